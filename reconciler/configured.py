@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cluster.lease import LeaseTimes
-from policies.configuration.kueue.gates import idle_gates, refuse_unkept
+from policies.configuration.kueue.gates import FeatureGates, idle_gates, refuse_unkept
 from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
 from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
@@ -76,11 +76,10 @@ def read_configured(
     `observes`: this process writes nothing.
     """
     check_identity(manifest)
-    found = read(manifest, gates, namespace)
-    chosen = found.gates.chosen
-    refuse_unkept(chosen)
-    idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(chosen)))
     own = own or Configuration()
+    found = read(manifest, FeatureGates(gates or {}, own.kueue.version), namespace)
+    refuse_unkept(found.gates)
+    idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(found.gates)))
     settings = replace(
         _settings(found, described, multikueue),
         dialects=own.reconciler.dialects,

@@ -17,6 +17,7 @@ from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.output import note
 from cli.progress import stage
+from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano
@@ -256,7 +257,8 @@ def engine_settings(engine: EngineOptions, configuration: Configuration) -> Simu
     manifest: Manifest = document.manifest if document else {}
     compat = configuration.profile is Profile.COMPAT
     try:
-        found = read_settings(manifest, configuration.kueue.feature_gates, compat=compat)
+        gates = FeatureGates(configuration.kueue.feature_gates, configuration.kueue.version)
+        found = read_settings(manifest, gates, compat=compat)
     except PolicyError as error:
         assert document is not None
         raise Misused(f"{document.place(getattr(error, 'at', ''))}: {error}") from error

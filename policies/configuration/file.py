@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from policies.configuration.job_descriptions import read_jobs
-from policies.configuration.kueue.gates import OF_WEBHOOKS, check_gates
+from policies.configuration.kueue.gates import OF_WEBHOOKS, FeatureGates, KueueVersion, check_gates
 from policies.configuration.multikueue import read_multikueue
 from policies.configuration.section import Section
 from policies.configuration.settings import (
@@ -43,13 +43,15 @@ def read_configuration(
     volcano, yunikorn, exemptions = (top.section(key) for key in ("volcano", "yunikorn", "exemptions"))
     kueue, reconciler = top.section("kueue"), top.section("reconciler")
     kueue_gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
+    version = KueueVersion(top.text("kueueVersion", KueueVersion.V0_19, among=list(KueueVersion)))
     configuration = Configuration(
         profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
         ledger=top.flag("ledger", True),
         overrides=tuple(_override(section, rules) for section in top.sections("rules")),
         waivable=_waivable(exemptions, rules),
         kueue=KueueSettings(
-            feature_gates=_gates(kueue_gates),
+            version=version,
+            feature_gates=_gates(kueue_gates, version),
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
             admitting_users=_admitting_users(kueue),
@@ -107,11 +109,11 @@ def _override(section: Section, rules: Collection[str]) -> Override:
     return override
 
 
-def _gates(section: Section) -> dict[str, bool]:
+def _gates(section: Section, version: KueueVersion) -> dict[str, bool]:
     """The feature gates that Kueue's webhooks read; an unknown name is refused as Kueue refuses it."""
-    found = {gate: section.flag(gate, default) for gate, default in OF_WEBHOOKS.items()}
+    found = {gate: section.flag(gate, default) for gate, default in OF_WEBHOOKS[version].items()}
     for gate in section.rest():
-        check_gates({gate: section.flag(gate, False)}, section.at("")[:-1])
+        check_gates(FeatureGates({gate: section.flag(gate, False)}, version), section.at("")[:-1])
         text = "the webhooks do not read it; set it in Kueue's Configuration: quotree serve reconciler --config"
         raise BadConfiguration(text, section.at(gate))
     return found

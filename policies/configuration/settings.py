@@ -8,7 +8,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Any
 
-from policies.configuration.kueue.gates import OF_WEBHOOKS
+from policies.configuration.kueue.gates import OF_WEBHOOKS, KueueVersion
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.job_shape import JobShape
 from policies.model.findings import Action, Profile
@@ -39,20 +39,22 @@ ADMITTING_USERS = (
 
 @dataclass(frozen=True, slots=True)
 class KueueSettings:
-    """`feature_gates` are those of Kueue that are set otherwise than by default.
+    """`version` of Kueue has its feature gates with their defaults; `feature_gates` are those that are set otherwise.
 
     `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does. `manage_pods`: it holds
     back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do. `admitting_users`: the
     users that alone may start what waits for quota, as the API server names them.
     """
 
+    version: KueueVersion = KueueVersion.V0_19
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     manage_jobs: bool = False
     manage_pods: bool = False
     admitting_users: tuple[str, ...] = ADMITTING_USERS
 
     def enabled(self, gate: str) -> bool:
-        return self.feature_gates.get(gate, OF_WEBHOOKS[gate])
+        value = self.feature_gates.get(gate)
+        return OF_WEBHOOKS[self.version][gate] if value is None else value
 
 
 class Enforce(StrEnum):

@@ -171,7 +171,7 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
     if any(FRAMEWORKS[name].by_pods or name == "pod" for name in translated.read.integrations.frameworks):
         yield from _without_pods(found, names, settings)
     yield from asked_elsewhere(found, names, translated.read.jobs.namespace_selector)
-    for gate, usual in OF_WEBHOOKS.items():
+    for gate, usual in OF_WEBHOOKS[settings.version].items():
         wanted = translated.read.gates.chosen.get(gate, usual)
         if settings.feature_gates.get(gate, usual) != wanted:
             value = str(wanted).lower()

@@ -58,7 +58,7 @@ def translate(
         account += [f"{path} is left out: {_why(path)}" for path in idle]
         made.setdefault("namespace", namespace)
         made = {**made, **_gates(made, arguments)}
-        found = read(made, {}, namespace)
+        found = read(made, namespace=namespace)
         refusals = list(_kinds(made, found, set(kinds), set(groups), account))
     except BadConfiguration as error:
         return Translated(refusals=(f"Kueue's Configuration: {error}",))

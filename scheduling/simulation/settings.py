@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import read
 from policies.dialects.reading import Manifest
 from scheduling.objects.order import Ordering
@@ -28,7 +28,7 @@ class SimulationSettings:
     unplayed: tuple[str, ...] = ()
 
 
-def read_settings(manifest: Manifest, gates: Mapping[str, bool], *, compat: bool = False) -> SimulationSettings:
+def read_settings(manifest: Manifest, gates: FeatureGates, *, compat: bool = False) -> SimulationSettings:
     """`manifest` is Kueue's Configuration, empty where there is none; its featureGates go over `gates`.
 
     Raises BadConfiguration with the path of the key.

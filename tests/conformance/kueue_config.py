@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from policies.configuration.kueue.gates import CAPACITIES, COUNTERS
+from policies.configuration.kueue.gates import CAPACITIES, COUNTERS, FeatureGates
 from policies.configuration.kueue.validation import faults
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch
@@ -20,7 +20,7 @@ def suites(folder: Path) -> Iterator[Suite]:
 
 
 def _same_faults(case: Data) -> str | None:
-    found = list(faults(case["given"]["configuration"], case.get("featureGates")))
+    found = list(faults(case["given"]["configuration"], FeatureGates(case.get("featureGates", {}))))
     wanted = case["expect"].get("errors") or []
     return mismatch(case["expect"]["allowed"], not found) or mismatch(
         sorted((error["type"], error["field"]) for error in wanted),

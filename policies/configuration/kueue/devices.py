@@ -8,7 +8,7 @@ from typing import Any
 
 from policies.configuration.kueue.device_expression import fault_of
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, too_long, too_many
-from policies.configuration.kueue.gates import CAPACITIES, COUNTERS, DEFAULTS
+from policies.configuration.kueue.gates import CAPACITIES, COUNTERS, FeatureGates
 from policies.configuration.kueue.grammar import is_dns_label, is_identifier
 from policies.dialects.labels import is_domain, is_qualified_name
 from policies.dialects.reading import Manifest, listing, mapping
@@ -27,7 +27,7 @@ class _Earlier:
     counters: dict[str, set[str]] = field(default_factory=dict)
 
 
-def device_classes(configuration: Manifest, gates: Mapping[str, bool]) -> Iterator[Fault]:
+def device_classes(configuration: Manifest, gates: FeatureGates) -> Iterator[Fault]:
     entries = [mapping(entry) for entry in listing(mapping(configuration.get("resources")).get("deviceClassMappings"))]
     if len(entries) > _MOST:
         yield too_many(_AT, len(entries), _MOST)
@@ -81,7 +81,7 @@ def _counter_of(entry: Mapping[str, Any]) -> str:
     return str(mapping(mapping(sources[0]).get("counter")).get("name") or "") if sources else ""
 
 
-def _sources(sources: list[Any], at: str, gates: Mapping[str, bool]) -> Iterator[Fault]:
+def _sources(sources: list[Any], at: str, gates: FeatureGates) -> Iterator[Fault]:
     kinds: set[str] = set()
     for index, source in enumerate(map(mapping, sources)):
         written = [kind for kind in ("counter", "capacity") if source.get(kind) is not None]
@@ -96,9 +96,9 @@ def _sources(sources: list[Any], at: str, gates: Mapping[str, bool]) -> Iterator
         yield invalid(at, "counters and capacities cannot be mixed in one mapping; split it in two")
 
 
-def _source(kind: str, source: Mapping[str, Any], at: str, gates: Mapping[str, bool]) -> Iterator[Fault]:
+def _source(kind: str, source: Mapping[str, Any], at: str, gates: FeatureGates) -> Iterator[Fault]:
     gate, name = COUNTERS if kind == "counter" else CAPACITIES, str(source.get("name") or "")
-    if not gates.get(gate, DEFAULTS[gate]):
+    if not gates.enabled(gate):
         yield invalid(at, f"this needs the feature gate {gate}")
         return
     if kind == "capacity":

@@ -3,56 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
+from policies.configuration.kueue import gates_0_20
 from policies.configuration.kueue.gate_table import GATES, FeatureGate, Here
 from policies.model.errors import BadConfiguration
 from policies.model.suggestion import close
 
 COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
-DEFAULTS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES}
-OF_WEBHOOKS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES if gate.webhooks}
+
+
+class KueueVersion(StrEnum):
+    """The versions of Kueue whose feature gates are known."""
+
+    V0_19 = "0.19"
+    V0_20 = "0.20"
+
+
+@dataclass(frozen=True, slots=True)
+class GateTable:
+    """The feature gates of one version of Kueue.
+
+    `gates`: by name.
+    `needs`: the gates that cannot be on while one of the others is off.
+    `removed`: the gates that the version before had, with the value that holds now.
+    """
+
+    gates: Mapping[str, FeatureGate]
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed: Mapping[str, bool] = field(default_factory=dict)
+
+
+def _of_0_20() -> GateTable:
+    gates = {gate.name: gate for gate in (*GATES, *gates_0_20.ADDED) if gate.name not in gates_0_20.REMOVED}
+    for name, (on, stage) in gates_0_20.DEFAULTS.items():
+        gates[name] = replace(gates[name], on=on, stage=stage, locked=stage == "GA")
+    return GateTable(gates, gates_0_20.NEEDS, gates_0_20.REMOVED)
+
+
+TABLES: Mapping[KueueVersion, GateTable] = {
+    KueueVersion.V0_19: GateTable({gate.name: gate for gate in GATES}),
+    KueueVersion.V0_20: _of_0_20(),
+}
+DEFAULTS: Mapping[KueueVersion, Mapping[str, bool]] = {
+    version: {gate.name: gate.default for gate in table.gates.values()} for version, table in TABLES.items()
+}
+OF_WEBHOOKS: Mapping[KueueVersion, Mapping[str, bool]] = {
+    version: {gate.name: gate.default for gate in table.gates.values() if gate.webhooks}
+    for version, table in TABLES.items()
+}
 """The gates that Kueue's webhooks read; an administrator sets them in Quotree's own Configuration."""
-_BY_NAME: Mapping[str, FeatureGate] = {gate.name: gate for gate in GATES}
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
-    """`chosen` are those that somebody set; the others have their defaults here."""
+    """`chosen` are those that somebody set; the others have their defaults here, in this version of Kueue."""
 
     chosen: Mapping[str, bool] = field(default_factory=dict)
+    version: KueueVersion = KueueVersion.V0_19
 
-    def enabled(self, gate: str, default: bool | None = None) -> bool:
-        """`default`: another one than that of the table."""
-        return self.chosen.get(gate, DEFAULTS[gate] if default is None else default)
+    def enabled(self, gate: str) -> bool:
+        value = self.chosen.get(gate)
+        return DEFAULTS[self.version][gate] if value is None else value
 
 
-def check_gates(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
-    """Check feature gates as Kueue does. Raises BadConfiguration for an unknown or locked gate."""
+def check_gates(gates: FeatureGates, at: str = "featureGates") -> None:
+    """Check feature gates as their version of Kueue does.
+
+    Raises BadConfiguration for an unknown gate, a locked one, and one that is on while a gate that it needs is off.
+    """
+    table, chosen = TABLES[gates.version], gates.chosen
     for name, value in chosen.items():
-        gate = _BY_NAME.get(name)
+        gate = table.gates.get(name)
         if gate is None:
-            near = close(name, _BY_NAME)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise BadConfiguration(f"unrecognized feature gate: {name}{hint}", f"{at}.{name}")
+            raise BadConfiguration(f"unrecognized feature gate: {name}{_hint(name, gates.version)}", f"{at}.{name}")
         if gate.locked and value != gate.on:
             text = f"cannot set feature gate {name} to {_go(value)}, feature is locked to {_go(gate.on)}"
             raise BadConfiguration(text, f"{at}.{name}")
+    for name, needed in table.needs.items():
+        gate = table.gates[name]
+        missing = [each for each in needed if not chosen.get(each, table.gates[each].on)]
+        if missing and chosen.get(name, gate.on):
+            text = f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
+            raise BadConfiguration(f"{text}; set {name}: false as well", f"{at}.{missing[0]}")
 
 
-def refuse_unkept(chosen: Mapping[str, bool]) -> None:
+def _hint(name: str, version: KueueVersion) -> str:
+    """What to do about an unknown name; empty if nothing is like it."""
+    table = TABLES[version]
+    if name in table.removed:
+        return f"; Kueue {version} removed it and behaves as with {_go(table.removed[name])}: remove the line"
+    if others := [other for other, each in TABLES.items() if name in each.gates]:
+        return f"; it exists in Kueue {others[0]}: set kueueVersion in Quotree's own Configuration"
+    near = close(name, table.gates)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def refuse_unkept(gates: FeatureGates) -> None:
     """Check the feature gates. Raises BadConfiguration for a value that the reconciler would not act upon."""
-    for name, value in chosen.items():
-        gate = _BY_NAME[name]
+    for name, value in gates.chosen.items():
+        gate = TABLES[gates.version].gates[name]
         if value != gate.on and gate.here is (Here.OFF if value else Here.ON):
             why = gate.why[:1].lower() + gate.why[1:].rstrip(".")
             text = f"the reconciler does not support this: {why}; remove it, or let Kueue's manager do it"
             raise BadConfiguration(text, f"featureGates.{name}")
 
 
-def idle_gates(chosen: Mapping[str, bool]) -> Iterator[str]:
+def idle_gates(gates: FeatureGates) -> Iterator[str]:
     """The gates that differ from Kueue's default and have no effect on the reconciler."""
-    return (name for name, value in chosen.items() if _BY_NAME[name].here is Here.IDLE and value != _BY_NAME[name].on)
+    known = TABLES[gates.version].gates
+    return (name for name, value in gates.chosen.items() if known[name].here is Here.IDLE and value != known[name].on)
 
 
 def _go(value: bool) -> str:

@@ -6,6 +6,7 @@ Source: Kueue v0.19, apis/config v1beta2.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -38,17 +39,18 @@ from policies.model.errors import BadConfiguration
 from policies.model.quantity import BadQuantity, Quantity
 
 GROUP, KIND = "config.kueue.x-k8s.io", "Configuration"
+_USUAL = FeatureGates()
 
 
-def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace: str = NAMESPACE) -> KueueConfiguration:
+def read(manifest: Manifest, gates: FeatureGates = _USUAL, namespace: str = NAMESPACE) -> KueueConfiguration:
     """`manifest` may be empty. `gates` and `namespace` count where it says nothing of them.
 
     Raises BadConfiguration with the path of the key.
     """
-    chosen = {**(gates or {}), **_gates(mapping(manifest.get("featureGates")))}
-    check_gates(chosen)
-    refuse_faults(manifest, chosen)
-    found, features = defaulted(manifest), FeatureGates(chosen)
+    features = replace(gates, chosen={**gates.chosen, **_gates(mapping(manifest.get("featureGates")))})
+    check_gates(features)
+    refuse_faults(manifest, features)
+    found = defaulted(manifest)
     sharing = found.get("admissionFairSharing") if features.enabled("AdmissionFairSharing") else None
     return KueueConfiguration(
         gates=features,

@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/config, validation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from policies.configuration.kueue.defaults import defaulted
 from policies.configuration.kueue.devices import device_classes
@@ -30,13 +30,11 @@ from policies.configuration.kueue.tls import tls
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
 
+_USUAL = FeatureGates()
 
-def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> Iterator[Fault]:
-    """The faults of a configuration, read without defaults.
 
-    `gates` are the feature gates that differ from the default.
-    """
-    gates = gates or {}
+def faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> Iterator[Fault]:
+    """The faults of a configuration, read without defaults."""
     yield from pods_ready(configuration)
     yield from integrations(configuration)
     yield from multikueue(configuration)
@@ -51,11 +49,11 @@ def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> 
     yield from visibility(configuration)
     yield from metric_labels(configuration)
     yield from local_queue_metrics(configuration)
-    if FeatureGates(gates).enabled("QuotaCheckStrategy"):
+    if gates.enabled("QuotaCheckStrategy"):
         yield from quota_check(configuration)
 
 
-def refuse_faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> None:
+def refuse_faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> None:
     """Validate a configuration after its defaults are set.
 
     Raises BadConfiguration for the first fault, with its path.

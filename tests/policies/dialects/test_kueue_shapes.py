@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.configuration.kueue.gates import OF_WEBHOOKS as GATES
+from policies.configuration.kueue.gates import OF_WEBHOOKS, KueueVersion
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects.kueue_checks import READERS as CHECKS
 from policies.dialects.kueue_jobs import KINDS
@@ -18,7 +18,9 @@ from policies.judging.proposal import propose
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 
-ALL_GATES = Configuration(kueue=KueueSettings(feature_gates=dict.fromkeys(GATES, True), manage_jobs=True))
+ALL_GATES = Configuration(
+    kueue=KueueSettings(feature_gates=dict.fromkeys(OF_WEBHOOKS[KueueVersion.V0_19], True), manage_jobs=True)
+)
 NAMES = (
     *(
         "name",

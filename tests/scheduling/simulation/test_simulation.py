@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.kueue.gates import FeatureGates
 from policies.model.errors import BadConfiguration
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
@@ -335,7 +336,7 @@ def test_the_maximum_execution_time_ends_a_job_when_it_is_over() -> None:
 
 
 def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> None:
-    settings = read_settings({"waitForPodsReady": {"timeout": "5m"}}, {})
+    settings = read_settings({"waitForPodsReady": {"timeout": "5m"}}, FeatureGates())
     simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("job", "a", 1), settings=settings)
     simulation.lose_pods("ns/job")
     simulation.at(simulation.start + 3000 * SECOND)
@@ -351,7 +352,7 @@ def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> N
 def test_timeouts_without_any_delay_are_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduling.simulation.simulation._LEAST_CYCLES", 100)
     strategy = {"backoffBaseSeconds": 0, "backoffMaxSeconds": 0}
-    settings = read_settings({"waitForPodsReady": {"timeout": "1ns", "requeuingStrategy": strategy}}, {})
+    settings = read_settings({"waitForPodsReady": {"timeout": "1ns", "requeuingStrategy": strategy}}, FeatureGates())
     simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("job", "a", 1), settings=settings)
 
     simulation.lose_pods("ns/job")
@@ -426,7 +427,7 @@ def test_kueues_configuration_decides() -> None:
             "featureGates": {"PartialAdmission": False},
             "admissionFairSharing": {},
         },
-        {"PartialAdmission": True, "PriorityBoost": True},
+        FeatureGates({"PartialAdmission": True, "PriorityBoost": True}),
         compat=True,
     )
 
@@ -442,7 +443,7 @@ def test_kueues_configuration_decides() -> None:
         WaitForPodsReady(),
         ("admissionFairSharing",),
     )
-    excluding = read_settings({"resources": {"excludeResourcePrefixes": ["example.com/"]}}, {})
+    excluding = read_settings({"resources": {"excludeResourcePrefixes": ["example.com/"]}}, FeatureGates())
     assert excluding.counting.excluded_prefixes == ("example.com/",)
 
 
@@ -456,14 +457,14 @@ def test_kueues_configuration_decides() -> None:
 )
 def test_a_configuration_that_cannot_be_read_says_where(configuration: dict[str, Any], at: str) -> None:
     with pytest.raises(BadConfiguration) as error:
-        read_settings(configuration, {})
+        read_settings(configuration, FeatureGates())
 
     assert error.value.at == at
 
 
 def test_the_old_switch_of_fair_sharing_counts() -> None:
-    assert not read_settings({"fairSharing": {"enable": False}}, {}).options.fair_sharing
-    assert not read_settings({}, {}).options.fair_sharing
+    assert not read_settings({"fairSharing": {"enable": False}}, FeatureGates()).options.fair_sharing
+    assert not read_settings({}, FeatureGates()).options.fair_sharing
 
 
 def test_a_template_without_requests_needs_nothing() -> None:

@@ -6,7 +6,15 @@ import pytest
 
 from policies.configuration.file import read_configuration
 from policies.configuration.kueue.gate_table import GATES, FeatureGate, Here
-from policies.configuration.kueue.gates import OF_WEBHOOKS, FeatureGates, check_gates, idle_gates, refuse_unkept
+from policies.configuration.kueue.gates import (
+    OF_WEBHOOKS,
+    TABLES,
+    FeatureGates,
+    KueueVersion,
+    check_gates,
+    idle_gates,
+    refuse_unkept,
+)
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
 from policies.model.errors import BadConfiguration
@@ -25,7 +33,8 @@ def test_the_table_has_the_gates_of_kueue_0_19_2() -> None:
 
 
 def test_what_differs_from_kueue_says_why() -> None:
-    missing = [gate.name for gate in GATES if gate.here in (Here.OFF, Here.IDLE) and not gate.locked and not gate.why]
+    gates = {gate for table in TABLES.values() for gate in table.gates.values()}
+    missing = [gate.name for gate in gates if gate.here in (Here.OFF, Here.IDLE) and not gate.locked and not gate.why]
 
     assert missing == []
 
@@ -51,9 +60,9 @@ def test_a_gate_that_kueue_refuses_is_refused_in_each_place(gate: str, value: bo
     own = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
 
     for refuse in (
-        lambda: check_gates({gate: value}),
+        lambda: check_gates(FeatureGates({gate: value})),
         lambda: read({"featureGates": {gate: value}}),
-        lambda: read({}, {gate: value}),
+        lambda: read({}, FeatureGates({gate: value})),
         lambda: read_configured({**DEFAULTS, "featureGates": {gate: value}}),
         lambda: read_configuration({**own, "kueue": {"featureGates": {gate: value}}}, ()),
     ):
@@ -63,7 +72,7 @@ def test_a_gate_that_kueue_refuses_is_refused_in_each_place(gate: str, value: bo
 
 
 def test_a_locked_gate_may_be_set_to_what_it_is() -> None:
-    check_gates({"HierarchicalCohorts": True, "MultiKueueAllowInsecureKubeconfigs": False})
+    check_gates(FeatureGates({"HierarchicalCohorts": True, "MultiKueueAllowInsecureKubeconfigs": False}))
 
 
 def test_kueues_own_defaults_are_never_refused() -> None:
@@ -74,14 +83,14 @@ def test_kueues_own_defaults_are_never_refused() -> None:
 
 @pytest.mark.parametrize("gate", [gate for gate in GATES if not gate.locked], ids=lambda gate: gate.name)
 def test_the_other_value_is_kept_or_refused_or_named(gate: FeatureGate) -> None:
-    chosen = {gate.name: not gate.on}
+    chosen = FeatureGates({gate.name: not gate.on})
 
     if gate.here is (Here.ON if gate.on else Here.OFF):
         with pytest.raises(BadConfiguration, match=f"featureGates.{gate.name}: the reconciler does not support this: "):
             refuse_unkept(chosen)
     else:
         refuse_unkept(chosen)
-        assert FeatureGates(chosen).enabled(gate.name) is not gate.on
+        assert chosen.enabled(gate.name) is not gate.on
     assert list(idle_gates(chosen)) == ([gate.name] if gate.here is Here.IDLE else [])
 
 
@@ -91,7 +100,7 @@ def test_the_webhooks_refuse_a_gate_that_they_do_not_ask_for() -> None:
     with pytest.raises(BadConfiguration, match=r"kueue\.featureGates\.ReclaimablePods: the webhooks do not read it"):
         read_configuration({**own, "kueue": {"featureGates": {"ReclaimablePods": True}}}, ())
     found = read_configuration({**own, "kueue": {"featureGates": {"PriorityBoost": True}}}, ())
-    assert found.kueue.feature_gates == {**OF_WEBHOOKS, "PriorityBoost": True}
+    assert found.kueue.feature_gates == {**OF_WEBHOOKS[KueueVersion.V0_19], "PriorityBoost": True}
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -112,3 +121,72 @@ def test_a_section_counts_while_its_gate_is_on(on: bool) -> None:
     assert found.resources.ignore_undeclared is on
     assert found.multikueue.step_size == (5 if on else None)
     assert (LOCAL_QUEUE_METRICS in found.metrics_off) is not on
+
+
+OWN = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
+NEW = KueueVersion.V0_20
+
+
+def test_0_20_changes_the_table_of_0_19() -> None:
+    before, after = (TABLES[version].gates for version in (KueueVersion.V0_19, NEW))
+
+    assert before.keys() - after.keys() == TABLES[NEW].removed.keys()
+    assert TABLES[NEW].needs.keys() <= after.keys()
+    assert {name for needed in TABLES[NEW].needs.values() for name in needed} <= after.keys()
+    assert (len(before), len(after)) == (89, 112)
+
+
+def test_defaults_follow_the_version() -> None:
+    gate = "UnadmittedWorkloadsObservability"
+
+    assert not FeatureGates().enabled(gate)
+    assert FeatureGates(version=NEW).enabled(gate)
+    assert not FeatureGates({gate: False}, NEW).enabled(gate)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (
+            {"ObjectRetentionPolicies": True},
+            "unrecognized feature gate: ObjectRetentionPolicies; Kueue 0.20 removed it and behaves as with true: ",
+        ),
+        ({"PartialAdmision": True}, "did you mean 'PartialAdmission'?"),
+        ({"TLSOptions": False}, "cannot set feature gate TLSOptions to false, feature is locked to true"),
+        (
+            {"AdmissionFairSharing": False},
+            "depends on features that are disabled: [AdmissionFairSharing]; set Adm",
+        ),
+    ],
+)
+def test_0_20_refuses(chosen: dict[str, bool], message: str) -> None:
+    own = read_configuration({**OWN, "kueueVersion": "0.20"}, ())
+
+    with pytest.raises(BadConfiguration) as refused:
+        read_configured({**DEFAULTS, "featureGates": chosen}, own=own)
+    assert message in str(refused.value)
+
+
+def test_a_gate_of_0_20_is_unknown_to_0_19_and_the_version_is_named() -> None:
+    chosen = {"featureGates": {"HighMaxParallelismWithinReconcile": True}}
+
+    with pytest.raises(BadConfiguration, match=r"it exists in Kueue 0\.20: set kueueVersion"):
+        read_configured({**DEFAULTS, **chosen})
+    own = read_configuration({**OWN, "kueueVersion": "0.20"}, ())
+    assert read_configured({**DEFAULTS, **chosen}, own=own).idle == ()
+
+
+def test_the_defaults_of_0_20_are_never_refused() -> None:
+    own = read_configuration({**OWN, "kueueVersion": "0.20"}, ())
+    defaults = {gate.name: gate.on for gate in TABLES[NEW].gates.values()}
+
+    assert read_configured({**DEFAULTS, "featureGates": defaults}, own=own).idle == ()
+
+
+def test_the_webhooks_follow_the_version() -> None:
+    own = read_configuration({**OWN, "kueueVersion": "0.20"}, ())
+
+    assert own.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
+    assert not read_configuration(OWN, ()).kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
+    with pytest.raises(BadConfiguration, match=r"kueueVersion: '0\.18' is not valid; it must be one of 0\.19, 0\.20"):
+        read_configuration({**OWN, "kueueVersion": "0.18"}, ())

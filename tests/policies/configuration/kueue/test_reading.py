@@ -10,6 +10,7 @@ import pytest
 from policies.amounts.requests import Transformation
 from policies.configuration.kueue.defaults import default_selector
 from policies.configuration.kueue.durations import duration
+from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import (
     CLUSTER_QUEUE_RESOURCES,
@@ -60,13 +61,12 @@ def test_a_section_that_is_null_is_absent(section: str) -> None:
 
 
 def test_gates_of_the_file_go_over_others() -> None:
-    found = read({"featureGates": {"PartialAdmission": False}}, {"PartialAdmission": True, "PriorityBoost": True})
+    found = read(
+        {"featureGates": {"PartialAdmission": False}}, FeatureGates({"PartialAdmission": True, "PriorityBoost": True})
+    )
 
     assert (found.gates.enabled("PartialAdmission"), found.gates.enabled("PriorityBoost")) == (False, True)
-    assert (found.gates.enabled("ReclaimablePods"), found.gates.enabled("ReclaimablePods", default=False)) == (
-        True,
-        False,
-    )
+    assert found.gates.enabled("ReclaimablePods")
 
 
 def test_transformations_and_excluded_prefixes_count() -> None:
@@ -98,7 +98,7 @@ def test_pods_are_not_waited_for_only_where_the_gate_says_so() -> None:
 
     assert read(off).pods_ready == PodsReady()
     assert read({**off, "waitForPodsReady": {"timeout": "5m"}}).pods_ready == PodsReady()
-    assert read({}, {"DisableWaitForPodsReady": True}).pods_ready == PodsReady()
+    assert read({}, FeatureGates({"DisableWaitForPodsReady": True})).pods_ready == PodsReady()
 
 
 @pytest.mark.parametrize("section", [None, {}, {"timeout": "10m"}, {"enable": False}, {"blockAdmission": True}])

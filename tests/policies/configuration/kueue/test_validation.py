@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.kueue.defaults import default_selector, defaulted
-from policies.configuration.kueue.gates import CAPACITIES
+from policies.configuration.kueue.gates import CAPACITIES, FeatureGates
 from policies.configuration.kueue.validation import faults, refuse_faults
 from policies.model.errors import BadConfiguration
 
@@ -17,7 +17,7 @@ SELECTOR = {"cel": {"expression": "device.driver == 'gpu.example.com'"}}
 
 
 def found(gates: dict[str, bool] | None = None, **sections: Any) -> list[tuple[str, str]]:
-    all_faults = faults({"integrations": JOBS, **sections}, gates)
+    all_faults = faults({"integrations": JOBS, **sections}, FeatureGates(gates or {}))
     return [(fault.type.removeprefix("FieldValue"), fault.field) for fault in all_faults]
 
 

@@ -1,0 +1,114 @@
+"""What Kueue v0.20 changes in the table of feature gates: one file for one version.
+
+Source: Kueue main of 2026-08-23, pkg/features, and the release notes of v0.20.0. The notes do not give the default of
+four gates; they are listed with the usual one, on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policies.configuration.kueue.gate_table import DEVICES, TOPOLOGIES, FeatureGate, Here, off, on
+
+ASKED, ON, OFF, IDLE = Here
+_QUOTA = "Quotas are those of `spec`; nothing changes them while they are in use."
+_PODS_READY = "`waitForPodsReady` has the same values for all workloads."
+_SLICES = "See [elastic jobs](elastic-jobs.md)."
+
+DEFAULTS: Mapping[str, tuple[bool, str]] = {
+    "MultiKueueKubeConfigPathValidation": (True, "beta"),
+    "MultiKueueOrchestratedPreemption": (True, "beta"),
+    "RecomputeAssignmentUponPreemptionTargetsOverlap": (True, "beta"),
+    "RejectUpdatesToCQWithInvalidOnFlavors": (True, "beta"),
+    "TASCacheTopologyTree": (True, "beta"),
+    "TLSOptions": (True, "GA"),
+    "UnadmittedWorkloadsObservability": (True, "beta"),
+    "WorkloadPriorityClassDefaulting": (True, "beta"),
+}
+"""New defaults and stages. A gate that is GA is locked."""
+
+REMOVED: Mapping[str, bool] = {
+    "HierarchicalCohorts": True,
+    "MultiKueueAllowInsecureKubeconfigs": False,
+    "MultiKueueRedoAdmissionOnEvictionInWorker": True,
+    "MultiKueueWaitForWorkloadAdmitted": True,
+    "ObjectRetentionPolicies": True,
+    "PropagateBatchJobLabelsToWorkload": True,
+    "SchedulerLongRequeueInterval": False,
+    "SchedulerTimestampPreemptionBuffer": False,
+    "SkipFinalizersForPodsSuspendedByParent": True,
+}
+"""The gates that exist no longer, and the value that Kueue behaves as if they had."""
+
+ADDED: tuple[FeatureGate, ...] = (
+    on("AdmissionFairSharingAnchorAtQuotaReservation", OFF, "The usage of LocalQueues is that of admitted workloads."),
+    off("ConfigurablePreemptions", OFF, "A PreemptionConfig has no effect."),
+    on("DeploymentJobUIDLabel", OFF, "The Workload of a Deployment's Pod has the UID of the Pod in the label."),
+    off("DynamicQuotaOrchestration", OFF, _QUOTA),
+    on("ElasticJobsViaWorkloadSlicesFlavorChangeFromZero", OFF, _SLICES),
+    off("ElasticJobsViaWorkloadSlicesForProvisioningRequests", OFF, _SLICES),
+    off("ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp", OFF, _SLICES),
+    on("EnforceProvisioningPodTemplateContents", OFF, "An existing PodTemplate is used as it is."),
+    off("FairSharingReevaluatePreemptionCandidates", OFF, "The candidates of a preemption are tried once."),
+    off("FairSharingRefill", OFF, "A ClusterQueue has one workload in each cycle."),
+    on("HighMaxParallelismWithinReconcile", IDLE, "Internal to Kueue's manager: its behaviour is the same."),
+    off("KueueDRADeviceFeasibility", OFF, DEVICES),
+    off("KueueDRAIntegrationDeviceTaints", OFF, DEVICES),
+    off("KueueDRAIntegrationPrioritizedList", OFF, DEVICES),
+    off(
+        "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster",
+        OFF,
+        "A Job on a worker keeps its `ttlSecondsAfterFinished`.",
+    ),
+    on("MultiKueueRayInTreeAutoscaling", OFF, "Ray jobs that scale themselves are not dispatched."),
+    on("MultiKueueReuseClientConnectionConfigForWorkers", IDLE, "Set `connection` of `reconciler.multiKueue`."),
+    on("PodGroupSchedulingShapeOrdering", OFF, "The pod sets of a group are ordered by the hash of their role."),
+    on("PodIntegrationCountSucceededPodsAsReady", OFF, "Only Pods that are ready count as ready."),
+    on("RayServiceValidateUpgradeStrategy", OFF, "The upgrade strategy of a RayService is not validated."),
+    on("ReservedResourceNameValidation", OFF, "An output of a transformation may be named `pods`."),
+    on(
+        "SchedulingEquivalenceHashingIgnorePodSetName",
+        OFF,
+        "Workloads that differ only in names of pod sets are each tried.",
+    ),
+    on("TASGroupedPodSetSlicing", OFF, TOPOLOGIES),
+    on("TASLeaderPodSetFeasibility", OFF, TOPOLOGIES),
+    on("TASNodeFeasibilityForAllLevels", OFF, TOPOLOGIES),
+    on("TASPartialSlices", OFF, TOPOLOGIES),
+    on("TASRejectFalseUnconstrainedTopology", OFF, TOPOLOGIES),
+    off("TASReplaceMultipleFailedNodes", OFF, TOPOLOGIES),
+    off("TASTopologySpreading", OFF, TOPOLOGIES),
+    off("WaitForPodsReadyMaxNotReady", OFF, _PODS_READY),
+    off("WaitForPodsReadyUnscheduledTimeout", OFF, _PODS_READY),
+    off("WorkloadLevelWaitForPodsReady", OFF, _PODS_READY),
+)
+
+_TOPOLOGY = ("TopologyAwareScheduling",)
+_REPLACEMENT = (*_TOPOLOGY, "TASFailedNodeReplacement")
+_CLAIMS = ("KueueDRAIntegration",)
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "AdmissionFairSharingAnchorAtQuotaReservation": ("AdmissionFairSharing",),
+    "ElasticJobsViaWorkloadSlicesWithTAS": ("ElasticJobsViaWorkloadSlices", *_TOPOLOGY),
+    "FlavorFungibilityPreserveScanProgress": ("FlavorFungibility",),
+    "KueueDRAIntegrationConsumableCapacity": _CLAIMS,
+    "KueueDRAIntegrationExtendedResource": _CLAIMS,
+    "KueueDRAIntegrationPartitionableDevices": _CLAIMS,
+    "SchedulerLibraryIntegration": _TOPOLOGY,
+    "SchedulingEquivalenceHashingIgnorePodSetName": ("SchedulingEquivalenceHashing",),
+    "TASBalancedPlacement": _TOPOLOGY,
+    "TASFailedNodeReplacement": _TOPOLOGY,
+    "TASFailedNodeReplacementFailFast": _REPLACEMENT,
+    "TASGroupedPodSetSlicing": _TOPOLOGY,
+    "TASHandleOverlappingFlavors": _TOPOLOGY,
+    "TASMultiLayerTopology": _TOPOLOGY,
+    "TASNodeFeasibilityForAllLevels": _TOPOLOGY,
+    "TASPartialSlices": _TOPOLOGY,
+    "TASProfileMixed": _TOPOLOGY,
+    "TASRecomputeAssignmentWithinSchedulingCycle": _TOPOLOGY,
+    "TASReplaceNodeDueToNotReadyOverFixedTime": _REPLACEMENT,
+    "TASReplaceNodeOnNodeTaints": _TOPOLOGY,
+    "TASReplaceNodeOnPodTermination": _REPLACEMENT,
+    "TASRespectNodeAffinityPreferred": _TOPOLOGY,
+    "UnadmittedWorkloadsExplicitStatus": ("UnadmittedWorkloadsObservability",),
+}
+"""The gates that cannot be on while one of these is off."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,14 @@ from pathlib import Path
 def bracketed(host: str) -> str:
     """The host as URLs have it: an IPv6 address in brackets. It may be in brackets already."""
     return f"[{host.strip('[]')}]" if ":" in host else host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody on another machine can call at this address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def url_of(scheme: str, host: str, port: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import click
 
 from cli.exits import Misused
 from cli.input.login import ClusterLogin, unavailable
+from cluster.addresses import is_loopback
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
@@ -94,16 +94,9 @@ def _tls(server: Server) -> ssl.SSLContext | None:
         raise Misused(f"--reconciler {server.url}: {error}") from error
     except OSError as error:
         raise Misused(f"--ca {server.ca}: {error.strerror or 'holds no certificate'}") from error
-    if scheme == "http" and _is_loopback(host):
+    if scheme == "http" and is_loopback(host):
         return None
     raise Misused(f"--reconciler {server.url}: write https://HOST:PORT; http is allowed on this machine only")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _from_file(name: str) -> str:

@@ -96,14 +96,10 @@ def _absent_queue(wanted: NamedWork, queue: str, there: list[str] | None) -> str
 
 def _absent_class(cluster: ClusterClient, name: str | None) -> str:
     """Why its WorkloadPriorityClass keeps it without a Workload; empty where the class exists, or none is named."""
+    from cluster.held_jobs import absent_class
+
     there = _names(cluster, WORKLOAD_PRIORITY_CLASS) if name else []
-    if not name or (there is not None and name in there):
-        return ""
-    if there is None:
-        return f"it has no Workload; ask an administrator whether WorkloadPriorityClass {name} exists"
-    near = close(name, there)
-    next_step = f"did you mean {near}?" if near else "ask an administrator to create it"
-    return f"it names WorkloadPriorityClass {name}, which does not exist; {next_step}"
+    return absent_class(name, there) if name and name not in (there or ()) else ""
 
 
 def _no_workload(wanted: NamedWork, queue: str) -> str:

@@ -14,8 +14,8 @@ from cli.exits import Misused, OutOfReach
 from cli.serving.certificates import Certificates, KeptCertificates
 from cli.serving.front_proxy import FollowedProxy
 from cluster.access import REVIEW_TIMEOUTS, Reviews
-from cluster.addresses import url_of
-from cluster.api.server import Answers, ApiServer, Passed, is_loopback
+from cluster.addresses import is_loopback, url_of
+from cluster.api.server import Answers, ApiServer, Passed
 from cluster.client import ClusterClient
 from cluster.wire import Timeouts
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from cli.exits import Misused
 from cli.input.login import ClusterLogin
-from cluster.api.server import is_loopback
+from cluster.addresses import is_loopback
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from cli.exits import Exit, Misused, OutOfReach
 from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cli.serving.connection import Address, UserConnection
-from cluster.api.server import is_loopback
+from cluster.addresses import is_loopback
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
 from cluster.errors import ClusterError

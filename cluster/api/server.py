@@ -5,7 +5,6 @@ A handshake is done in the connection's own thread, so that one who is silent ho
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import ssl
 import threading
@@ -14,6 +13,7 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 
+from cluster.addresses import is_loopback
 from cluster.api.callers import Impersonated, impersonated
 from cluster.api.document import ApiDocument
 from cluster.api.refusal import HttpRefusal
@@ -27,14 +27,6 @@ _ROOM = 64
 """Connections at a time; who comes then is turned away, and may come again."""
 _PATIENCE = 1.0
 """Seconds that one more waits for room."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether nobody on another machine can call at this address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Passed(Protocol):

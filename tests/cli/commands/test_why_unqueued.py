@@ -99,9 +99,7 @@ def test_a_queue_name_without_a_workload_is_looked_at(api: Jobs, why: Callable[.
 def test_its_priority_class_is_looked_at(api: Jobs, why: Callable[..., Result]) -> None:
     api.objects = (*api.objects, {**kueue("WorkloadPriorityClass", "urgent"), "value": 100})
     api.put(batch_job("train", namespace="a", labels=queued("main", priority_class="urgnt")))
-    assert reason(why("a/train")) == (
-        "it names WorkloadPriorityClass urgnt, which does not exist; did you mean urgent?"
-    )
+    assert reason(why("a/train")) == "WorkloadPriorityClass urgnt does not exist; did you mean urgent?"
 
     api.forbidden = {"workloadpriorityclasses"}
     assert reason(why("a/train")) == (

@@ -17,7 +17,8 @@ import pytest
 
 from certs import files
 from certs.tls import ReloadingContext
-from cluster.api.server import Answers, ApiServer, is_loopback
+from cluster.addresses import is_loopback
+from cluster.api.server import Answers, ApiServer
 from reconciler.api.routes import ReconcilerApi
 from tests.reconciler.api.organisation import api, core, organisation
 

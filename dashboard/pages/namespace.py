@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from cluster.errors import Forbidden
@@ -11,7 +12,7 @@ from cluster.resource import Resource
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import path_part
 from dashboard.pages.workload import WORKLOADS
-from dashboard.reading.backend import Manifest
+from dashboard.reading.backend import Manifest, UserReader
 from dashboard.reading.cache import CachedReader
 from policies.dialects.kueue_kinds import GROUP
 
@@ -24,10 +25,11 @@ _QUEUES = 20
 
 def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
     """The values for the template. Raises Unauthorized; any other error is shown in the part that could not be read."""
-    queues = part(lambda: reader.reader.listed(LOCAL_QUEUES, namespace, MOST))
+    queues = part(lambda: reader.listed(LOCAL_QUEUES, namespace, MOST))
     named = [_queue(each) for each in queues.value or ()]
-    stored = part(lambda: reader.reader.listed(WORKLOADS, namespace, MOST))
+    stored = part(lambda: reader.listed(WORKLOADS, namespace, MOST))
     workloads = Part([_workload(each) for each in stored.value or ()], stored.error)
+    held = partial(_held, reader.reader, namespace, stored.value or [])  # a list for each kind of job
     doors = [*_missing(named, workloads.value or ()), *(each["name"] for each in named)]
     return {
         "namespace": namespace,
@@ -35,7 +37,7 @@ def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
         "local_queues": named,
         "pending": [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]],
         "unlisted": max(0, len(doors) - _QUEUES),
-        "held": part(lambda: _held(reader, namespace, stored.value or [])).value,
+        "held": part(lambda: reader.kept(("held", namespace), held)).value,
         "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{path_part(namespace)}/pendingpods", _LIMIT)["items"])),
         "workloads": workloads,
         "most": MOST,
@@ -54,19 +56,17 @@ def _missing(named: Iterable[Mapping[str, Any]], workloads: Iterable[Mapping[str
     return sorted({each["queue"] for each in workloads if each["state"] == "pending"} - known - {""})
 
 
-def _held(reader: CachedReader, namespace: str, workloads: list[Manifest]) -> list[HeldJob]:
+def _held(reader: UserReader, namespace: str, workloads: list[Manifest]) -> list[HeldJob]:
     """The jobs that have no Workload."""
     try:
-        classes = {str(each["metadata"]["name"]) for each in reader.reader.listed(CLASSES[0], None, _CLASSES)}
+        classes = {str(each["metadata"]["name"]) for each in reader.listed(CLASSES[0], None, _CLASSES)}
     except Forbidden:
         if len(workloads) >= MOST:
             return []  # one that is not listed may be that of the job
         classes = None
-
-    def listed(kind: Resource, labels: str) -> list[Manifest]:
-        return reader.reader.listed(kind, namespace, MOST, labels=labels)
-
-    return held_jobs(listed, classes, owners_of(workloads))
+    return held_jobs(
+        lambda kind, labels: reader.listed(kind, namespace, MOST, labels=labels), classes, owners_of(workloads)
+    )
 
 
 def _pending(reader: CachedReader, namespace: str, queue: str) -> Part[list[Manifest]]:

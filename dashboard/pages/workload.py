@@ -30,7 +30,7 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
     """The values for the template. Raises ClusterError if the Workload does not exist or the caller may not read it."""
     stored = reader.reader.stored(WORKLOADS, namespace, name)
     path = f"/v1/workloads/{quote(namespace, safe='')}/{quote(name, safe='')}/explanation"
-    events = part(lambda: reader.reader.listed(EVENTS, namespace, _MOST_EVENTS, f"involvedObject.name={name}"))
+    events = part(lambda: reader.listed(EVENTS, namespace, _MOST_EVENTS, f"involvedObject.name={name}"))
     return {
         "namespace": namespace,
         "name": name,

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from cluster.errors import ApiError, ClusterError, Unreachable
+from cluster.resource import Resource
 from dashboard.reading.backend import Manifest, UserLogin, UserReader
 
 T = TypeVar("T")
@@ -139,34 +140,33 @@ class CachedReader:
     def ask(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         """See `UserReader.ask`."""
         given = dict(params or {})
-        found: Manifest = self._noted(("v1", path, *sorted(given.items())), lambda: self.reader.ask(path, given))
-        return found
+        what = ("v1", path, *sorted(given.items()))
+        return self._noted(what, lambda: self.reader.ask(path, given), self.reader.behind)
 
     def made(self, path: str, make: Callable[[Manifest], T]) -> T:
         """What is made of the answer at a path, which is kept instead of the answer."""
         what = (_MADE, path, make)
-        found: T = self._noted(what, lambda: self._cache.made(what, self.reader.ask(path), make))
-        return found
+        return self._noted(what, lambda: self._cache.made(what, self.reader.ask(path), make), self.reader.behind)
+
+    def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[Manifest]:
+        """See `UserReader.listed`."""
+        return self.kept((resource, namespace, most, of), lambda: self.reader.listed(resource, namespace, most, of))
+
+    def kept(self, what: tuple[object, ...], read: Callable[[], T]) -> T:
+        """What `read` finds: objects as they are now, or findings, which say when they were judged."""
+        return self._noted(what, read, lambda: 0.0)
 
     def findings(self, params: Mapping[str, str] | None = None) -> Manifest:
         given = dict(params or {})
-        what = ("findings", *sorted(given.items()))
-        found: Manifest = self._noted(what, lambda: self.reader.findings(given), behind=_nothing)
-        return found
+        return self.kept(("findings", *sorted(given.items())), lambda: self.reader.findings(given))
 
-    def _noted(
-        self, what: tuple[object, ...], ask: Callable[[], Any], behind: Callable[[], float] | None = None
-    ) -> Any:
-        read = self._cache.get(self._login, what, ask, behind or self.reader.behind, self._enough)
+    def _noted(self, what: tuple[object, ...], ask: Callable[[], T], behind: Callable[[], float]) -> T:
+        read = self._cache.get(self._login, what, ask, behind, self._enough)
         self.oldest = min(self.oldest or read.at, read.at)
         if read.problem and read.problem not in self.problems:
             self.problems.append(read.problem)
-        return read.answer
-
-
-def _nothing() -> float:
-    """Findings say by themselves when they were judged."""
-    return 0.0
+        answer: T = read.answer
+        return answer
 
 
 def _passing(error: ClusterError) -> bool:

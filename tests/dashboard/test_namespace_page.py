@@ -78,3 +78,15 @@ def test_who_may_not_list_classes_is_told_whom_to_ask() -> None:
 
     assert "Job team/held" in page
     assert "ask an administrator whether WorkloadPriorityClass hihg exists" in page
+
+
+def test_a_second_look_lists_nothing() -> None:
+    known = cluster(workload("fine", "main"))
+    known.answers[CLASSES[0].collection()] = {"items": []}
+    client = signed_in(known, ADMIN)
+    client.get("/namespaces/team")
+    assert len([path for path in known.asked if path.startswith("/api")]) > 10
+    known.asked.clear()
+
+    assert client.get("/namespaces/team").status_code == 200
+    assert [path for path in known.asked if path.startswith("/api")] == []

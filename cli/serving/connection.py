@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import ssl
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from cli.exits import Misused
@@ -61,25 +60,4 @@ class UserConnection:
         endpoint = self.address.endpoint() if self.address else from_service_account()
         return ClusterClient(
             replace(endpoint, authorization=lambda: self.authorization, headers=self.headers), attempts=2
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        address = self.address
-        return {
-            "url": address.url if address else None,
-            "ca": str(address.ca) if address and address.ca else None,
-            "authorization": self.authorization,
-            "headers": self.headers,
-            "login": asdict(self.login) if self.login else None,
-        }
-
-    @classmethod
-    def of_json(cls, found: dict[str, Any]) -> UserConnection:
-        """The inverse of `as_json`."""
-        ca = Path(found["ca"]) if found["ca"] else None
-        return cls(
-            Address(found["url"], ca) if found["url"] else None,
-            found["authorization"],
-            tuple((name, value) for name, value in found["headers"]),
-            ClusterLogin(**{**login, "groups": tuple(login["groups"])}) if (login := found["login"]) else None,
         )

@@ -17,7 +17,8 @@ from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import NO_PARAMS, Manifest, UserLogin
 from dashboard.reading.remote import FINDINGS, Getter
-from dashboard.what_if.port import Unanswered
+from dashboard.what_if.outcome import WhatIfOutcome
+from dashboard.what_if.port import ProposedChange, Unanswered
 from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from scheduling.objects.times import written
@@ -88,7 +89,7 @@ class NoWhatIf:
     def missing(self, login: UserLogin) -> tuple[str, ...]:  # noqa: ARG002, as `WhatIf` has it
         return ()
 
-    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> Manifest:  # noqa: ARG002, as `WhatIf` has it
+    def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:  # noqa: ARG002, as `WhatIf` has it
         raise Unanswered("Files can be changed: edit them, and ask `quotree diff` what that does.")
 
 

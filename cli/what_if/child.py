@@ -1,6 +1,8 @@
 """The process that holds a cluster for what-ifs of one login, and answers each in a forked copy.
 
-Its standard input has lines of JSON: a `UserConnection`, then questions; its standard output has an answer to each. It
+A process, since the cluster takes much memory and the simulation much time: both end with it, and pages of others wait
+for neither. Its standard input has a `UserConnection`, then each `ProposedChange`; its standard output has a
+`ClusterRead`, then for each change a `WhatIfOutcome` or `NoOutcome`. These are pickled: both ends are this program. It
 has one thread, so a fork is a copy without locks that nobody opens. The copy is thrown away: the state is as before.
 """
 
@@ -9,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
-import json
 import os
 import select
 import signal
@@ -17,13 +18,17 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 
 from cli.exits import Misused
 from cli.serving.connection import UserConnection
 from cli.what_if.rights import rights
 from cli.what_if.state import Resting
 from cluster.errors import ApiError, ClusterError
+from dashboard.what_if.port import ProposedChange
 
 READING = 300
 """Seconds that reading may take."""
@@ -39,31 +44,55 @@ _TIMES = 3.0
 """It serves for so many times as long as it took to read."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterRead:
+    """`until` is when what was read is too old, on the clock of all processes.
+
+    `problem` says why nothing could be read, with the `status` and `reason` of the API server if it answered.
+    """
+
+    until: float
+    problem: str = ""
+    status: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoOutcome:
+    """The change could not be computed: not within `seconds`, or for a reason that the log has if it is None."""
+
+    seconds: float | None = None
+
+
 def main() -> None:
-    answers = os.fdopen(os.dup(1), "wb")
+    questions, answers = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
     os.dup2(2, 1)  # whatever else is printed is no answer
     os.nice(_NICE)
-    questions = sys.stdin.buffer
-    line = questions.readline()
-    if not line:
-        return
-    connection = json.loads(line)
+    with contextlib.suppress(EOFError, BrokenPipeError):  # who asks has gone
+        _serve(questions, answers)
+
+
+def _serve(questions: Connection, answers: Connection) -> None:
+    connection: UserConnection = questions.recv()
     began = time.monotonic()
+    state, failed = None, ClusterRead(0.0)
     with _ended_with_who_asks():
-        state, problem = _read(connection)
-    end = time.monotonic() + max(_SHORTEST, _TIMES * (time.monotonic() - began))
-    answers.write(_line({**problem, "until": end}))
-    answers.flush()
+        try:
+            with connection.open() as cluster:
+                state = Resting.read(cluster, rights(cluster))
+        except ApiError as error:
+            failed = ClusterRead(0.0, error.message or str(error), error.status, error.reason)
+        except (ClusterError, Misused) as error:
+            failed = ClusterRead(0.0, str(error))
     if state is None:
+        answers.send(failed)
         sys.exit(UNREAD)
+    end = time.monotonic() + max(_SHORTEST, _TIMES * (time.monotonic() - began))
+    answers.send(ClusterRead(end))
     gc.collect()
     gc.freeze()  # so that a copy shares the memory until it changes something
-    while select.select([questions], [], [], max(0.0, end - time.monotonic()))[0]:
-        line = questions.readline()
-        if not line:
-            return
-        answers.write(_asked(state, json.loads(line)))
-        answers.flush()
+    while questions.poll(max(0.0, end - time.monotonic())):
+        answers.send_bytes(_asked(state, questions.recv()))
 
 
 @contextlib.contextmanager
@@ -80,63 +109,32 @@ def _ended_with_who_asks() -> Iterator[None]:
     fcntl.fcntl(0, fcntl.F_SETFL, flags)
 
 
-def _read(connection: dict[str, Any]) -> tuple[Resting | None, dict[str, Any]]:
-    try:
-        with UserConnection.of_json(connection).open() as cluster:
-            return Resting.read(cluster, rights(cluster)), {}
-    except ApiError as error:
-        return None, {"status": error.status, "reason": error.reason, "message": error.message or str(error)}
-    except (ClusterError, Misused) as error:
-        return None, {"status": 0, "reason": "", "message": str(error)}
-
-
-def _asked(state: Resting, sources: dict[str, str]) -> bytes:
-    """The line of the answer, made in a copy of this process, which is ended where it takes too long."""
-    incoming, outgoing = os.pipe()
+def _asked(state: Resting, change: ProposedChange) -> bytes:
+    """The answer, made and pickled in a copy of this process, which is ended if it takes too long."""
+    incoming, outgoing = Pipe(duplex=False)
     copy = os.fork()
     if copy == 0:
-        os.close(incoming)
-        _answer_and_exit(state, sources, outgoing)
-    os.close(outgoing)
+        _answer_and_exit(state, change, outgoing)
+    outgoing.close()
     try:
-        answer = _until(incoming, time.monotonic() + THINKING)
+        if not incoming.poll(THINKING):
+            return bytes(ForkingPickler.dumps(NoOutcome(THINKING)))
+        return incoming.recv_bytes()
+    except EOFError:
+        return bytes(ForkingPickler.dumps(NoOutcome()))
     finally:
-        os.close(incoming)
+        incoming.close()
         os.kill(copy, signal.SIGKILL)
         os.waitpid(copy, 0)
-    if answer is None:
-        return _line({"late": THINKING})
-    return answer if answer.endswith(b"\n") else _line({"failed": True})
 
 
-def _answer_and_exit(state: Resting, sources: dict[str, str], outgoing: int) -> None:
+def _answer_and_exit(state: Resting, change: ProposedChange, outgoing: Connection) -> None:
     """Never returns: a copy must not continue as this process would, nor outlive this process if it is killed."""
     signal.alarm(int(THINKING) + 5)
     try:
-        with os.fdopen(outgoing, "wb") as pipe:
-            pipe.write(_line(state.answer(sources)))
+        outgoing.send(state.answer(change))
         os._exit(0)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
-
-
-def _until(incoming: int, end: float) -> bytes | None:
-    """All that comes; None where it has not ended by then."""
-    found = b""
-    while select.select([incoming], [], [], max(0.0, end - time.monotonic()))[0]:
-        part = os.read(incoming, 2**16)
-        if not part:
-            return found
-        found += part
-    return None
-
-
-def _line(answer: dict[str, Any]) -> bytes:
-    return json.dumps(answer).encode() + b"\n"
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):  # who would read the answer has gone
-        main()

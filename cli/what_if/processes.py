@@ -6,25 +6,24 @@ process, and the simulation takes no time from those who look at other pages.
 
 from __future__ import annotations
 
-import json
-import os
-import select
 import subprocess
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from multiprocessing import Pipe
 from typing import Any, Protocol
 
 from cli.serving.connection import UserConnection
-from cli.what_if.child import READING, THINKING, UNREAD
+from cli.what_if.child import READING, THINKING, UNREAD, ClusterRead, NoOutcome
 from cli.what_if.rights import rights
 from cluster.errors import Unreachable, from_status
 from dashboard.reading.backend import UserLogin
-from dashboard.what_if.port import Later, MissingRights, ReadingCluster, Unanswered
+from dashboard.what_if.outcome import WhatIfOutcome
+from dashboard.what_if.port import Later, MissingRights, ProposedChange, ReadingCluster, Unanswered
 
-COMMAND = (sys.executable, "-P", "-m", "cli.what_if.child")
+COMMAND = (sys.executable, "-P", "-c", "from cli.what_if.child import main; main()")
 """With -P, a folder `cli` where the dashboard was started is not taken for ours."""
 KEPT = 4
 """Processes at once, unless something else is asked for."""
@@ -47,7 +46,7 @@ class WhatIfProcess(Protocol):
     @property
     def over(self) -> bool: ...
 
-    def ask(self, sources: Mapping[str, str]) -> dict[str, Any]: ...
+    def ask(self, change: ProposedChange) -> WhatIfOutcome: ...
 
     def end(self) -> None: ...
 
@@ -76,7 +75,7 @@ class Processes:
         with self._connect(login).open() as cluster:
             return rights(cluster).missing
 
-    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> dict[str, Any]:
+    def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
         """See `WhatIf.ask`. Rights are asked for each time, so one that is taken away ends at once."""
         if not self._most:
             raise Unanswered("This dashboard cannot compute changes: it runs with --what-ifs 0.")
@@ -84,7 +83,7 @@ class Processes:
             raise MissingRights(missing)
         process = self._taken(login.digest(), self._connect(login))
         try:
-            return process.ask(sources)
+            return process.ask(change)
         finally:
             process.busy.release()
 
@@ -126,15 +125,17 @@ class _Process:
 
     def __init__(self, connection: UserConnection) -> None:
         self.busy = threading.Lock()
-        self._process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603, our own
-        self._received = b""
+        questions, self._questions = Pipe(duplex=False)
+        self._answers, answers = Pipe(duplex=False)
+        with questions, answers:
+            self._process = subprocess.Popen(COMMAND, stdin=questions.fileno(), stdout=answers.fileno())  # noqa: S603, our own
         self._began = time.monotonic()
         self._until: float | None = None
-        self._send(connection.as_json())
+        self._send(connection)
 
     @property
     def reading(self) -> bool:
-        return self._until is None and not self.over and not self._has_answer()
+        return self._until is None and not self.over and not self._answers.poll()
 
     @property
     def over(self) -> bool:
@@ -144,79 +145,55 @@ class _Process:
         if self._until is not None and time.monotonic() >= self._until:
             return True
         code = self._process.poll()
-        return code is not None and not (code == UNREAD and self._has_answer())
+        return code is not None and not (code == UNREAD and self._answers.poll())
 
-    def ask(self, sources: Mapping[str, str]) -> dict[str, Any]:
-        """Send the edits to the process and wait for its answer. Raises Unanswered or ClusterError."""
+    def ask(self, change: ProposedChange) -> WhatIfOutcome:
+        """Send the change to the process and wait for its answer. Raises Unanswered or ClusterError."""
         if self._until is None:
             self._begin()
-        self._send(sources)
-        answer = self._answer(THINKING + _MARGIN)
-        if answer is None or answer.get("failed"):
-            self.end()
-            raise Unanswered(_DIED if answer is None else "This change could not be computed; the log has the reason.")
-        if "late" in answer:
+        self._send(change)
+        answer: WhatIfOutcome | NoOutcome | None = self._answer(THINKING + _MARGIN)
+        if isinstance(answer, WhatIfOutcome):
+            return answer
+        if answer is not None and answer.seconds is not None:
             raise Unanswered(
-                f"The simulation did not end within {answer['late']:.0f} s and was stopped. Try a smaller change, or"
+                f"The simulation did not end within {answer.seconds:.0f} s and was stopped. Try a smaller change, or"
                 " `quotree diff --against cluster`, which has all the time that you give it."
             )
-        return answer
+        self.end()
+        raise Unanswered(_DIED if answer is None else "This change could not be computed; the log has the reason.")
 
     def end(self) -> None:
+        self._until = 0.0
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
+        self._questions.close()
+        self._answers.close()
 
     def _begin(self) -> None:
-        first = self._answer(PATIENCE)
+        first: ClusterRead | None = self._answer(PATIENCE)
         if first is None:
             if self._process.poll() is not None:
                 self._until = 0.0
                 raise Unanswered(f"The cluster could not be read; that ends after {READING} s at the latest.")
             since = time.monotonic() - self._began
             raise ReadingCluster(f"The cluster is being read, for {since:.0f} s now. Ask again in a moment.")
-        self._until = 0.0 if "message" in first else first["until"] - _MARGIN  # this clock is that of all processes
-        if "message" in first:
-            if first["status"]:
-                raise from_status({"code": first["status"], "reason": first["reason"], "message": first["message"]})
-            raise Unreachable("the API server", first["message"], "ask again")
+        self._until = first.until - _MARGIN
+        if first.status:
+            raise from_status({"code": first.status, "reason": first.reason, "message": first.problem})
+        if first.problem:
+            raise Unreachable("the API server", first.problem, "ask again")
 
-    def _send(self, line: Any) -> None:
+    def _send(self, what: UserConnection | ProposedChange) -> None:
         """Raises Unanswered. A process that has ended is found out by its answer."""
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(line).encode() + b"\n")
-            self._process.stdin.flush()
+            self._questions.send(what)
         except OSError as error:
             raise Unanswered(_DIED) from error
 
-    def _answer(self, seconds: float) -> dict[str, Any] | None:
-        """The next line; None where there is none by then, or none will come."""
-        end = time.monotonic() + seconds
-        while b"\n" not in self._received:
-            if not self._more(max(0.0, end - time.monotonic())):
-                return None
-        line, _, self._received = self._received.partition(b"\n")
-        found: dict[str, Any] = json.loads(line)
-        return found
-
-    def _has_answer(self) -> bool:
-        return b"\n" in self._received or self._ready(0.0)
-
-    def _more(self, seconds: float) -> bool:
-        assert self._process.stdout is not None
-        if not self._ready(seconds):
-            return False
-        part = os.read(self._process.stdout.fileno(), 2**16)
-        self._received += part
-        return bool(part)
-
-    def _ready(self, seconds: float) -> bool:
-        assert self._process.stdout is not None
-        if self._process.stdout.closed:
-            return False
-        looked = select.poll()  # unlike select(), it takes any number of connections
-        looked.register(self._process.stdout.fileno(), select.POLLIN | select.POLLHUP)
-        return bool(looked.poll(seconds * 1000))
+    def _answer(self, seconds: float) -> Any:
+        """What it sends next; None where there is nothing by then, or nothing will come."""
+        try:
+            return self._answers.recv() if self._answers.poll(seconds) else None
+        except (EOFError, OSError):
+            return None

@@ -16,32 +16,33 @@ from cli.input.change_set import ChangeSet
 from cli.input.context import Context, followed
 from cli.input.documents import Document, Unreadable, parse
 from cli.input.given import NO_FILES, Given, identify
-from cli.input.impact import Impact, of_cluster, played
+from cli.input.impact import of_cluster, played
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import SimulatedFiles, engine_settings
 from cli.judgement import judge
-from cli.report.as_json import report_json
-from cli.report.changes.impact_json import impact_answer
 from cli.report.model import report
+from cli.what_if.outcome import MOST, PASTED, outcome
 from cli.what_if.rights import Rights
 from cluster.client import ClusterClient
 from cluster.sources import FOLLOWED, WatchSource
+from dashboard.what_if.outcome import WhatIfOutcome
+from dashboard.what_if.port import ProposedChange
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+from policies.text.field_paths import Region
+from policies.text.positions import TextLines, TextSpan
 from reconciler.api.explanation import explanation_json
 from reconciler.api.snapshot import snapshot
 from reconciler.process import DecisionSettings
 from scheduling.simulation.intake import is_played
 from scheduling.simulation.simulation import KueueSimulation
-from scheduling.simulation.submissions import LeftOut
 from scheduling.world.world import World
 
-MOST = 200
-"""Entries of each list in an answer; `counts` has how many there are."""
-_LISTS = ("nodes", "overQuota", "lost", "restarted", "admitted", "couldBePreempted")
+_NO_TEXT = Region.of("", lambda *_: iter(()), TextSpan(0, 0, (0, 0)), TextLines(""))
+"""Objects of the form are in no text."""
 _AGAINST = Against("cluster")
 
 
@@ -93,24 +94,22 @@ class Resting:
         simulation.add(())  # what happens without the change happens first, as in `diff`, and once for all questions
         return cls(forest, manifests, simulation, files, as_of, left_out)
 
-    def answer(self, sources: Mapping[str, str]) -> dict[str, Any]:
-        """What the rules say of these manifests and what they do; `sources` are texts of YAML by the name of each."""
-        given = _given(sources)
+    def answer(self, change: ProposedChange) -> WhatIfOutcome:
+        """What the rules say of the change, and what it does."""
+        given = _given(change)
         manifests = {ref: json.loads(self.manifests[ref]) for ref in given.objects if ref in self.manifests}
         context = Context(_AGAINST, self.forest, manifests=manifests, as_of=self.as_of)
         judged = report(given, context, judge(given, context, self.files.configuration))
         known, left_out = set(self.simulation.names), dict(self.simulation.left_out)
         impact = played(ChangeSet("the cluster", _AGAINST, context, NO_FILES, given, ()), self.simulation, self.files)
         left = [each for name, each in self.simulation.left_out.items() if name not in left_out]
-        return {
-            "asOf": f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}",
-            "report": report_json(judged),
-            "diff": _short(impact),
-            "work": self._work([key for key in self.simulation.names if key not in known]),
-            "inNoQueue": [_left_out(each) for each in left[:MOST]],
-            "notJudged": [_name(each.manifest) for each in given.rest if not is_played(each.manifest)][:MOST],
-            "leftOut": list(self.left_out),
-        }
+        return replace(
+            outcome(judged, impact, f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}"),
+            work=self._work([key for key in self.simulation.names if key not in known]),
+            in_no_queue=left[:MOST],
+            not_judged=[_name(each.manifest) for each in given.rest if not is_played(each.manifest)][:MOST],
+            left_out=self.left_out,
+        )
 
     def _work(self, keys: list[str]) -> list[dict[str, Any]]:
         """What `quotree why` says of the work that the change brings."""
@@ -124,36 +123,17 @@ def _plurals(sources: Iterable[WatchSource]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{each.plural}.{each.group}".rstrip(".") for each in resources))
 
 
-def _given(sources: Mapping[str, str]) -> Given:
-    documents: list[Document] = []
-    faults: list[Unreadable] = []
-    for name, text in sources.items():
-        for found in parse(name, text.encode(errors="replace")):
-            if isinstance(found, Document):
-                documents.append(found)
-            else:
-                faults.append(found)
-    given = identify(documents, faults)
+def _given(change: ProposedChange) -> Given:
+    found = [*parse(PASTED, change.pasted.encode(errors="replace"))] if change.pasted.strip() else []
+    made = [Document(each, "form", _NO_TEXT) for each in change.manifests]
+    given = identify(
+        [*made, *(each for each in found if isinstance(each, Document))],
+        [each for each in found if isinstance(each, Unreadable)],
+    )
     twice = (
         Unreadable(each.second.place(), f"{each}; keep one of the two") for each in given.repeated if not each.equal
     )
     return replace(given, unreadable=(*given.unreadable, *twice))
-
-
-def _short(impact: Impact) -> dict[str, Any]:
-    """The answer of `quotree diff -o json`, with each list cut to its first entries.
-
-    Nodes whose reach alone changes are counted and not listed.
-    """
-    shown = tuple(each for each in impact.nodes if not each.only_reach)
-    whole = impact_answer(replace(impact, nodes=shown))
-    counts = {name: len(whole[name]) for name in _LISTS}
-    short = {name: whole[name][:MOST] for name in _LISTS}
-    return {**whole, **short, "counts": counts, "onlyReach": len(impact.nodes) - len(shown)}
-
-
-def _left_out(each: LeftOut) -> dict[str, str]:
-    return {"job": str(each.name), "reason": each.reason}
 
 
 def _name(manifest: Manifest) -> str:

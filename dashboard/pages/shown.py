@@ -63,9 +63,8 @@ def namespace_url(name: str) -> str:
     return f"/namespaces/{path_part(name)}"
 
 
-def object_url(named: Mapping[str, Any]) -> str:
+def object_url(kind: str, namespace: str, name: str) -> str:
     """The URL of the page about an object that a finding names; empty if there is no such page."""
-    kind, namespace, name = named["kind"], named.get("namespace") or "", named["name"]
     match kind:
         case "ClusterQueue" | "Cohort":
             return queue_url("Kueue", kind, name)

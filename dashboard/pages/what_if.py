@@ -13,8 +13,8 @@ from dashboard.reading.cache import CachedReader
 from dashboard.what_if.edits import FIELDS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
-from dashboard.what_if.outcome import WhatIfOutcome, outcome
-from dashboard.what_if.port import Later, MissingRights, ReadingCluster, Unanswered, WhatIf
+from dashboard.what_if.outcome import WhatIfOutcome
+from dashboard.what_if.port import Later, MissingRights, ProposedChange, ReadingCluster, Unanswered, WhatIf
 from policies.model.printing import plain
 
 
@@ -29,14 +29,15 @@ class Asker:
 
 def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     """What the template needs, and the status. `ask`: also what comes of the change. Raises ClusterError."""
-    made, found, problem, status = "", None, None, 400 if form.problems else 200
+    made: tuple[Manifest, ...] = ()
+    found, problem, status = None, None, 400 if form.problems else 200
     try:
-        made = edited(asker, form)
+        made = _edited(asker, form)
         if ask and not form.problems:
             found = _asked(asker, form, made)
     except (BadEdit, Unanswered) as error:
         problem, status = error, _status(error)
-    written = _joined(made, form.pasted)
+    written = _as_yaml(made, form)
     return {
         "form": form,
         "fields": FIELDS,
@@ -52,23 +53,22 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     }, status
 
 
-def edited(asker: Asker, form: Form) -> str:
-    """The manifests that the edits make, as YAML. Raises BadEdit, MissingRights, ClusterError."""
-    return as_yaml(changed(form.edits, lambda node: _stored(asker, node))) if form.edits else ""
-
-
 def download(asker: Asker, form: Form) -> str:
-    """The whole change as YAML. Raises as `edited`."""
-    return _joined(edited(asker, form), form.pasted)
+    """The whole change as YAML. Raises BadEdit, MissingRights, ClusterError."""
+    return _as_yaml(_edited(asker, form), form)
 
 
-def _asked(asker: Asker, form: Form, made: str) -> WhatIfOutcome:
+def _edited(asker: Asker, form: Form) -> tuple[Manifest, ...]:
+    """The objects that the edits make. Raises as `download`."""
+    return tuple(changed(form.edits, lambda node: _stored(asker, node)))
+
+
+def _asked(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:
     if asker.what_if is None:
         raise Unanswered("This dashboard cannot compute changes.")
-    sources = {name: text for name, text in (("form", made), ("pasted", form.pasted)) if text.strip()}
-    if not sources:
+    if not made and not form.pasted.strip():
         raise BadEdit("The form has no change yet. Fill in one of its parts.")
-    return outcome(asker.what_if.ask(asker.login, sources))
+    return asker.what_if.ask(asker.login, ProposedChange(made, form.pasted))
 
 
 def _stored(asker: Asker, node: EditedNode) -> Manifest | None:
@@ -96,9 +96,10 @@ def _status(error: Exception) -> int:
     return 400
 
 
-def _joined(made: str, pasted: str) -> str:
+def _as_yaml(made: tuple[Manifest, ...], form: Form) -> str:
     """One file. A text that begins with `{` is JSON, which is YAML too."""
-    return "---\n".join(each.rstrip("\n") + "\n" for each in (made, pasted) if each.strip())
+    texts = (as_yaml(made) if made else "", form.pasted)
+    return "---\n".join(each.rstrip("\n") + "\n" for each in texts if each.strip())
 
 
 def _lines(text: str) -> Markup:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from dashboard.reading.backend import Manifest, UserLogin
+from dashboard.what_if.outcome import WhatIfOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedChange:
+    """`manifests` are the objects that the form makes. `pasted` is YAML as it was typed; the engine parses it, since
+    only there is its time limited."""
+
+    manifests: tuple[Manifest, ...] = ()
+    pasted: str = ""
 
 
 class Unanswered(Exception):
@@ -32,9 +42,8 @@ class WhatIf(Protocol):
     def missing(self, login: UserLogin) -> tuple[str, ...]:
         """The rights that this person lacks for an answer. Raises ClusterError."""
 
-    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> Manifest:
-        """What comes of applying these manifests, as `cli.what_if.state` answers: for this person, with their rights.
+    def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
+        """What comes of applying the change: for this person, with their rights.
 
-        `sources` are texts of YAML, by the name of each. May be called by many threads.
-        Raises Unanswered, ClusterError.
+        May be called by many threads. Raises Unanswered, ClusterError.
         """

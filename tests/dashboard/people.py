@@ -14,6 +14,8 @@ from dashboard.login.authenticators import Authenticator, ByToken
 from dashboard.login.sessions import Sessions
 from dashboard.reading.backend import NO_PARAMS, UserLogin, UserReader
 from dashboard.settings import DashboardSettings
+from dashboard.what_if.outcome import WhatIfOutcome
+from dashboard.what_if.port import ProposedChange
 from tests.dashboard.trees.entries import kueue, tree
 
 COOKIE = "quotree-0"
@@ -88,15 +90,15 @@ class Answering:
 class Telling:
     """Says of every change what it is told to, and notes who asked what."""
 
-    def __init__(self, answer: dict[str, Any] | Exception) -> None:
+    def __init__(self, answer: WhatIfOutcome | Exception) -> None:
         self.answer = answer
-        self.asked: list[tuple[UserLogin, dict[str, str]]] = []
+        self.asked: list[tuple[UserLogin, ProposedChange]] = []
 
     def missing(self, login: UserLogin) -> tuple[str, ...]:
         return ("list namespaces",) if login.authorization == TENANT else ()
 
-    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> dict[str, Any]:
-        self.asked.append((login, dict(sources)))
+    def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
+        self.asked.append((login, change))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

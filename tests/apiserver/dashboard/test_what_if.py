@@ -18,6 +18,7 @@ from cli.input.login import ClusterLogin as ClusterLogin
 from cli.serving.connection import UserConnection
 from cli.what_if.processes import Processes
 from dashboard.reading.backend import UserLogin
+from dashboard.what_if.port import ProposedChange
 from tests.apiserver.dashboard import world
 from tests.apiserver.dashboard.world import ADMIN, TENANT, Dashboard, organisation, reconciling
 from tests.apiserver.harness import ControlPlane, User
@@ -188,12 +189,12 @@ def test_whatever_is_pasted_has_a_clear_answer(page: Page, text: str, status: in
 def test_with_a_kubeconfig_and_nothing_is_ever_written(page: Page, server: ControlPlane) -> None:
     asked = Processes(lambda _: UserConnection(login=ClusterLogin(kubeconfig=str(server.kubeconfig))))
     try:
-        found = asked.ask(UserLogin(), {"pasted": json.dumps(workload("extra", "10"))})
+        found = asked.ask(UserLogin(), ProposedChange((workload("extra", "10"),)))
     finally:
         asked.close()
     page.ask(ADMIN, **{**quota("34"), **MOVE, **WORK})
 
-    assert found["leftOut"] == []
+    assert not found.left_out
     generations = {each["metadata"]["generation"] for each in server.request("GET", f"{KUEUE}/clusterqueues")["items"]}
     assert generations == {1}
     assert len(server.request("GET", f"{KUEUE}/workloads")["items"]) == TRAINS + 1

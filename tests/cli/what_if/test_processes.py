@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -15,11 +14,15 @@ import pytest
 
 from cli.serving.connection import Address, UserConnection
 from cli.serving.dashboard import as_someone
-from cli.what_if.processes import COMMAND, KEPT, READERS, Processes
+from cli.what_if.child import NoOutcome
+from cli.what_if.processes import COMMAND, KEPT, READERS, Processes, _Process
 from cluster.api.callers import Impersonated
-from cluster.errors import NotFound
+from cluster.errors import NotFound, Unreachable
 from dashboard.reading.backend import UserLogin
-from dashboard.what_if.port import Later, MissingRights, Unanswered
+from dashboard.what_if.outcome import WhatIfOutcome
+from dashboard.what_if.port import Later, MissingRights, ProposedChange, Unanswered
+
+NOTHING = ProposedChange()
 
 
 class Served:
@@ -58,8 +61,8 @@ class Process:
         self.busy = threading.Lock()
         self.reading, self.over, self.ended = reading, False, False
 
-    def ask(self, sources: Mapping[str, str]) -> dict[str, Any]:
-        return dict(sources)
+    def ask(self, change: ProposedChange) -> WhatIfOutcome:
+        return WhatIfOutcome(change.pasted)
 
     def end(self) -> None:
         self.ended = True
@@ -81,9 +84,9 @@ def test_each_login_has_a_process_of_its_own() -> None:
     made: list[Process] = []
     asked = processes(made)
 
-    assert asked.ask(login(1), {"pasted": "x"}) == {"pasted": "x"}
-    asked.ask(login(1), {})
-    asked.ask(login(2), {})
+    assert asked.ask(login(1), ProposedChange(pasted="x")).as_of == "x"
+    asked.ask(login(1), NOTHING)
+    asked.ask(login(2), NOTHING)
     assert len(made) == 2
 
 
@@ -91,9 +94,9 @@ def test_the_one_that_was_asked_longest_ago_makes_room() -> None:
     made: list[Process] = []
     asked = processes(made)
     for number in range(KEPT):
-        asked.ask(login(number), {})
-    asked.ask(login(0), {})
-    asked.ask(login(99), {})
+        asked.ask(login(number), NOTHING)
+    asked.ask(login(0), NOTHING)
+    asked.ask(login(99), NOTHING)
 
     assert [each.ended for each in made] == [False, True, *[False] * (KEPT - 1)]
     assert len(asked._kept) == KEPT
@@ -103,40 +106,40 @@ def test_who_is_being_answered_makes_no_room() -> None:
     made: list[Process] = []
     asked = processes(made)
     for number in range(KEPT):
-        asked.ask(login(number), {})
+        asked.ask(login(number), NOTHING)
     for each in made:
         each.busy.acquire()
 
     with pytest.raises(Later, match="Ask again"):
-        asked.ask(login(99), {})
+        asked.ask(login(99), NOTHING)
     with pytest.raises(Later, match="Your last question"):
-        asked.ask(login(0), {})
+        asked.ask(login(0), NOTHING)
     assert not any(each.ended for each in made)
 
 
 def test_nothing_is_started_where_nobody_may_try_out_changes() -> None:
     with pytest.raises(Unanswered, match="--what-ifs 0"):
-        Processes(lambda _: Way(Served()), pytest.fail, most=0).ask(login(1), {})  # type: ignore[arg-type, return-value]
+        Processes(lambda _: Way(Served()), pytest.fail, most=0).ask(login(1), NOTHING)  # type: ignore[arg-type, return-value]
 
 
 def test_few_read_at_once() -> None:
     made: list[Process] = []
     asked = processes(made, reading=True)
     for number in range(READERS):
-        asked.ask(login(number), {})
+        asked.ask(login(number), NOTHING)
 
     with pytest.raises(Later, match="have the cluster read"):
-        asked.ask(login(99), {})
-    asked.ask(login(0), {})
+        asked.ask(login(99), NOTHING)
+    asked.ask(login(0), NOTHING)
     assert len(made) == READERS
 
 
 def test_what_is_too_old_is_ended_and_read_anew() -> None:
     made: list[Process] = []
     asked = processes(made)
-    asked.ask(login(1), {})
+    asked.ask(login(1), NOTHING)
     made[0].over = True
-    asked.ask(login(1), {})
+    asked.ask(login(1), NOTHING)
 
     assert [each.ended for each in made] == [True, False]
 
@@ -145,55 +148,65 @@ def test_a_right_that_is_taken_away_ends_at_once() -> None:
     made: list[Process] = []
     served = Served({"/api/v1": {"resources": [{"name": "namespaces"}, {"name": "limitranges"}]}})
     asked = processes(made, served)
-    asked.ask(login(1), {})
+    asked.ask(login(1), NOTHING)
     served.allowed = False
 
     with pytest.raises(MissingRights) as refused:
-        asked.ask(login(1), {})
+        asked.ask(login(1), NOTHING)
     assert refused.value.missing == ("list namespaces",)
 
 
-def test_the_way_to_the_api_server_crosses_to_another_process_and_is_not_shown() -> None:
+def test_the_way_to_the_api_server_does_not_show_its_token() -> None:
     there = UserConnection(Address("https://api", Path("ca.crt")), "Bearer secret", (("Impersonate-User", "jane"),))
 
-    assert UserConnection.of_json(json.loads(json.dumps(there.as_json()))) == there
     assert "secret" not in repr(there)
 
 
 CHILD = """
-import time, cli.what_if.child as child
+import sys, time, cli.what_if.child as child
+from dashboard.what_if.outcome import WhatIfOutcome
 child.THINKING = 0.2
 class State:
-    def answer(self, sources):
+    def answer(self, change):
         {body}
 for _ in range(2):
-    print(child._asked(State(), {{}}).decode(), end="", flush=True)
+    print(child.ForkingPickler.loads(child._asked(State(), None)), flush=True)
 """
 
 
-def asked_in_a_child(body: str) -> list[Any]:
-    done = subprocess.run([sys.executable, "-c", CHILD.format(body=body)], capture_output=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def asked_in_a_child(body: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", CHILD.format(body=body)], capture_output=True, check=True, text=True)
+    return done.stdout.splitlines()
 
 
 def test_a_question_that_takes_too_long_ends_and_the_state_is_as_before() -> None:
-    assert asked_in_a_child("time.sleep(60)") == [{"late": 0.2}] * 2
-    assert asked_in_a_child("raise SystemExit(0)") == [{"failed": True}] * 2
-    assert asked_in_a_child("self.seen = getattr(self, 'seen', 0) + 1; return {'n': self.seen}") == [{"n": 1}] * 2
-    assert asked_in_a_child("return {'n': 'x' * 1_000_000}")[1] == {"n": "x" * 1_000_000}
+    assert asked_in_a_child("time.sleep(60)") == [str(NoOutcome(0.2))] * 2
+    assert asked_in_a_child("raise SystemExit(0)") == [str(NoOutcome())] * 2
+    assert asked_in_a_child("self.seen = getattr(self, 'seen', 0) + 1; return self.seen") == ["1"] * 2
+    assert asked_in_a_child("return 'x' * 1_000_000")[1] == "x" * 1_000_000
 
 
 def test_a_process_ends_with_who_has_started_it_while_it_reads() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        way = UserConnection(Address(f"http://127.0.0.1:{silent.getsockname()[1]}"))
-        with subprocess.Popen(COMMAND, stdin=subprocess.PIPE) as child:
-            assert child.stdin is not None
-            child.stdin.write(json.dumps(way.as_json()).encode() + b"\n")
-            child.stdin.flush()
-            connected, _ = silent.accept()
-            child.stdin.close()
-            assert child.wait(timeout=20) != 0
-            connected.close()
+        started = _Process(UserConnection(Address(f"http://127.0.0.1:{silent.getsockname()[1]}")))
+        connected, _ = silent.accept()
+        assert started.reading
+        started._questions.close()
+        assert started._process.wait(timeout=20) != 0
+        started.end()
+        connected.close()
+
+
+def test_a_cluster_that_cannot_be_read_is_said_and_not_kept() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        way = UserConnection(Address(f"http://127.0.0.1:{gone.getsockname()[1]}"))
+    started = _Process(way)
+    assert started._answers.poll(30)
+    with pytest.raises(Unreachable, match="ask again"):
+        started.ask(NOTHING)
+
+    assert started.over
+    started.end()
 
 
 def test_a_person_is_asked_for_with_their_own_token_or_in_their_name_and_never_otherwise() -> None:

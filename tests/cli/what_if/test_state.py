@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import yaml
 
 from cli.what_if.state import Resting
+from dashboard.what_if.outcome import GainRow, RiskRow, WhatIfOutcome
+from dashboard.what_if.port import ProposedChange
 from policies import dialects
 from policies.dialects.declared import DECLARED
 from policies.model.forest import Forest
@@ -31,9 +34,9 @@ def state(*more: dict[str, Any]) -> Resting:
     )
 
 
-def answered(state: Resting, *manifests: dict[str, Any]) -> dict[str, Any]:
-    found = state.answer({"form": yaml.safe_dump_all(manifests)})
-    return dict(json.loads(json.dumps(found)))
+def answered(state: Resting, *manifests: dict[str, Any]) -> WhatIfOutcome:
+    """The outcome, after its way to another process."""
+    return ForkingPickler.loads(ForkingPickler.dumps(state.answer(ProposedChange(manifests))))
 
 
 def with_quota(manifest: dict[str, Any], cpu: str) -> dict[str, Any]:
@@ -42,46 +45,57 @@ def with_quota(manifest: dict[str, Any], cpu: str) -> dict[str, Any]:
 
 
 def test_quota_before_and_after() -> None:
-    diff = answered(state(), with_quota(A, "6"))["diff"]
+    found = answered(state(), with_quota(A, "6"))
 
-    [node] = [each for each in diff["nodes"] if each["name"] == "a"]
-    assert (node["quota"][0]["before"]["own"], node["quota"][0]["after"]["own"]) == ("4", "6")
-    assert diff["onlyReach"] == 1
-    assert [each["name"] for each in diff["nodes"]] == ["a", "org"]
+    assert [(each.node, each.effect, each.pair) for each in found.nodes] == [
+        ("ClusterQueue a", "gains", "spot/cpu"),
+        ("Cohort org", "gains", "spot/cpu"),
+    ]
+    assert ("own", "4", "6") in found.nodes[0].numbers
+    assert found.only_reach == 1
+
+
+def test_a_node_that_moves_says_from_where() -> None:
+    moved = cluster_queue("a", "lab", group("cpu", flavor("spot", cpu=2)))
+    effects = {each.node: each.effect for each in answered(state(), moved).nodes}
+
+    assert effects["ClusterQueue a"] == "moves from org to lab and loses"
+    assert effects["Cohort lab"] == "is created"
 
 
 def test_a_queue_that_gets_less_is_told_and_its_work_may_be_preempted() -> None:
     found = answered(state(workload("runs", "to-a", 4)), with_quota(A, "1"))
 
-    assert [each["name"] for each in found["diff"]["couldBePreempted"]] == ["a"]
-    assert found["diff"]["couldBePreempted"][0]["used"] == "4"
+    assert found.risks == [RiskRow("ClusterQueue a", "spot/cpu", "4 in use, 1 its own", ("Workload ns/runs",))]
 
 
 def test_new_work_preempts_and_is_explained() -> None:
     world = state(workload("borrows", "to-a", 6))
     found = answered(world, workload("own", "to-b", 4))
 
-    assert [(each["what"], each["job"]["name"], each["for"]["name"]) for each in found["diff"]["lost"]] == [
-        ("preempted", "borrows", "own")
+    assert [(each.what, each.job, each.whom) for each in found.losses] == [
+        ("preempted", "Workload ns/borrows", "Workload ns/own in b")
     ]
-    assert [(each["state"], each["job"]["name"]) for each in found["work"]] == [("running", "own")]
+    assert found.gains == [GainRow("Workload ns/own", "b")]
+    assert [(each["state"], each["job"]["name"]) for each in found.work] == [("running", "own")]
 
 
 def test_new_work_that_waits_says_why_as_why_does() -> None:
     found = answered(state(workload("runs", "to-a", 8)), workload("late", "to-a", 3))
 
-    [why] = found["work"]
+    [why] = found.work
     assert why["state"] == "waiting"
     assert [(lack["wanted"], lack["free"]) for lack in why["lacks"]] == [("3", "0")]
-    assert answered(state(), queued_job("lost", "nowhere", 1))["work"][0]["state"] == "waiting"
+    assert answered(state(), queued_job("lost", "nowhere", 1)).work[0]["state"] == "waiting"
 
 
 def test_a_change_that_is_refused_says_by_which_rule() -> None:
     found = answered(state(), with_quota(A, "-3"))
 
-    assert "bad-quantity" in [each["rule"] for each in found["report"]["findings"]]
-    assert found["diff"]["nodes"] == []
-    assert "no API server would accept it" in found["diff"]["unreadable"][0]["message"]
+    assert found.refused
+    assert ("bad-quantity", "a") in [(each.rule, each.object.name) for each in found.findings]
+    assert found.nodes == []
+    assert "no API server would accept it" in found.unreadable[0]
 
 
 def test_what_has_no_quota_is_named_and_nothing_of_it_is_kept() -> None:
@@ -93,8 +107,8 @@ def test_what_has_no_quota_is_named_and_nothing_of_it_is_kept() -> None:
     }
     found = answered(state(), secret, {"kind": "Odd"}, {"metadata": {"name": "x"}})
 
-    assert found["notJudged"] == ["Secret ns/x", "Odd", "something without a kind x"]
-    assert "c2VjcmV0" not in json.dumps(found)
+    assert found.not_judged == ["Secret ns/x", "Odd", "something without a kind x"]
+    assert "c2VjcmV0" not in str(found)
 
 
 def test_what_is_no_yaml_is_said_with_its_line() -> None:
@@ -102,20 +116,20 @@ def test_what_is_no_yaml_is_said_with_its_line() -> None:
         f"{chr(98 + each)}: &{chr(98 + each)} [{','.join(['*' + chr(97 + each)] * 9)}]\n" for each in range(9)
     )
     for text in (bomb, "a: [", "[" * 5000, "\x00", "- x", "kind: Cohort\nkind: Cohort"):
-        found = state().answer({"pasted": text})
-        assert found["report"]["unreadable"], text[:20]
-        assert found["report"]["unreadable"][0]["file"] == "pasted"
+        found = state().answer(ProposedChange(pasted=text))
+        assert found.unreadable, text[:20]
+        assert found.unreadable[0].startswith("line "), text[:20]
 
 
 def test_one_object_twice_is_said_not_guessed() -> None:
-    found = state().answer({"form": yaml.safe_dump(with_quota(A, "6")), "pasted": yaml.safe_dump(with_quota(A, "7"))})
+    found = state().answer(ProposedChange((with_quota(A, "6"),), yaml.safe_dump(with_quota(A, "7"))))
 
-    assert "is given twice" in found["report"]["unreadable"][0]["message"]
+    assert "is given twice" in found.unreadable[0]
 
 
 def test_lists_are_cut_and_counted() -> None:
     many = [workload(f"w-{each}", "to-a", "1m") for each in range(250)]
     found = answered(state(), *many)
 
-    assert (len(found["diff"]["admitted"]), found["diff"]["counts"]["admitted"]) == (200, 250)
-    assert len(found["work"]) == 200
+    assert (len(found.gains), found.more) == (200, {"gains": 50})
+    assert len(found.work) == 200

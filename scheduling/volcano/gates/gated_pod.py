@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from policies.amounts.requests import pod_requests
+from policies.amounts.allocated import pod_allocated
 from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text
@@ -106,7 +106,8 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     """The Pod as Volcano's queues count it."""
     notes, mark, namespace = pod.annotations, pod.labels.get(MARK, ""), pod.namespace
     group = group_in(notes, namespace) or ""
-    requests = counted(pod_requests(pod.spec)) if group or mark == MARKED else {}  # nobody counts the others
+    ours = mark == MARKED or group != ""  # nobody counts the others
+    requests = counted(pod_allocated(pod.spec, pod.status)) if ours else {}
     return VolcanoGatedPod(
         joined(namespace, pod.name),
         group,

@@ -13,6 +13,7 @@ from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.needs import skip_without
 from tests.apiserver.volcano.gated_world import VolcanoWorld, installed
 from tests.apiserver.yunikorn.gated_world import ANNA
+from tests.scheduling.volcano.manifests import node
 from tests.waiting import eventually
 
 OWNER, VERA = User(ANNA), User("vera")
@@ -144,6 +145,25 @@ def test_a_tenant_gets_no_more_whatever_it_tries(world: VolcanoWorld) -> None:
     finally:
         world.guard.start()
     assert "late" in world.gated("siege")
+
+
+def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it(world: VolcanoWorld) -> None:
+    world.space("shrinks")
+    world.queue("shrinks", "root", 2)
+    world.group("shrinks", "g", "shrinks")
+    assert not world.create("shrinks", "first", cpu="2")
+    eventually(lambda: world.passed("shrinks") == {"first"}, world.log)
+    assert not world.bind("shrinks", "first")
+    world.allocates("shrinks", "first", "2")
+
+    world.server.request("POST", "/api/v1/nodes", node("n"))
+    world.resize("shrinks", "first", "1m")
+    assert not world.create("shrinks", "second", cpu="1900m")
+    short = "shrinks lacks cpu=1900m, asked 1900m, 2 of 2 in use"
+    eventually(lambda: short in world.note("shrinks", "second"), world.log)
+
+    world.allocates("shrinks", "first", "1m")
+    eventually(lambda: world.passed("shrinks") == {"first", "second"}, world.log)
 
 
 def test_where_the_namespace_says_so_no_pod_runs_without_a_podgroup(world: VolcanoWorld) -> None:

@@ -143,6 +143,21 @@ class GatedWorld:
         path = f"/api/v1/namespaces/{space}/pods/{name}/status"
         self.server.request("PATCH", path, {"status": {"phase": "Succeeded"}}, content_type=MERGE)
 
+    def resize(self, space: str, name: str, cpu: str) -> None:
+        """As somebody who may."""
+        container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+        path = f"/api/v1/namespaces/{space}/pods/{name}/resize"
+        body = {"spec": {"containers": [container]}}
+        self.server.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+
+    def allocates(self, space: str, name: str, cpu: str) -> None:
+        """The kubelet runs the Pod with so much."""
+        has = {"allocatedResources": {"cpu": cpu}, "resources": {"requests": {"cpu": cpu}}}
+        container = {"name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0, **has}
+        status = {"phase": "Running", "containerStatuses": [container]}
+        path = f"/api/v1/namespaces/{space}/pods/{name}/status"
+        self.server.request("PATCH", path, {"status": status}, content_type=MERGE)
+
     @contextmanager
     def unguarded(self) -> Iterator[None]:
         """Without the validating webhooks."""

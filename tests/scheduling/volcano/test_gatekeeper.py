@@ -377,6 +377,21 @@ def test_a_pod_that_has_no_gate_counts_in_the_queue_of_its_podgroup_and_a_forged
     assert gate.settle() == ["p0"]
 
 
+def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), gated("first", cpu="4"))
+    gate.settle()
+    pod = gate.objects["Pod", "ml/first"]
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1m"
+    name = pod["spec"]["containers"][0]["name"]
+    pod["status"] = {"containerStatuses": [{"name": name, "allocatedResources": {"cpu": "4"}}]}
+    gate.put(pod, gated("second", cpu="3"))
+    assert gate.settle() == []
+
+    pod["status"]["containerStatuses"][0] = {"name": name, "resources": {"requests": {"cpu": "1m"}}}
+    gate.put(pod)
+    assert gate.settle() == ["second"]
+
+
 def test_a_pod_whose_queue_is_gone_counts_in_root() -> None:
     gate = Gate(queue("root", capability={"cpu": "2"}), queue("a", "root"), queue("b", "root"))
     gate.put(pod_group("a", "a"), pod_group("b", "b"), *some(1, "a", "a"), *some(2, "b", "b"))

@@ -34,7 +34,7 @@ def pod_allocated(spec: Mapping[str, Any], status: Mapping[str, Any]) -> dict[st
 
 def _allocated(containers: Iterable[object], reported: Iterable[object]) -> list[Mapping[str, Any]]:
     known = {each.get("name"): _kept(each) for each in map(mapping, reported)}
-    found = []
+    found: list[Mapping[str, Any]] = []
     for container in map(mapping, containers):
         if kept := known.get(container.get("name")):
             requests = maximum(container_requests(container), kept)

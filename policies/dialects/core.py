@@ -11,7 +11,7 @@ from typing import Any
 
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.odd_amounts import OddAmount, odd_in_pod
-from policies.dialects.pod_reading import gates_in
+from policies.dialects.pod_reading import gates_in, node_in
 from policies.dialects.reading import Manifest, ManifestReader, identity, mapping, metadata, text
 from policies.model.objects import Attached, GroupKind, KubeObject, Ref, SubtreeShare
 
@@ -54,7 +54,8 @@ class Pod(Attached):
     `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
     it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
     to, if Kueue manages its kind. `marks` and `sized`: see `policies.dialects.kueue_pods`. `gates` are its scheduling
-    gates, `odd` the amounts that it can hardly mean; not of Pods that a controller made.
+    gates, `bound` says whether it has a node, `odd` are the amounts that it can hardly mean; not of Pods that a
+    controller made.
     """
 
     annotations: Mapping[str, str]
@@ -65,6 +66,7 @@ class Pod(Attached):
     marks: Mapping[str, str] = field(default_factory=dict)
     sized: Mapping[str, Any] = field(default_factory=dict)
     gates: tuple[str, ...] = ()
+    bound: bool = False
     odd: tuple[OddAmount, ...] = ()
 
     @property
@@ -122,6 +124,7 @@ def read_pod(manifest: Manifest) -> Pod:
         labels=ours(reader.texts(meta.get("labels"), "metadata.labels")),
         scheduler_name=scheduler,
         gates=gates_in(spec),
+        bound=node_in(spec) != "",
         odd=() if controller_of(meta) else tuple(odd_in_pod("spec", spec)),
         defects=reader.defects(),
     )

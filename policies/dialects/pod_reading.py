@@ -95,7 +95,7 @@ class PodReading(PodLife):
     @property
     def node(self) -> str:
         """The node that it is bound to, empty for none."""
-        return _node(self.spec)
+        return node_in(self.spec)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -124,7 +124,7 @@ def pod_reading(manifest: Manifest) -> PodReading:
         phase=intern(text(status.get("phase")) or ""),
         gates=gates_in(spec),
         deleting=bool(meta.get("deletionTimestamp")),
-        bound=_node(spec) != "",
+        bound=node_in(spec) != "",
         manifest=manifest,
         meta=meta,
         spec=spec,
@@ -132,7 +132,8 @@ def pod_reading(manifest: Manifest) -> PodReading:
     )
 
 
-def _node(spec: Mapping[str, Any]) -> str:
+def node_in(spec: Mapping[str, Any]) -> str:
+    """The node in the spec of a Pod, empty for none."""
     return text(spec.get("nodeName")) or ""
 
 

@@ -57,7 +57,7 @@ def base(file: str, kind: str) -> dict[str, Any]:
 def marks_are_guarded(component: str, mark: str, project: str, counted: Iterable[str]) -> None:
     """Nobody but the reconciler changes what Pods with the mark count by; the webhook of the component fails closed."""
     (patch,) = documents(component, "validating-webhook.yaml")
-    (marks,) = patch["webhooks"]
+    marks = patch["webhooks"][0]
     who, what = (condition["expression"] for condition in marks["matchConditions"])
 
     assert marks["failurePolicy"] == "Fail"

@@ -33,6 +33,18 @@ def test_all_that_a_pod_counts_by_is_guarded_also_while_the_webhook_is_down() ->
     marks_are_guarded(NAME, MARK, MARKED, (*LABELS, *ANNOTATIONS))
 
 
+def test_nor_does_another_pod_name_its_podgroup_afterwards() -> None:
+    (patch,) = documents(NAME, "validating-webhook.yaml")
+    marks, groups = patch["webhooks"]
+    who, what = (condition["expression"] for condition in groups["matchConditions"])
+
+    assert groups["failurePolicy"] == "Fail"
+    assert groups["rules"][0]["resources"] == ["pods"]
+    assert groups["objectSelector"] == {"matchExpressions": [{"key": MARK, "operator": "NotIn", "values": [MARKED]}]}
+    assert who == marks["matchConditions"][0]["expression"]
+    assert all(f"'{key}'" in what for key in GROUP_NAMES)
+
+
 def test_the_reconciler_writes_nothing_but_pods() -> None:
     role = only("ClusterRole", "quotree-reconciler-volcano-gates", objects(MANIFESTS / "components" / NAME))
 

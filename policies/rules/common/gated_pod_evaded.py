@@ -6,7 +6,7 @@ from typing import NamedTuple
 from policies.amounts.requests import pod_requests
 from policies.configuration.settings import Configuration, Enforce
 from policies.dialects import volcano_gates, yunikorn_gates
-from policies.dialects.core import POD, Pod
+from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
 from policies.dialects.quota_gates import MARK
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -24,6 +24,7 @@ class _Counted(NamedTuple):
 
 
 _FIX = "leave it; delete the pod if it is not wanted"
+_FIX_LATE = "create a new pod that names its PodGroup"
 
 
 @rule("gated-pod-evaded", source="Quotree: pods run only with quota", kinds=(POD,))
@@ -32,8 +33,9 @@ def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: the scheduling gate holds the Pod until it is admitted. Its labels and annotations say for which
     application or PodGroup and in which queue it counts, so a change would move it to a quota that nobody reserved, and
-    a label that is set later would have it count where it was never admitted. For the same reason it may be resized to
-    less, but not to more. Only the users under `kueue.admittingUsers` may do this. The rule applies with
+    a label or a PodGroup that is set later would have it count where it was never admitted. Only a Pod of Volcano's
+    scheduler may still get its PodGroup, from Volcano's controller, before it has a node. A Pod may be resized to less,
+    but not to more. Only the users under `kueue.admittingUsers` may do this. The rule applies with
     `yunikorn.enforce: gates` and `volcano.enforce: gates`.
     Example: `kubectl patch pod train-0 --type=merge -p '{"spec":{"schedulingGates":null}}'`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
@@ -49,8 +51,11 @@ def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
             counted = _counted(before, projects, waits=MARK in pod.gates)
             yield from _loosened(before, pod, *counted)
             yield from _grown(before, pod)
-        elif pod.labels.get(MARK) in projects:
-            yield from _loosened(before, pod, (MARK,), ())
+            continue
+        if pod.labels.get(MARK) in projects:
+            yield from _changed(before, pod, "labels", (MARK,))
+        if volcano_gates.MARKED in projects and not _may_get_its_group(before):
+            yield from _changed(before, pod, "annotations", volcano_gates.GROUP_NAMES, _FIX_LATE)
 
 
 def _enforced(configuration: Configuration) -> Mapping[str, _Counted]:
@@ -78,13 +83,23 @@ def _loosened(before: Pod, pod: Pod, labels: Iterable[str], annotations: Iterabl
     if MARK in before.gates and MARK not in pod.gates:
         message = f"the scheduling gate {MARK} can only be taken off by who admits the pod"
         yield Finding(pod.ref, "spec.schedulingGates", message, fix=_FIX, subject=MARK, profiles=STRICT_ONLY)
-    changes = [("labels", key, before.labels.get(key), pod.labels.get(key)) for key in labels]
-    changes += [("annotations", key, before.annotations.get(key), pod.annotations.get(key)) for key in annotations]
-    for part, key, had, has in changes:
-        if had != has:
+    yield from _changed(before, pod, "labels", labels)
+    yield from _changed(before, pod, "annotations", annotations)
+
+
+def _changed(before: Pod, pod: Pod, part: str, keys: Iterable[str], fix: str = _FIX) -> Iterator[Finding]:
+    had, has = (each.labels if part == "labels" else each.annotations for each in (before, pod))
+    for key in keys:
+        if had.get(key) != has.get(key):
             message = f"the {part[:-1]} {key} decides where the pod counts, and cannot be changed"
             field = fields.join(f"metadata.{part}", key)
-            yield Finding(pod.ref, field, message, fix=_FIX, subject=f"{part} {key}", profiles=STRICT_ONLY)
+            yield Finding(pod.ref, field, message, fix=fix, subject=f"{part} {key}", profiles=STRICT_ONLY)
+
+
+def _may_get_its_group(pod: Pod) -> bool:
+    """Volcano's controller names a PodGroup for a single Pod of Volcano's scheduler after the Pod was created."""
+    named = any(pod.annotations.get(key) for key in volcano_gates.GROUP_NAMES)
+    return pod.scheduler_name == VOLCANO_SCHEDULER and not pod.bound and not named
 
 
 def _grown(before: Pod, pod: Pod) -> Iterator[Finding]:

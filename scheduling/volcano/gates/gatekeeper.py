@@ -1,8 +1,9 @@
 """Which Pods pass the gate: the law of Volcano's queues, applied to Pods whether they have a node or not.
 
-A Pod that has passed counts until it ends, in the queue where it was admitted. What is decided and not stored yet is
-`granted`. Everything else follows from Pods, PodGroups and Queues, whatever happened before. A queue that is wrong
-admits nothing, and stops nobody but those below it.
+A Pod that has passed counts until it ends, in the queue where it was admitted. One that never had the gate counts in
+the queue of its PodGroup from the moment that it has a node. What is decided and not stored yet is `granted`.
+Everything else follows from Pods, PodGroups and Queues, whatever happened before. A queue that is wrong admits nothing,
+and stops nobody but those below it.
 """
 
 from __future__ import annotations
@@ -214,6 +215,8 @@ class VolcanoGatekeeper:
             return _Standing(_How.COUNTS, pod, *grant)
         if pod.gated:
             return None if pod.deleting else _Standing(_How.WAITS, pod)
+        if not pod.marked and not pod.bound:
+            return None  # nobody let it pass: its PodGroup may have been named afterwards
         return _Standing(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
 
     def _queue_of(self, pod: VolcanoGatedPod) -> str:

@@ -147,6 +147,33 @@ def test_a_tenant_gets_no_more_whatever_it_tries(world: VolcanoWorld) -> None:
     assert "late" in world.gated("siege")
 
 
+def test_a_pod_that_names_its_podgroup_afterwards_stops_nobody(world: VolcanoWorld) -> None:
+    world.space("late")
+    world.queue("late", "root", 8)
+    world.queue("late-victim", "late", 4)
+    world.group("late", "g", "late-victim")
+    to_victim = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "g"}}}
+    for name, more in {
+        "huge": {},
+        "bound": {"nodeName": "n"},
+        "of-volcano": {"nodeName": "n", "schedulerName": "volcano"},
+    }.items():
+        assert not world.create("late", name, "", "1000000", **more)
+        assert "gated-pod-evaded" in world.patch("late", name, to_victim), name
+    assert not world.create("late", "controlled", "", "1000000", schedulerName="volcano")
+    assert not world.patch("late", "controlled", to_victim), "as Volcano's controller does"
+    with world.unguarded():
+        eventually(lambda: not world.patch("late", "huge", to_victim))
+
+    assert not world.create("late", "first")
+    eventually(lambda: "first" in world.passed("late"), world.log)
+    world.guard.stop()
+    try:
+        assert "failed calling webhook" in world.patch("late", "bound", to_victim)
+    finally:
+        world.guard.start()
+
+
 def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it(world: VolcanoWorld) -> None:
     world.space("shrinks")
     world.queue("shrinks", "root", 2)

@@ -34,6 +34,10 @@ def some(count: int, prefix: str = "p", group: str = "g", **more: Any) -> list[M
     return [gated(f"{prefix}{number}", group, at=number, **more) for number in range(count)]
 
 
+def bound(pod: Manifest) -> Manifest:
+    return {**pod, "spec": {**pod["spec"], "nodeName": "n"}}
+
+
 # --- quota
 
 
@@ -361,7 +365,7 @@ def test_members_that_come_after_their_gang_are_served_in_their_turn() -> None:
 
 @pytest.mark.parametrize("mark", ["", "nobody", "yunikorn"])
 def test_a_pod_that_runs_counts_whatever_label_somebody_gives_it(mark: str) -> None:
-    runs = volcano_pod("runs", "g", "4")
+    runs = bound(volcano_pod("runs", "g", "4"))
     runs["metadata"]["labels"] = {GATE: mark}
     gate = Gate(*TREE, runs, *some(1), pod_group("g", "ml"))
 
@@ -369,12 +373,26 @@ def test_a_pod_that_runs_counts_whatever_label_somebody_gives_it(mark: str) -> N
 
 
 def test_a_pod_that_has_no_gate_counts_in_the_queue_of_its_podgroup_and_a_forged_note_counts_nothing() -> None:
-    runs = volcano_pod("runs", "g", "3")
-    forged = volcano_pod("forged", "", "4")
+    runs = bound(volcano_pod("runs", "g", "3"))
+    forged = bound(volcano_pod("forged", "", "4"))
     forged["metadata"]["annotations"] = {GATE + "-admitted": "ml"}
     gate = Gate(*TREE, runs, forged, *some(2), pod_group("g", "ml"))
 
     assert gate.settle() == ["p0"]
+
+
+def test_a_pod_that_never_had_the_gate_counts_once_it_has_a_node() -> None:
+    """Else a Pod that nobody can ever place fills the queue of others, by a PodGroup that it names afterwards."""
+    huge = volcano_pod("huge", "g", "1000000")
+    gate = Gate(*TREE, huge, *some(2), pod_group("g", "ml", 2))
+    assert gate.settle() == ["p0", "p1"], "nor has it begun the gang"
+
+    gate.put(bound(huge), gated("p2"))
+    assert gate.settle() == []
+    gate.restart()
+    assert gate.settle() == []
+    gate.end("huge")
+    assert gate.settle() == ["p2"]
 
 
 def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it() -> None:

@@ -135,6 +135,7 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
     cluster = GateCluster(*ORG, group())
     for number in range(3):
         old = pod(f"old{number}")
+        old["spec"]["nodeName"] = "n"
         cluster.store(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
     cluster.put(pod("new"))
     cluster.settle()

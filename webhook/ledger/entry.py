@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
-from policies.dialects import read
-from policies.dialects.reading import Manifest, group_kind, mapping, metadata
+from policies.dialects import core, kueue, read, volcano, yunikorn
+from policies.dialects.reading import Manifest, exemptions, group_kind, mapping, metadata, texts
 from policies.model.change import ChangeOperation
-from policies.model.objects import KubeObject, Ref
+from policies.model.exemptions import PREFIX
+from policies.model.objects import GroupKind, KubeObject, Ref
 
 FORMAT = 1
 """Written into each entry. A replica that meets a higher one cannot read the entry, and allows no change of a tree."""
@@ -20,8 +23,18 @@ FORMAT = 1
 _LARGEST = 8 * 2**20
 """Bytes of an unzipped state. The API server accepts objects of 3 MiB."""
 
-_DOMAINS = ("volcano.sh/", "yunikorn.apache.org/", "kueue.x-k8s.io/", "quotree.dev/")
 _KEPT = ("apiVersion", "kind", "spec", "status", "data", "binaryData")
+_QUOTA_NOTES: Mapping[GroupKind, tuple[str, ...]] = {
+    volcano.QUEUE: (volcano.HIERARCHY, volcano.HIERARCHY_WEIGHTS),
+    core.NAMESPACE: (*yunikorn.NAMESPACE_KEYS, core.VOLCANO_QUEUE),
+}
+"""The annotations in which two schedulers have amounts, parents and queues. No other one is kept, whatever its key."""
+
+_REASON = 60
+"""Characters that are kept of the reason of an exemption."""
+_USER = 160
+"""Characters of a user's name that are kept as they are; of a longer one the rest is a digest."""
+_OF_SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 class UnreadableEntry(ValueError):
@@ -53,6 +66,12 @@ class LedgerEntry:
             return ChangeOperation.DELETE
         return ChangeOperation.UPDATE if self.base else ChangeOperation.CREATE
 
+    @property
+    def author(self) -> str:
+        """Whose budget it uses: the user, and for a ServiceAccount its namespace, where tenants make as many as they
+        like."""
+        return author(self.user)
+
     def __str__(self) -> str:
         return f"{self.operation} of {self.ref} by {self.user} at {self.at}"
 
@@ -68,11 +87,15 @@ def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, 
         "object": list(ref),
         "uid": str(there.get("uid") or ""),
         "base": str(there.get("resourceVersion") or "") if old is not None else "",
-        "user": user,
+        "user": user if len(user) <= _USER else f"{user[:_USER]}...{sha256(user.encode()).hexdigest()[:16]}",
         "at": at,
         **({"state": _zipped(new)} if new is not None else {}),
     }
     return entry(request, json.dumps(content, separators=(",", ":")))
+
+
+def author(user: str) -> str:
+    return user.rpartition(":")[0] if user.startswith(_OF_SERVICE_ACCOUNT) else user
 
 
 @lru_cache(maxsize=4096)
@@ -110,11 +133,27 @@ def _read(state: str) -> KubeObject:
 
 
 def _state(manifest: Manifest) -> dict[str, Any]:
-    """What the dialects read of an object that has quota; not the rest of its metadata."""
-    there = metadata(manifest)
-    kept: dict[str, Any] = {key: there[key] for key in ("name", "namespace", "labels") if key in there}
-    notes = mapping(there.get("annotations"))
-    kept["annotations"] = {key: note for key, note in notes.items() if any(domain in key for domain in _DOMAINS)}
-    if group_kind(manifest).kind == "Namespace":
-        return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": kept}
+    """What rules of other objects read of an object that has quota: amounts, parents and selectors.
+
+    Nothing that a tenant can fill with text: of a LocalQueue its ClusterQueue alone.
+    """
+    kind, there = group_kind(manifest), metadata(manifest)
+    kept: dict[str, Any] = {key: there[key] for key in ("name", "namespace") if key in there}
+    named = {key: manifest[key] for key in ("apiVersion", "kind")}
+    if kind == kueue.LOCAL_QUEUE:
+        queue = mapping(manifest.get("spec")).get("clusterQueue")
+        return {**named, "metadata": kept, "spec": {"clusterQueue": queue}}
+    notes = texts(there.get("annotations"))
+    kept["annotations"] = {key: notes[key] for key in _QUOTA_NOTES.get(kind, ()) if key in notes} | _excuses(manifest)
+    if kind == core.NAMESPACE:  # a ClusterQueue selects Namespaces by their labels
+        return {**named, "metadata": {**kept, "labels": texts(there.get("labels"))}}
     return {**{key: manifest[key] for key in _KEPT if key in manifest}, "metadata": kept}
+
+
+def _excuses(manifest: Manifest) -> dict[str, str]:
+    """The exemptions in force, with the beginning of their reasons."""
+    return {
+        PREFIX + each.rule: f"{each.reason[:_REASON]}; until={each.until}"
+        for each in exemptions(manifest)
+        if not each.flaw
+    }

@@ -45,6 +45,10 @@ OBJECTS: list[Manifest] = [
 ]
 
 
+def flavor_object() -> Manifest:
+    return kueue("ResourceFlavor", "spot", {"nodeLabels": {"a": "b"}})
+
+
 def again(made: LedgerEntry) -> LedgerEntry:
     """The same entry as another replica reads it."""
     return entry.__wrapped__(made.request, made.text)
@@ -64,6 +68,70 @@ def test_an_entry_has_no_more_of_the_metadata_than_rules_read() -> None:
 
     assert len(made.text) < 400
     assert made.uid == "u"
+
+
+FILLED = {f"x{number}.kueue.x-k8s.io/volcano.sh/blob": "x" * 60 for number in range(3000)}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [local_queue("lq", "team"), queue("q", "top", deserved="cpu:1"), cluster_queue("cq"), cohort("c"), flavor_object()],
+    ids=lambda manifest: str(manifest["kind"]),
+)
+def test_no_text_of_a_user_is_kept_whatever_its_key(manifest: Manifest) -> None:
+    noise = {"annotations": FILLED, "labels": FILLED, "managedFields": [1], "finalizers": ["f"]}
+    filled = {**manifest, "metadata": {**manifest["metadata"], **noise}}
+    obj = read(filled)
+    assert obj is not None
+
+    made = written("r", obj.ref, None, filled, "ada", "now")
+
+    assert len(made.text) < 600
+    assert made.after == read(manifest)
+
+
+def test_of_a_local_queue_its_cluster_queue_is_kept_alone() -> None:
+    filled = {**local_queue("lq", "team"), "status": {"flavors": ["x" * 10_000]}}
+    filled["spec"] = {**filled["spec"], "fairSharing": {"weight": "9" * 10_000}}
+
+    made = written("r", Ref("kueue.x-k8s.io", "LocalQueue", "default", "lq"), None, filled, "ada", "now")
+
+    assert len(made.text) < 400
+    assert made.after == read(local_queue("lq", "team"))
+
+
+def test_an_exemption_is_kept_with_the_beginning_of_its_reason() -> None:
+    notes = {
+        "ignore.quotree.dev/depth-exceeded": f"{'x' * 400}; until=2030-01-01; ref={'x' * 9000}",
+        "ignore.quotree.dev/flawed": "x" * 9000,
+    }
+    excused = {**cohort("x"), "metadata": {"name": "x", "annotations": notes}}
+
+    made = written("r", Ref("kueue.x-k8s.io", "Cohort", "", "x"), None, excused, "ada", "now")
+
+    assert made.after is not None
+    [kept] = made.after.exemptions
+    assert (kept.rule, str(kept.until), kept.flaw, len(kept.reason)) == ("depth-exceeded", "2030-01-01", "", 60)
+
+
+def test_a_long_name_of_a_user_is_cut_and_stays_one_user() -> None:
+    def user_of(name: str) -> str:
+        return written("r", Ref("g", "Cohort", "", "a"), None, cohort("a"), name, "now").user
+
+    one, other = user_of("u" * 5000 + "a"), user_of("u" * 5000 + "b")
+
+    assert len(one) < 200
+    assert one != other
+    assert user_of("ada") == "ada"
+
+
+def test_service_accounts_of_a_namespace_are_one_author() -> None:
+    def author_of(name: str) -> str:
+        return written("r", Ref("g", "Cohort", "", "a"), None, cohort("a"), name, "now").author
+
+    assert author_of("system:serviceaccount:team:one") == author_of("system:serviceaccount:team:two")
+    assert author_of("system:serviceaccount:team:one") != author_of("system:serviceaccount:other:one")
+    assert author_of("a:b") == "a:b"
 
 
 def test_an_update_is_based_on_the_old_object_and_a_creation_on_nothing() -> None:

@@ -12,14 +12,14 @@ from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
 
 PAGE = "docs/metrics.md"
 _BLOCKS = {
-    "metrics-process": "quotree_reconciler_",
-    "metrics-observe": "quotree_observe_",
-    "metrics-kueue": "kueue_",
-    "metrics-workers": "quotree_multikueue_",
-    "metrics-gates": "quotree_gates_",
-    "metrics-yunikorn": "yunikorn_",
-    "metrics-volcano": "volcano_",
-    "metrics-volcano-quota": "quotree_volcano_",
+    "metrics-process": ("quotree_reconciler_",),
+    "metrics-observe": ("quotree_observe_",),
+    "metrics-kueue": ("kueue_", "multikueue_"),
+    "metrics-workers": ("quotree_multikueue_",),
+    "metrics-gates": ("quotree_gates_",),
+    "metrics-yunikorn": ("yunikorn_",),
+    "metrics-volcano": ("volcano_",),
+    "metrics-volcano-quota": ("quotree_volcano_",),
 }
 """The reconciler's, by what their names begin with."""
 _HEAD = "| name | type | labels | stability | says |"
@@ -39,9 +39,10 @@ def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:
     """The tables of metrics, by block. Raises ValueError for a metric that belongs to no table."""
     found: dict[str, list[Family]] = {block: [] for block in _BLOCKS}
     for family in declared:
-        block = next((block for block, prefix in _BLOCKS.items() if family.name.startswith(prefix)), None)
+        block = next((block for block, prefixes in _BLOCKS.items() if family.name.startswith(prefixes)), None)
         if block is None:
-            raise ValueError(f"{family.name}: no table of {PAGE} has such names; they begin with {[*_BLOCKS.values()]}")
+            known = [prefix for prefixes in _BLOCKS.values() for prefix in prefixes]
+            raise ValueError(f"{family.name}: no table of {PAGE} has such names; they begin with {known}")
         found[block].append(family)
     return {block: metric_table(those) for block, those in found.items()}
 

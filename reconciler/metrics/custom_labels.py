@@ -127,13 +127,13 @@ class _Admitted:
 
 
 def _object_of(series: Texts) -> Key | None:
-    """The object that a series names. A series of a ClusterQueue may name its Cohort as well."""
-    for label in (CLUSTER_QUEUE, _PREEMPTING):
-        if label in series:
-            return "ClusterQueue", series[label]
+    """The object that a series names. A LocalQueue may come with its ClusterQueue, and that with its Cohort."""
     name, namespace = LOCAL_QUEUE
     if name in series and namespace in series:
         return "LocalQueue", f"{series[namespace]}/{series[name]}"
+    for label in (CLUSTER_QUEUE, _PREEMPTING):
+        if label in series:
+            return "ClusterQueue", series[label]
     return ("Cohort", series[COHORT]) if COHORT in series else None
 
 

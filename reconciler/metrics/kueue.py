@@ -45,8 +45,11 @@ def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = 
     return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS, *switches))
 
 
-def counter(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    return Family(f"kueue_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
+def counter(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
+    """A counter. `subsystem` is the first word of its name."""
+    return Family(
+        f"{subsystem}_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches
+    )
 
 
 def waiting_times(

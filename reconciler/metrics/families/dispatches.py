@@ -10,8 +10,10 @@ from reconciler.metrics.occasions import Dispatches, WorkloadChange
 from reconciler.metrics.source import source
 
 _LABELS = (CLUSTER_QUEUE, "cluster")
-DISPATCHED = counter("multikueue_workloads_dispatched_total", "Workloads that were made on a worker.", *_LABELS)
-ADMITTED = counter("multikueue_workloads_admitted_total", "Workloads that a worker admitted.", *_LABELS)
+DISPATCHED = counter(
+    "workloads_dispatched_total", "Workloads that were made on a worker.", *_LABELS, subsystem="multikueue"
+)
+ADMITTED = counter("workloads_admitted_total", "Workloads that a worker admitted.", *_LABELS, subsystem="multikueue")
 
 
 @source(Dispatches, DISPATCHED)

@@ -12,7 +12,7 @@ from reconciler.metrics.standing import StandingWork
 
 _SAYS = "Workloads that are not admitted, by reason."
 UNADMITTED = gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
-LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, *WHY, switches=(UNADMITTED_WORKLOADS,))
+LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
 
 
 @source(StandingWork, UNADMITTED, LOCAL_UNADMITTED)
@@ -22,4 +22,4 @@ def unadmitted(standing: StandingWork) -> Iterator[Sample]:
             yield UNADMITTED.sample(count, queue, *why)
     for place, count in standing.counts():
         if place.why is not None:
-            yield LOCAL_UNADMITTED.sample(count, *place.local, *place.why)
+            yield LOCAL_UNADMITTED.sample(count, *place.local, place.queue, *place.why)

@@ -45,7 +45,8 @@ class Watched:
             self.state.world.put_workload(observed.value, now)
 
     def value(self, metric: str, **labels: str) -> float | None:
-        return self.registry.get_sample_value(f"kueue_{metric}", {**labels, "replica_role": "leader"})
+        name = metric if metric.startswith("multikueue_") else f"kueue_{metric}"
+        return self.registry.get_sample_value(name, {**labels, "replica_role": "leader"})
 
     def latency(self, kind: str = "Job") -> float | None:
         return self.value("workload_creation_latency_seconds_sum", job_kind=kind)

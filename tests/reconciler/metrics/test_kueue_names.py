@@ -64,7 +64,7 @@ KEPT: dict[str, tuple[str, ...]] = {
         for name in ("finished_workloads", "reserving_active_workloads", "admitted_active_workloads")
     },
     "local_queue_evicted_workloads_total": (*LQ, *WHY, *CLASS),
-    "local_queue_unadmitted_workloads": (*LQ, *WHY),
+    "local_queue_unadmitted_workloads": (*LQ, *CQ, *WHY),
     "local_queue_status": (*LQ, "active"),
     "local_queue_resource_reservation": (*LQ, *PAIR),
     "local_queue_resource_usage": (*LQ, *PAIR),

@@ -63,6 +63,12 @@ class Counted:
             self.value(prefix + metric, name="q", namespace="ns", **labels),
         )
 
+    def unadmitted(self, **why: str) -> tuple[float | None, float | None]:
+        """As `both`; this metric of the LocalQueue names its ClusterQueue, too."""
+        local = {"name": "q", "namespace": "ns", "cluster_queue": "q"}
+        by_queue = self.value("unadmitted_workloads", cluster_queue="q", **why)
+        return by_queue, self.value("local_queue_unadmitted_workloads", **local, **why)
+
 
 def test_an_admission_counts_once_with_how_long_each_part_of_it_took() -> None:
     counted = Counted()
@@ -150,7 +156,7 @@ def test_a_standby_counts_no_event_and_knows_what_waits() -> None:
     counted = Counted(leads=False)
     counted.see(NEW, HELD, ADMITTED, NEW)
     assert counted.value("admitted_workloads_total", cluster_queue="q", priority_class="high") is None
-    assert counted.both("unadmitted_workloads", reason="NoReservation", underlying_cause="PendingEvaluation") == (1, 1)
+    assert counted.unadmitted(reason="NoReservation", underlying_cause="PendingEvaluation") == (1, 1)
 
 
 def test_what_waits_is_shown_by_why_as_long_as_it_does() -> None:
@@ -158,11 +164,11 @@ def test_what_waits_is_shown_by_why_as_long_as_it_does() -> None:
     waits = unreserve(NEW, "WaitingForQuota", "", NOW)
     why = {"reason": "NoReservation", "underlying_cause": "WaitingForQuota"}
     counted.see(NEW, waits)
-    assert counted.both("unadmitted_workloads", **why) == (1, 1)
+    assert counted.unadmitted(**why) == (1, 1)
     counted.see(ADMITTED)
-    assert counted.both("unadmitted_workloads", **why) == (None, None)
+    assert counted.unadmitted(**why) == (None, None)
     counted.see(waits, None)
-    assert counted.both("unadmitted_workloads", **why) == (None, None)
+    assert counted.unadmitted(**why) == (None, None)
 
 
 def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:

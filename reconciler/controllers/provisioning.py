@@ -16,7 +16,6 @@ from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import CHECK_VIEW, FLAVOR_VIEW
 from reconciler.provisioning.objects import (
-    CONFIG_RESOURCE,
     CONFIGS,
     REQUESTS,
     TEMPLATES,
@@ -149,7 +148,7 @@ class ProvisioningController(Controller):
         check, stored = self._checks.get(item[1]), self._statuses.get(item[1])
         if check is None or stored is None:
             return
-        fault = parameters_fault(check.parameters, PROVISIONING_REQUEST_CONFIG, CONFIG_RESOURCE.plural, self._configs)
+        fault = parameters_fault(check.parameters, PROVISIONING_REQUEST_CONFIG, self._configs)
         wanted = CHECK_ACTIVE if fault is None else ActiveCondition(False, "BadParametersRef", fault)
         if not same(stored, wanted):
             yield WantedWrite(item, active_patch(CHECK_VIEW.resource, item[1], stored, wanted, now, MANAGER))
@@ -206,9 +205,7 @@ class ProvisioningController(Controller):
     def _config(self, check: str) -> ProvisioningConfig | None:
         """The config of the check; None if the check is not active."""
         settings = self._checks[check]
-        fault = parameters_fault(
-            settings.parameters, PROVISIONING_REQUEST_CONFIG, CONFIG_RESOURCE.plural, self._configs
-        )
+        fault = parameters_fault(settings.parameters, PROVISIONING_REQUEST_CONFIG, self._configs)
         return self._configs[settings.parameters.name] if fault is None and settings.parameters is not None else None
 
 

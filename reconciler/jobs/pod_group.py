@@ -70,7 +70,10 @@ def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:
 
     Without a Workload of their own the Pods must not run.
     """
-    message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
+    message = f"Workload {read.key} belongs to another object; delete it or give the Pod another name"
+    if unit.is_group:
+        message = f'A Workload named "{read.name}" already exists but is not a pod group workload'
+        message += "; this pod group cannot be admitted"
     ended = released(member for member in unit.members if member.deleting or member.ended)
     stopped = cut_off(unit.members, message)
     waiting = not (ended or stopped) and not unit.first.deleting

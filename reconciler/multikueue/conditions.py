@@ -11,7 +11,7 @@ from cluster.actions import Patch
 from cluster.expiry import Expiry
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP, MULTIKUEUE_CONFIG
-from reconciler.multikueue.objects import MULTIKUEUE_CLUSTERS, MULTIKUEUE_CONFIGS, MultiKueueConfig
+from reconciler.multikueue.objects import MULTIKUEUE_CLUSTERS, MultiKueueConfig
 from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault
 from reconciler.objects.stored import Stored
 from reconciler.objects.watched import VERSION
@@ -49,7 +49,7 @@ def check_condition(
     parameters: CheckParameters | None, configs: Mapping[str, MultiKueueConfig], active: Mapping[str, bool]
 ) -> ActiveCondition:
     """The condition of the check. `active`: whether each existing MultiKueueCluster can be used."""
-    fault = parameters_fault(parameters, MULTIKUEUE_CONFIG, MULTIKUEUE_CONFIGS.plural, configs)
+    fault = parameters_fault(parameters, MULTIKUEUE_CONFIG, configs)
     if fault is not None or parameters is None:
         return ActiveCondition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {fault}")
     clusters = configs[parameters.name].clusters

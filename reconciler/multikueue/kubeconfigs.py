@@ -91,7 +91,7 @@ def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = Fals
 def read_secret(name: str, secret: Manifest | None, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
     """Read it from the data of a Secret; None if the Secret does not exist."""
     if secret is None:
-        return RefusedKubeconfig(BAD, f'secrets "{name}" not found', absent=True)
+        return RefusedKubeconfig(BAD, f'Secret "{name}" not found', absent=True)
     encoded = text(mapping(secret.get("data")).get(KEY))
     if encoded is None:
         return RefusedKubeconfig(BAD, f'key "{KEY}" not found in secret "{name}"')

@@ -34,13 +34,15 @@ def read_profile(
     `profile`: None if it does not exist.
     """
     if profile is None:
-        return RefusedKubeconfig(_BAD, f'clusterprofiles.multicluster.x-k8s.io "{name}" not found', absent=True)
+        return RefusedKubeconfig(_BAD, f'ClusterProfile.multicluster.x-k8s.io "{name}" not found', absent=True)
+    if not providers:
+        return RefusedKubeconfig(_BAD, "no access provider configured")
     for provider in _providers(profile):
         program = providers.get(text(provider.get("name")) or "")
         if program is not None:
             return _login(mapping(provider.get("cluster")), program, allowed)
     named = ", ".join(sorted(text(each.get("name")) or "" for each in _providers(profile))) or "none"
-    known = ", ".join(sorted(providers)) or "none"
+    known = ", ".join(sorted(providers))
     return RefusedKubeconfig(
         _BAD, f"no provider of credentials for it: the profile names {named}, the configuration {known}"
     )

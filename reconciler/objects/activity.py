@@ -29,9 +29,7 @@ class ActiveCondition:
 CHECK_ACTIVE = ActiveCondition(True, "Active", "The admission check is active")
 
 
-def parameters_fault(
-    parameters: CheckParameters | None, kind: GroupKind, plural: str, names: Container[str]
-) -> str | None:
+def parameters_fault(parameters: CheckParameters | None, kind: GroupKind, names: Container[str]) -> str | None:
     """Why an AdmissionCheck refers to no object of this kind; `names`: the existing objects."""
     if parameters is None:
         return "missing parameters reference"
@@ -42,7 +40,7 @@ def parameters_fault(
     if parameters.kind != kind.kind:
         return f'wrong kind "{parameters.kind}", expecting "{kind.kind}": {_BAD}'
     if parameters.name not in names:
-        return f'{plural}.{kind.group} "{parameters.name}" not found'
+        return f'{kind.kind}.{kind.group} "{parameters.name}" not found'
     return None
 
 

@@ -11,23 +11,21 @@ from typing import NamedTuple
 from reconciler.objects.following import queued_since
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
+    ADMISSION_CHECK,
     ADMITTED,
     DEACTIVATION_TARGET,
     EVICTED,
     FINISHED,
+    MAXIMUM_EXECUTION_TIME,
     PREEMPTED,
     QUOTA_RESERVED,
     SLICE_REPLACED,
+    Condition,
     Workload,
 )
 from scheduling.status.lifecycle import GATE_CLEARED, waits_at_gate
 from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
 
-_WARNED = {
-    "AdmissionCheck": "AdmissionCheckRejected",
-    "MaximumExecutionTimeExceeded": "MaximumExecutionTimeExceeded",
-}
-"""The Event for each reason of a deactivation; other reasons show in the eviction that follows."""
 _SILENT = (BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE)
 """Reasons without an Event: they apply to many workloads at a time, without an attempt."""
 
@@ -90,8 +88,8 @@ def _waiting(before: Workload, after: Workload) -> Iterator[News]:
 def _leaving(before: Workload, after: Workload) -> Iterator[News]:
     evicted, preempted = after.conditions.get(EVICTED), after.conditions.get(PREEMPTED)
     target = after.conditions.get(DEACTIVATION_TARGET)
-    if target is not None and target.reason in _WARNED and _new(before, after, DEACTIVATION_TARGET):
-        yield News(_WARNED[target.reason], target.message, warning=True)
+    if target is not None and _new(before, after, DEACTIVATION_TARGET):
+        yield from _deactivation(after, target)
     if evicted is not None and before.admission is not None and _new(before, after, EVICTED):
         yield News(f"EvictedDueTo{evicted.reason}", evicted.message)
     if preempted is not None and _new(before, after, PREEMPTED):
@@ -99,6 +97,16 @@ def _leaving(before: Workload, after: Workload) -> Iterator[News]:
     finished = after.conditions.get(FINISHED)
     if finished is not None and finished.reason == SLICE_REPLACED and _new(before, after, FINISHED):
         yield News(SLICE_REPLACED, finished.message)
+
+
+def _deactivation(after: Workload, target: Condition) -> Iterator[News]:
+    """The Event for the reason of a deactivation; other reasons show in the eviction that follows."""
+    if target.reason == ADMISSION_CHECK:
+        yield News("AdmissionCheckRejected", f"Deactivated due to {target.message}", warning=True)
+    elif target.reason == MAXIMUM_EXECUTION_TIME:
+        yield News(
+            MAXIMUM_EXECUTION_TIME, f"The maximum execution time ({after.maximum_seconds}s) exceeded", warning=True
+        )
 
 
 def _checks(before: Workload, after: Workload) -> Iterator[News]:

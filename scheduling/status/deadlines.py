@@ -16,6 +16,7 @@ from scheduling.objects.workload import (
     DEACTIVATED,
     DEACTIVATION_TARGET,
     EVICTED,
+    MAXIMUM_EXECUTION_TIME,
     PODS_READY,
     PODS_READY_TIMEOUT,
     PREEMPTED,
@@ -97,7 +98,7 @@ def end_execution(workload: Workload, now: int) -> Workload:
     if deadline is None or now < deadline or workload.holds(DEACTIVATION_TARGET) or not workload.active:
         return workload
     message = "exceeding the maximum execution time"
-    return replace(target_for_deactivation(workload, "MaximumExecutionTimeExceeded", message, now), past_seconds=None)
+    return replace(target_for_deactivation(workload, MAXIMUM_EXECUTION_TIME, message, now), past_seconds=None)
 
 
 def act_on_checks(workload: Workload, now: int) -> Workload:

@@ -103,7 +103,7 @@ def clean(planes: Planes) -> Iterator[None]:
 
 def test_a_secret_leads_to_the_worker_as_soon_as_it_is_there(planes: Planes) -> None:
     planes.cluster()
-    planes.becomes("False", "BadKubeConfig", 'secrets "worker" not found')
+    planes.becomes("False", "BadKubeConfig", 'Secret "worker" not found')
     planes.secret(planes.login())
     planes.becomes("True", "Active", "Connected")
 

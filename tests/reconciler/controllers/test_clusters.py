@@ -204,7 +204,7 @@ def test_a_kubeconfig_that_must_not_be_used_is_told_with_its_reason(cluster: Clu
         ({"apiGroup": "kueue.x-k8s.io", "kind": "Cohort", "name": "both"}, 'wrong kind "Cohort"'),
         (
             {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "none"},
-            'multikueueconfigs.kueue.x-k8s.io "none" not found',
+            'MultiKueueConfig.kueue.x-k8s.io "none" not found',
         ),
     ],
 )

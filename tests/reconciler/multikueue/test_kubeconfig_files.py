@@ -131,7 +131,7 @@ def test_a_secret_is_read_by_its_key() -> None:
 @pytest.mark.parametrize(
     ("secret", "reason", "said"),
     [
-        (None, BAD, 'secrets "worker" not found'),
+        (None, BAD, 'Secret "worker" not found'),
         ({"data": {"other": ""}}, BAD, 'key "kubeconfig" not found in secret "worker"'),
         ({"data": {"kubeconfig": "%"}}, INSECURE, "it is not text"),
         ({"data": {"kubeconfig": base64.b64encode(b"\xff").decode()}}, INSECURE, "it is not text"),

@@ -29,7 +29,7 @@ def test_the_check_is_active_where_its_config_is(world: Autoscaled) -> None:
     assert world.active() == ("True", "Active", "The admission check is active")
     world.delete(("ProvisioningRequestConfig", "new-nodes"))
     world.rounds(5)
-    missing = 'provisioningrequestconfigs.kueue.x-k8s.io "new-nodes" not found'
+    missing = 'ProvisioningRequestConfig.kueue.x-k8s.io "new-nodes" not found'
     assert world.active() == ("False", "BadParametersRef", missing)
 
 

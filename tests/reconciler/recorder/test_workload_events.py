@@ -11,7 +11,7 @@ from scheduling.objects.queue_settings import LOWER_PRIORITY, PreemptionPolicy
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, CheckState, Workload
 from scheduling.status.conditions import with_condition
-from scheduling.status.deadlines import act_on_checks
+from scheduling.status.deadlines import act_on_checks, end_execution
 from scheduling.status.eviction import evict, preempt
 from scheduling.status.lifecycle import Lifecycle
 from scheduling.status.observability import GRANULAR
@@ -95,7 +95,18 @@ def test_a_rejected_check_is_a_warning_and_each_change_of_a_check_is_told() -> N
         ),
     ]
     (rejected,) = news(moved, act_on_checks(moved, NOW))
-    assert (rejected.reason, rejected.warning) == ("AdmissionCheckRejected", True)
+    assert rejected == News(
+        "AdmissionCheckRejected", 'Deactivated due to AdmissionCheck in Rejected state: "b" (no stock)', warning=True
+    )
+
+
+def test_the_end_of_the_execution_time_says_how_long_it_was() -> None:
+    limited = replace(sync_admitted(reserve(NEW, Admission("q"), NOW), NOW), maximum_seconds=30)
+    message = "The maximum execution time (30s) exceeded"
+
+    assert news(limited, end_execution(limited, NOW + 30 * SECOND)) == [
+        News("MaximumExecutionTimeExceeded", message, warning=True)
+    ]
 
 
 def test_changes_become_events_about_the_workload() -> None:

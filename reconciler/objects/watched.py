@@ -6,6 +6,7 @@ world.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +35,7 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Workload
 from scheduling.world.world import World
 
+log = logging.getLogger(__name__)
 T_co = TypeVar("T_co", covariant=True)
 Known: TypeAlias = Callable[[Key], Observed[object] | None]
 """Returns what was read of an object before."""
@@ -85,11 +87,14 @@ class WatchedKind(Generic[T_co]):
 
     # --- what a manifest is in this view
 
+    def identity(self, meta: Mapping[str, object]) -> tuple[Key, str]:
+        """The key of an object in this view, and its version, from its metadata."""
+        name = name_of(meta, namespaced=self.resource.namespaced)
+        return (self.kind, name), text(meta.get("resourceVersion")) or ""
+
     def observed(self, manifest: Manifest, known: Known = _nothing) -> Observed[T_co | None]:
         """The object as it was read. If `known` has this version, the object is not read again."""
-        meta = metadata(manifest)
-        key = (self.kind, name_of(meta, namespaced=self.resource.namespaced))
-        version = text(meta.get("resourceVersion")) or ""
+        key, version = self.identity(metadata(manifest))
         before = known(key)
         if before is not None and before.version == version != "":
             return before  # type: ignore[return-value]
@@ -157,8 +162,21 @@ class WatchedResource:
         return tuple(view.kind for view in self.views)
 
     def observed(self, manifest: Manifest, known: Known = _nothing) -> tuple[Observed[object], ...]:
-        """The object in each view, in their order; see `WatchedKind.observed`."""
-        return tuple(view.observed(manifest, known) for view in self.views)
+        """The object in each view, in their order; see `WatchedKind.observed`.
+
+        A view that fails to read the object keeps what it knew of it: one object must not stop the watch of all.
+        """
+        return tuple(_observed(view, manifest, known) for view in self.views)
+
+
+def _observed(view: WatchedKind[object], manifest: Manifest, known: Known) -> Observed[object]:
+    try:
+        return view.observed(manifest, known)
+    except Exception:
+        key, version = view.identity(metadata(manifest))
+        before = known(key)
+        log.exception("%s %s cannot be read; it counts as it was, or not at all if it is new", *key)
+        return Observed(key, version, None) if before is None else replace(before, version=version)
 
 
 def lists_of(

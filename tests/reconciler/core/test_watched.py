@@ -24,6 +24,7 @@ from reconciler.core.commands import Relist, WriteCommand
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
 from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained, TimePassed
+from reconciler.core.records import Records
 from reconciler.core.state import ClusterState
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.objects.observed import Key, Listed, Observed
@@ -32,6 +33,7 @@ from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind, WatchedResource, by_resource
 from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell.reflectors import follow
+from scheduling.volcano.gates.gated_pod import VolcanoGatedPod, read_gated_pod
 from tests.builders import Manifest
 from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, events, line, page
 from tests.reconciler.jobs.pod_world import pod
@@ -108,6 +110,42 @@ def test_one_list_and_one_watch_are_sent_for_all_views(api: FakeApi) -> None:
     seen = [(each.key, each.version, each.value is None) for each in found[2:] if isinstance(each, Observed)]
     assert seen == [(VOLCANO, "8", False), (YUNIKORN, "8", False), (VOLCANO, "9", True), (YUNIKORN, "9", True)]
     assert Counter(each.is_watch for each in api.seen) == {False: 1, True: 1}
+
+
+def test_a_pod_that_one_view_cannot_read_stops_neither_the_watch_nor_the_other_view(api: FakeApi) -> None:
+    """The view keeps what it knew of the Pod: else a Pod that runs would count nowhere."""
+    api.lists += [page(at("7"), _wrong(at("6"), "new"), version=7)]
+    api.watches += [events(line("MODIFIED", _wrong(at("8"))), line("DELETED", at("9")), then=Handler.hold)]
+    views = [replace(AT_VOLCANO, resource=WIDGETS, read=_fails), replace(AT_YUNIKORN, resource=WIDGETS)]
+    records = Records()
+    reported: queue.Queue[Observed | Listed] = queue.Queue()
+
+    def report(each: Observed | Listed) -> None:
+        for observed in each.objects if isinstance(each, Listed) else (each,):
+            records.keep(observed)
+        reported.put(each)
+
+    with api.cluster() as cluster:
+        reflectors = follow(cluster, report, by_resource(views), known=records.known)
+        found = [reported.get(timeout=PATIENCE) for _ in range(3 * len(views))]
+        for reflector in reflectors:
+            reflector.stop()
+
+    listed = [[each.value is None for each in found.objects] for found in found[:2] if isinstance(found, Listed)]
+    assert listed == [[False, True], [False, False]]
+    seen = [(each.key, each.version, each.value is None) for each in found[2:] if isinstance(each, Observed)]
+    assert seen == [(VOLCANO, "8", False), (YUNIKORN, "8", False), (VOLCANO, "9", True), (YUNIKORN, "9", True)]
+    assert Counter(each.is_watch for each in api.seen) == {False: 1, True: 1}
+
+
+def _wrong(made: Manifest, name: str = "p") -> Manifest:
+    return {**made, "metadata": {**made["metadata"], "name": name, "labels": {"wrong": "yes"}}}
+
+
+def _fails(manifest: Manifest) -> VolcanoGatedPod:
+    if "wrong" in manifest["metadata"]["labels"]:
+        raise RuntimeError("a defect of the reader")
+    return read_gated_pod(manifest)
 
 
 # --- one request in flight

@@ -9,6 +9,7 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
+from policies.dialects.reading import listing, mapping, metadata
 from policies.judging.sentence import assertion, sentence
 from policies.judging.verdict import Judged, Unjudged, Verdict
 from policies.model.findings import Profile, Severity
@@ -55,6 +56,18 @@ def unavailable(review: Review, why: str) -> bytes:
     status = {"code": HTTPStatus.SERVICE_UNAVAILABLE.value, "reason": "ServiceUnavailable", "message": plain(why)}
     notes = {**_followed(review.uid), "verdict": "unavailable"}
     return _body({"uid": review.uid, "allowed": False, "auditAnnotations": notes, "status": status})
+
+
+def exists(review: Review, why: str) -> bytes:
+    """The response to a creation of a name that is taken, with the API server's own reason.
+
+    To a server-side apply it is a conflict, after which clients apply again and update the object.
+    """
+    managers = listing(metadata(review.manifest).get("managedFields"))
+    applied = any(mapping(each).get("operation") == "Apply" for each in managers)
+    reason = "Conflict" if applied else "AlreadyExists"
+    status = {"code": HTTPStatus.CONFLICT.value, "reason": reason, "message": plain(why)}
+    return _body({"uid": review.uid, "allowed": False, "auditAnnotations": _followed(review.uid), "status": status})
 
 
 def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:

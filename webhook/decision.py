@@ -9,6 +9,7 @@ from cluster.sightings import Snapshot
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import kueue, read
+from policies.dialects.reading import metadata
 from policies.dialects.yunikorn_config.configmap import CONFIGS
 from policies.judge import Judgement, judge
 from policies.judging.ruling import may_refuse
@@ -52,10 +53,16 @@ class JudgedRequest:
     def ordered(self) -> bool:
         """Whether rules of other objects read what this changes: then it waits its turn in the ledger.
 
-        Not where nothing changes that rules read, nor for a subresource: controllers write their status freely.
+        Not where nothing changes that rules read, nor for a subresource: controllers write their status freely. Nor for
+        another deletion of what is being deleted: the API server stores nothing, and no version would settle the entry.
         """
         change = self.change
-        return change.ref.group_kind in ORDERED and not self.review.subresource and change.before != change.after
+        return (
+            change.ref.group_kind in ORDERED
+            and not self.review.subresource
+            and change.before != change.after
+            and not (change.after is None and metadata(self.review.manifest).get("deletionTimestamp"))
+        )
 
     def entry(self) -> LedgerEntry | None:
         """What the ledger keeps of it; None for a dry run, which stores nothing."""

@@ -32,7 +32,7 @@ from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
 from webhook.ledger.ledger import ChangeOrder
-from webhook.ledger.sequencer import LedgerUnavailable
+from webhook.ledger.sequencer import AlreadyExists, LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.owners import OwnerMissing, OwnerUnknown, owners
 from webhook.review import BadReview, Review, parse
@@ -214,6 +214,9 @@ class Desk:
         except LedgerUnavailable as error:
             self._decided(asked, review, error.result, why=[str(error)])
             return _json(answer.unavailable(review, str(error)))
+        except AlreadyExists as error:
+            self._decided(asked, review, "denied", why=[str(error)])
+            return _json(answer.exists(review, str(error)))
         verdict = judgement.verdict if judgement else Verdict()
         for failed in verdict.failed:
             fields = asked.followed()

@@ -16,7 +16,7 @@ from policies.model.change import ChangeOperation
 from policies.model.findings import Finding, Profile, Severity
 from policies.rules import find
 from tests.builders import queue
-from webhook.answer import audit_annotations, mutated, outcome, validated
+from webhook.answer import audit_annotations, exists, mutated, outcome, validated
 from webhook.review import Review
 from webhook.warning_lines import LENGTH, LINES, TOTAL
 
@@ -49,6 +49,19 @@ def test_what_passes_is_answered_under_any_uid(uid: str, profile: Profile) -> No
     assert envelope["response"]["uid"] == uid
     assert envelope["response"]["auditAnnotations"]["profile"] == profile
     assert envelope["response"]["auditAnnotations"]["uid"] == uid
+
+
+@pytest.mark.parametrize(("operation", "reason"), [("Update", "AlreadyExists"), ("Apply", "Conflict")])
+def test_a_name_that_is_taken_is_a_conflict_to_who_applies_so_that_clients_try_again(
+    operation: str, reason: str
+) -> None:
+    made = queue("eng")
+    made["metadata"]["managedFields"] = [{"manager": "ada", "operation": operation}]
+
+    answered = json.loads(exists(replace(REVIEW, object=made), "Queue eng already exists"))["response"]
+
+    assert answered["allowed"] is False
+    assert answered["status"] == {"code": 409, "reason": reason, "message": "Queue eng already exists"}
 
 
 def test_a_refusal_has_a_line_and_a_cause_for_each_violation() -> None:

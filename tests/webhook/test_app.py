@@ -17,6 +17,7 @@ from cluster.store import FixedCache
 from policies.configuration.file import API_VERSION, read_configuration
 from policies.configuration.settings import Configuration, Override, YuniKornSettings
 from policies.dialects.core import YUNIKORN as PREFIX
+from policies.dialects.volcano import queue_ref
 from policies.judge import Judgement
 from policies.model.change import Change
 from policies.model.findings import Action, Profile
@@ -40,7 +41,7 @@ from tests.webhook.reviews import (
 from webhook.app import create_app
 from webhook.desk import MUTATING, VALIDATING
 from webhook.ledger.entry import LedgerEntry
-from webhook.ledger.sequencer import LedgerBusy, LedgerUnavailable
+from webhook.ledger.sequencer import AlreadyExists, LedgerBusy, LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.settings import WebhookSettings
 
@@ -367,7 +368,7 @@ def test_while_draining_it_is_not_ready_but_answers() -> None:
 class Noting:
     """Orders nothing, and keeps the names of what it is asked about; those called `late` it cannot order."""
 
-    def __init__(self, error: type[LedgerUnavailable] = LedgerUnavailable) -> None:
+    def __init__(self, error: Callable[[str], Exception] = LedgerUnavailable) -> None:
         self.names: list[tuple[str, bool]] = []
         self._error = error
 
@@ -413,6 +414,31 @@ def test_a_change_that_cannot_be_ordered_is_refused_with_the_reason() -> None:
         "reason": "ServiceUnavailable",
         "message": "the ledger is full; try again",
     }
+
+
+def test_a_creation_of_a_name_that_exists_is_answered_as_the_api_server_would() -> None:
+    order = Noting(lambda _: AlreadyExists(queue_ref("late")))
+    app = create_app(WebhookSettings(), lambda: FixedCache(forest(ORG)), order=order).test_client()
+
+    response = answer(app, VOLCANO, review(queue("late", "eng")))
+
+    assert response["allowed"] is False
+    assert response["status"] == {"code": 409, "reason": "AlreadyExists", "message": "Queue late already exists"}
+
+
+def test_a_deletion_of_what_is_being_deleted_already_is_not_entered() -> None:
+    order, known = Noting(), FixedCache(forest(ORG))
+    app = create_app(WebhookSettings(), lambda: known, order=order).test_client()
+    leaving = queue("alone")
+    leaving["metadata"] |= {"deletionTimestamp": "2026-11-20T08:00:00Z", "finalizers": ["a/b"]}
+
+    answers = [
+        answer(app, VOLCANO, review(None, queue("alone")))["allowed"],
+        answer(app, VOLCANO, review(None, leaving))["allowed"],
+    ]
+
+    assert answers == [True, True]
+    assert order.names == [("alone", True)]
 
 
 @pytest.mark.parametrize(("error", "result"), [(LedgerUnavailable, "unavailable"), (LedgerBusy, "busy")])

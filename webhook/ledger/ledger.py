@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from cluster.errors import ClusterError
-from cluster.sightings import Snapshot
+from cluster.sightings import Sighting, Snapshot
 from cluster.store import FoundManifest
 from cluster.tracing.ids import trace_id
 from policies.judge import Judgement
 from policies.judging.verdict import Verdict
-from policies.model.change import Change
+from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Severity
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
@@ -23,6 +23,7 @@ from webhook.ledger.direct_reads import DirectRead
 from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.sequencer import (
     MANY_WORLDS,
+    AlreadyExists,
     LedgerStore,
     LedgerUnavailable,
     RequestedChange,
@@ -61,7 +62,7 @@ class ChangeOrder(Protocol):
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         """The judgement that holds whatever becomes of the changes of others; the entry is None for a dry run.
 
-        Raises LedgerUnavailable where there is none.
+        Raises LedgerUnavailable where there is none, AlreadyExists for a creation of a name that is taken.
         """
 
     def ready(self) -> list[str]:
@@ -108,8 +109,10 @@ class Ledger:
         started = self._clock()
         asked = RequestedChange(change, judge, entry, deadline=started + DECIDING_SECONDS)
         give_up, look_at = started + DECIDING_SECONDS / 2, started + _LOOK_AFTER
+        gone: Sighting | None = None
         while True:
             judged_on = self._state()
+            gone = self._taken(asked, gone)
             self._take_turn(asked)
             now = self._clock()
             if asked.state is SequencedState.UNDECIDED and now < give_up:
@@ -120,6 +123,25 @@ class Ledger:
                 asked.most = MANY_WORLDS
             elif not (_may_be_stale(asked) and self._patiently(judged_on, started + self._patience)):
                 return _given(asked)
+
+    def _taken(self, asked: RequestedChange, gone: Sighting | None) -> Sighting | None:
+        """Raises AlreadyExists where the API server has an object of that name. Returns what the cache shows in vain.
+
+        Only names in the cache are looked up; any other that is taken has an entry or a mark. `gone` was looked up.
+        """
+        entry = asked.entry
+        if entry is None or entry.operation is not ChangeOperation.CREATE:
+            return None
+        seen = self._cache.snapshot().sightings.of(entry.ref)
+        if seen is None or seen == gone or seen.uid == entry.uid:
+            return seen
+        try:
+            found = self._cache.look(entry.ref)
+        except ClusterError as error:
+            raise LedgerUnavailable(f"whether {entry.ref} exists cannot be read: {error}") from error
+        if found is not None:
+            raise AlreadyExists(entry.ref)
+        return seen
 
     def tidy(self) -> None:
         """Take out what is settled and what was never stored. Raises ClusterError, UnreadableEntry."""

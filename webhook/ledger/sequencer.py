@@ -11,9 +11,10 @@ from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
 from cluster.sightings import Snapshot, scope
 from cluster.versions import is_newer
 from policies.judge import Judgement
-from policies.model.change import Change
+from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Severity
 from policies.model.forest import Forest
+from policies.model.objects import Ref
 from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
@@ -44,6 +45,13 @@ class LedgerBusy(LedgerUnavailable):
     """The ledger works: too many other changes around this one are open, which those who make them can bring about."""
 
     result = "busy"
+
+
+class AlreadyExists(Exception):
+    """A creation of a name that exists: the API server would not store it, so it is answered and never entered."""
+
+    def __init__(self, ref: Ref) -> None:
+        super().__init__(f"{ref} already exists")
 
 
 class SequencedState(Enum):
@@ -199,6 +207,9 @@ class Sequencer:
                     f"this replica has not seen the newest {', '.join(late)} yet; try again"
                 )
                 continue
+            if each.most < MANY_WORLDS and (same := _rivals(each.entry, [*open_, *added])):
+                each.state, each.judgement, each.others, each.failure = SequencedState.UNDECIDED, None, same, None
+                continue
             _decide_safely(each, view.forest, [*open_, *added])
             if each.state is SequencedState.ALLOWED and each.entry is not None:
                 if crowd := crowded(each.entry, [*open_, *added]):
@@ -274,6 +285,13 @@ def _advance(marks: dict[str, str | None], contents: LedgerContents, entry: Ledg
     place = scope(entry.ref)
     known = marks.get(place) or contents.marks.get(place)
     marks[place] = version if is_newer(version, known) else known
+
+
+def _rivals(entry: LedgerEntry | None, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+    """Other creations of the same name. One of them at most is stored, and the rest is then answered at once."""
+    if entry is None or entry.operation is not ChangeOperation.CREATE:
+        return ()
+    return tuple(each for each in entries if each.ref == entry.ref and each.operation is ChangeOperation.CREATE)
 
 
 def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> str:

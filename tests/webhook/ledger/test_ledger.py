@@ -25,7 +25,14 @@ from tests.webhook.ledger.api import Api, Replica
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
-from webhook.ledger.sequencer import LINGERING_SECONDS, MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerBusy, LedgerUnavailable
+from webhook.ledger.sequencer import (
+    LINGERING_SECONDS,
+    MOST_OF_NAMESPACE,
+    MOST_OF_OBJECT,
+    AlreadyExists,
+    LedgerBusy,
+    LedgerUnavailable,
+)
 from webhook.ledger.store import LARGEST
 
 Manifest = dict[str, Any]
@@ -42,6 +49,7 @@ class Desk:
         self.heard = 0.0
         self.numbers = 0
         self.tick = 0.01
+        self.look_error: Exception | None = None
         for manifest in manifests:
             version = self.api.next()
             metadata = {**manifest["metadata"], "uid": manifest["metadata"]["name"], "resourceVersion": version}
@@ -77,6 +85,8 @@ class Desk:
         return self.replica.snapshot
 
     def look(self, ref: Ref) -> FoundManifest | None:
+        if self.look_error is not None:
+            raise self.look_error
         direct_read = self.api.look(ref)
         return FoundManifest(direct_read.stored, direct_read.seen) if direct_read else None
 
@@ -312,6 +322,57 @@ def test_so_many_open_changes_that_no_judgement_is_possible_are_named() -> None:
 
 def test_the_ledger_has_room_for_what_a_config_map_holds() -> None:
     assert LARGEST < 2**20
+
+
+# -- a name that is taken ----------------------------------------------------------------------------------------------
+
+
+def test_a_creation_of_a_name_that_exists_is_answered_and_not_entered() -> None:
+    desk = Desk(TOP, queue("a", "top", deserved="cpu:1"))
+
+    with pytest.raises(AlreadyExists, match="Queue a already exists"):
+        desk.ask(queue("a", "top", deserved="cpu:9"))
+
+    assert desk.writes == []
+    assert desk.allowed(six("b"))
+
+
+def test_what_was_deleted_a_moment_ago_may_be_created_though_the_cache_still_shows_it() -> None:
+    desk = Desk(TOP, queue("a", "top", deserved="cpu:1"))
+    del desk.api.objects[typed(queue("a")).ref]
+
+    assert desk.allowed(six("a"))
+    assert desk.now < DECIDING_SECONDS / 2
+
+
+def test_of_two_creations_of_a_name_the_second_waits_and_is_told_that_it_exists() -> None:
+    desk = Desk(TOP)
+    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+    made = queue("a", "top", deserved="cpu:1")
+    made["metadata"] |= {"uid": "uid-1", "resourceVersion": desk.api.next()}
+    desk.api.objects[typed(made).ref] = made
+    threading.Timer(0.05, lambda: desk.shown("a")).start()
+    desk.tick = 0.0
+
+    with pytest.raises(AlreadyExists):
+        lost(desk, queue("a", "top", deserved="cpu:9"))
+    assert desk.writes == [["a"]]
+
+
+def test_a_creation_that_fails_elsewhere_holds_back_another_of_its_name_for_a_second() -> None:
+    desk = Desk(TOP)
+    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+
+    assert desk.allowed(queue("a", "top", deserved="cpu:2"))
+    assert desk.now <= DECIDING_SECONDS / 2 + 0.1
+
+
+def test_whether_a_name_is_taken_must_be_known() -> None:
+    desk = Desk(TOP, queue("a", "top", deserved="cpu:1"))
+    desk.look_error = Unreachable("api", "timeout", "look")
+
+    with pytest.raises(LedgerUnavailable, match="whether Queue a exists cannot be read: api: timeout; look"):
+        desk.ask(queue("a", "top", deserved="cpu:9"))
 
 
 # -- whoever fills the ledger fills it for himself ---------------------------------------------------------------------

@@ -8,8 +8,8 @@ from itertools import groupby
 from generators.files import table
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS
+from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.job_shape import Framework, JobShape
-from policies.dialects.kueue_jobs import QUEUE_NAME
 
 _LINE = 100
 """A longer list of resources has a line for each entry."""
@@ -30,10 +30,9 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
     run = [each for each in judged if isinstance(each, JobShape)]
     sent = [each for each in run if each.dispatched]
     return {
-        "manifests/base/rbac.yaml": {"owners": rbac_rules(judged, "get")},
+        "manifests/base/rbac.yaml": {"owners": rbac_rules([*judged, REPLICA_SET], "get")},
         "manifests/base/validating-webhooks.yaml": {"kueue-jobs": webhook_rules(judged, "CREATE, UPDATE")},
         "manifests/base/mutating-webhooks.yaml": {
-            "who-may-need-a-queue": may_need_a_queue(judged),
             "kueue-other-jobs": webhook_rules([each for each in run if not each.own_webhook], "CREATE"),
             "kueue-templates": webhook_rules([each for each in judged if each.templates], "CREATE, UPDATE"),
         },
@@ -63,25 +62,6 @@ def webhook_rules(frameworks: Iterable[Framework], operations: str) -> str:
             f"  operations: [{operations}]",
             *_resources([each.plural for each in members]),
             "  scope: Namespaced",
-        )
-    )
-
-
-def may_need_a_queue(frameworks: Iterable[Framework]) -> str:
-    """The match condition of webhooks that give jobs a queue: those that belong to another job are left to that one.
-
-    An owner of a version that is not described is asked about, which costs a review and does no harm.
-    """
-    kinds = sorted(f"{each.kind.group}/{each.version}/{each.kind.kind}" for each in frameworks)
-    return "\n".join(
-        (
-            "- &may-need-a-queue",
-            "  name: names-a-queue-or-belongs-to-no-other-job",
-            "  expression: >-",
-            f"    object.metadata.?labels[?'{QUEUE_NAME}'].orValue('') != ''",
-            "    || !object.metadata.?ownerReferences.orValue([]).exists(it, it.?controller.orValue(false)",
-            "    && (it.apiVersion + '/' + it.kind) in [",
-            *(f"    '{kind}'{',' if kind != kinds[-1] else '])'}" for kind in kinds),
         )
     )
 

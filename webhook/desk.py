@@ -227,7 +227,8 @@ class Desk:
         return _json(answer.validated(review, verdict, self._configuration.profile))
 
     def _mutate(self, asked: KnownRequest, review: Review) -> Reply:
-        forest = self._forest().put_all(self._owners(asked, review))
+        forest = self._forest()
+        forest = forest.put_all(self._owners(asked, review, forest))
         about = (forest, self._configuration, review.operation, review.user)
         demanded = asked.path == DEMANDING
         operations = patch(review.object, *about, demanded=demanded) if review.object else []
@@ -236,7 +237,7 @@ class Desk:
 
     def _judged(self, asked: KnownRequest, review: Review) -> Judgement | None:
         """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
-        forest, above = self._forest(), self._owners(asked, review)
+        forest, above = self._forest(), self._owners(asked, review, Forest())
         if asked.case is None:
             asked.case = decision.case(review, self._configuration, self._cache().snapshot())
         case = asked.case
@@ -288,12 +289,12 @@ class Desk:
             time.sleep(_POLL_INTERVAL)
         return None
 
-    def _owners(self, asked: KnownRequest, review: Review) -> list[QueuedJob]:
+    def _owners(self, asked: KnownRequest, review: Review, forest: Forest) -> list[QueuedJob]:
         def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
             _wait(asked)
             return self._cache().fetch(resource, namespace, name)
 
-        return owners(review, self._configuration, fetch)
+        return owners(review, self._configuration, fetch, forest)
 
     def _forest(self) -> Forest:
         cache = self._cache()

@@ -10,12 +10,18 @@ from cluster.stream import Manifest
 from policies.amounts.ancestry import DEEPEST
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
+from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob, job_reader
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import mapping, metadata, texts
 from policies.model.change import ChangeOperation
+from policies.model.forest import Forest
+from policies.mutation.kueue_defaults import has_default_queue
 from webhook.review import Review
+
+_BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
+_NO_DEFAULT_QUEUE = Forest()
 
 Fetch = Callable[[Resource, str, str], Manifest | None]
 """An object by its kind, namespace and name; None where there is none. Raises ClusterError."""
@@ -33,19 +39,22 @@ class OwnerMissing(Exception):
         self.review = review
 
 
-def owners(review: Review, configuration: Configuration, fetch: Fetch) -> list[QueuedJob]:
+def owners(
+    review: Review, configuration: Configuration, fetch: Fetch, forest: Forest = _NO_DEFAULT_QUEUE
+) -> list[QueuedJob]:
     """The owners from the direct one upward, each with the UID that was named; most requests name none, and cost
     nothing.
 
-    The walk ends at an owner of another UID. Raises OwnerMissing, as Kueue's webhooks refuse it, and OwnerUnknown.
+    `forest`: has the LocalQueues `default`, for what is about to get one. The walk ends at an owner of another UID.
+    Raises OwnerMissing, as Kueue's webhooks refuse it, and OwnerUnknown.
     """
     found: list[QueuedJob] = []
-    if not _asks(review, configuration):
+    if not _asks(review, configuration, forest):
         return found
     described = configuration.reconciler.jobs
     above = controller_of(metadata(review.manifest))
     while above is not None and is_domain(above.name) and len(found) < DEEPEST:
-        framework = KINDS.get(above.kind) or described.get(above.kind)
+        framework = _BETWEEN.get(above.kind) or KINDS.get(above.kind) or described.get(above.kind)
         if framework is None:
             break
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
@@ -59,15 +68,21 @@ def owners(review: Review, configuration: Configuration, fetch: Fetch) -> list[Q
     return found
 
 
-def _asks(review: Review, configuration: Configuration) -> bool:
-    """Whether it matters: for what names a queue while jobs or Pods are managed here. A Pod is held back only once."""
+def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
+    """Whether it matters: for what names a queue, or is about to, while jobs or Pods are managed here.
+
+    A Pod is held back only once.
+    """
     settings = configuration.kueue
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
         return False
     if review.kind == POD and review.operation is not ChangeOperation.CREATE:
         return False
     known = review.kind == POD or review.kind in KINDS or review.kind in configuration.reconciler.jobs
-    return known and bool(texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME))
+    if not known or texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME):
+        return known
+    created = review.operation is ChangeOperation.CREATE
+    return created and has_default_queue(review.namespace or "default", forest)
 
 
 def _excused(review: Review, configuration: Configuration) -> bool:

@@ -43,7 +43,7 @@ def replay(
     if much:
         return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
     try:
-        forest = forest.put_all(owners(review, configuration, fetch))
+        forest = forest.put_all(owners(review, configuration, fetch, forest if mutating else Forest()))
     except OwnerMissing as error:
         return Replay(answer.denied(review, HTTPStatus.FORBIDDEN, str(error)))
     if mutating:

@@ -1,7 +1,8 @@
-"""Whether a job or a Pod is counted by a job above it: found by UID, queued itself, and large enough.
+"""Whether a job or a Pod is counted by a job above it: found by UID, queued itself, of a kind that makes such children,
+and large enough.
 
 Who only says so is handled by its own queue. Source: Kueue v0.19, FindAncestorJobManagedByKueue, which stops at a UID
-that differs as well, and asks for no size.
+that differs as well, and asks for neither kind nor size.
 """
 
 from __future__ import annotations
@@ -10,35 +11,49 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.amounts.requests import template_requests, total
+from policies.dialects.core import POD
 from policies.dialects.job_shape import JobShape
-from policies.dialects.kueue_jobs import QueuedJob
-from policies.dialects.kueue_owners import ControllerReference
-from policies.dialects.kueue_workload import ELASTIC
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR, QueuedJob
+from policies.dialects.kueue_owners import ControllerReference, controller_of
+from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
+from policies.dialects.pod_reading import gates_in
+from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.model.forest import Forest
-from policies.model.objects import Ref
+from policies.model.objects import GroupKind, Ref
 
 DEEPEST = 10
 """Owners above one object that are looked at, as in Kueue."""
 
 
 def ancestor(
-    controller: ControllerReference | None, namespace: str, forest: Forest, *, whole: bool = True
+    kind: GroupKind,
+    controller: ControllerReference | None,
+    namespace: str,
+    forest: Forest,
+    *,
+    whole: bool = True,
 ) -> QueuedJob | None:
-    """The topmost job above that is queued; None where there is none, or only by another UID.
+    """The topmost queued job above an object of this kind; None where there is none, or only by another UID.
 
-    `whole`: those whose Pods are queued one by one do not count.
+    A job of a kind that makes no such children is not above, nor is one that has ended. `whole`: those whose Pods are
+    queued one by one do not count.
     """
     found: QueuedJob | None = None
     seen: set[str] = set()
     while controller is not None and len(seen) < DEEPEST:
-        owner = forest.get(Ref(*controller.kind, namespace, controller.name))
-        if not isinstance(owner, QueuedJob) or not owner.uid or owner.uid != controller.uid or owner.uid in seen:
+        owner = _owner(controller, namespace, forest)
+        if owner is None or owner.uid in seen or owner.ended or not owner.framework.may_make(kind):
             break
         seen.add(owner.uid)
         if owner.queue and (isinstance(owner.framework, JobShape) or not whole):
             found = owner
-        controller = owner.controller
+        kind, controller = owner.ref.group_kind, owner.controller
     return found
+
+
+def _owner(controller: ControllerReference, namespace: str, forest: Forest) -> QueuedJob | None:
+    owner = forest.get(Ref(*controller.kind, namespace, controller.name))
+    return owner if isinstance(owner, QueuedJob) and owner.uid and owner.uid == controller.uid else None
 
 
 def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob | None:
@@ -46,22 +61,42 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
 
     `slicing`: elastic jobs may outgrow what they say.
     """
-    above = ancestor(job.controller, job.ref.namespace, forest)
+    above = ancestor(job.ref.group_kind, job.controller, job.ref.namespace, forest)
     if above is None or above.uid == job.uid:
         return None
     return above if _grows(above, slicing) or _within(asked(job), asked(above)) else None
 
 
-def pod_counted_above(
-    controller: ControllerReference | None, namespace: str, spec: Mapping[str, Any], forest: Forest, *, slicing: bool
-) -> QueuedJob | None:
-    """The same for a Pod. What the job does not name, a LimitRange may have given the Pod."""
-    above = ancestor(controller, namespace, forest)
-    if above is None:
+def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> QueuedJob | None:
+    """The same for a new Pod. What the job does not name, a LimitRange may have given the Pod.
+
+    The Pod is as its controller makes it, so that it is counted there: it has the labels that the controller selects
+    Pods by, and the marks and gates of one of the templates.
+    """
+    meta = metadata(pod)
+    namespace, controller = text(meta.get("namespace")) or "default", controller_of(meta)
+    above = ancestor(POD, controller, namespace, forest)
+    direct = _owner(controller, namespace, forest) if above is not None and controller is not None else None
+    if above is None or direct is None or not _as_made_by(direct, pod):
         return None
-    held, wanted = asked(above), template_requests({"spec": spec}, 1)
+    held, wanted = asked(above), template_requests({"spec": mapping(pod.get("spec"))}, 1)
     known = {resource: amount for resource, amount in wanted.items() if resource in held}
     return above if _grows(above, slicing) or _within(known, held) else None
+
+
+def _as_made_by(job: QueuedJob, pod: Manifest) -> bool:
+    if job.selector is not None and not job.selector.matches(texts(metadata(pod).get("labels"))):
+        return False
+    marks = _marks(pod)
+    return not job.pod_sets or any(_marks(pods.template) <= marks for pods in job.pod_sets)
+
+
+def _marks(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """What started Pods are counted and held by, of a Pod or its template."""
+    meta = mapping(holder.get("metadata"))
+    written = {**texts(meta.get("labels")), **texts(meta.get("annotations"))}
+    counted = {(key, written[key]) for key in (POD_SET, STARTED_FOR, SLICE_CHAIN) if key in written}
+    return counted | {("gate", name) for name in gates_in(mapping(holder.get("spec")))}
 
 
 def asked(job: QueuedJob) -> dict[str, int]:

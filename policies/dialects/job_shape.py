@@ -168,8 +168,9 @@ class Framework:
     """A kind of job that Kueue queues, by a name in `integrations.frameworks`.
 
     `managed_by` is the path of the field that says whose controller runs it, `controller` what it says of the kind's
-    own, empty where it has no name. `prebuilt`: a job may name a Workload that
-    was made before it. `elastic`: it may grow by slices of a Workload. `suspend` is None where it cannot be suspended.
+    own, empty where it has no name. `makes` are the kinds
+    that its controller makes, POD for Pods; None for any. `prebuilt`: a job may name a Workload that was made before
+    it. `elastic`: it may grow by slices of a Workload. `suspend` is None where it cannot be suspended.
     """
 
     kind: GroupKind
@@ -182,6 +183,7 @@ class Framework:
     suspend: SuspendField | None = None
     managed_by: str = ""
     controller: str = ""
+    makes: tuple[GroupKind, ...] | None = None
     prebuilt: bool = True
     elastic: bool = False
     dispatched: bool = True
@@ -197,6 +199,10 @@ class Framework:
     @property
     def name(self) -> str:
         return self.alias or f"{self.kind.group}/{self.kind.kind.lower()}"
+
+    def may_make(self, kind: GroupKind) -> bool:
+        """Whether an object of this kind can be a child of such a job. Anybody can write an owner reference."""
+        return self.makes is None or kind in self.makes
 
     def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
         """The pods that such a job describes; none where what they ask for depends on other objects."""
@@ -224,6 +230,11 @@ class JobShape(Framework):
     late: bool = False
     generations: int = 1
     """How many times its own request its children may take in all, while it replaces one by the next."""
+
+    def ended(self, manifest: Manifest) -> bool:
+        """Whether such a job has succeeded or failed."""
+        signs = (self.succeeded, self.failed)
+        return any(sign is not None and sign.message_in(manifest) is not None for sign in signs)
 
     def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
         return pods_at(manifest, self.pod_sets)

@@ -11,7 +11,7 @@ from typing import Any
 
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
-from policies.dialects.job_shape import Framework, at
+from policies.dialects.job_shape import Framework, JobShape, at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.kueue_ray import Ray, read_ray
@@ -19,6 +19,7 @@ from policies.dialects.kueue_templates import JobPods, job_pods
 from policies.dialects.odd_amounts import OddAmount
 from policies.dialects.odd_jobs import odd_in_job
 from policies.dialects.reading import Manifest, identity, integer, mapping, metadata, text, texts
+from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate, pod_template
 from policies.model.objects import GroupKind, KubeObject
@@ -54,17 +55,19 @@ KINDS: Mapping[GroupKind, Framework] = {each.kind: each for each in FRAMEWORKS.v
 class QueuedJob(KubeObject):
     """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.
 
-    `running`: it is not suspended, or has pods that are ready where it cannot be. The numbers are of a batch Job; None
-    where they are absent. `template` is for YuniKorn.
+    `running`: it is not suspended, or has pods that are ready where it cannot be. `ended`: it succeeded or failed, or
+    is being deleted. The numbers are of a batch Job; None where they are absent. `template` is for YuniKorn.
     `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
     that it says it belongs to, which Kueue manages instead; `controller` is its controller reference, whatever that
-    names, and `uid` its own. `replicas` are spec.replicas, `present` status.replicas. `odd`: see `odd_jobs`.
+    names, and `uid` its own. `selector` selects the Pods that its controller counts, None where it has none. `replicas`
+    are spec.replicas, `present` status.replicas. `odd`: see `odd_jobs`.
     """
 
     framework: Framework
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     running: bool = False
+    ended: bool = False
     parallelism: int | None = None
     completions: int | None = None
     indexed: bool = False
@@ -73,6 +76,7 @@ class QueuedJob(KubeObject):
     owner: str = ""
     controller: ControllerReference | None = None
     uid: str = ""
+    selector: LabelSelector | None = None
     ray: Ray | None = None
     replicas: int = 1
     present: int = 0
@@ -101,6 +105,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             labels=_ours(meta.get("labels")),
             annotations=_ours(meta.get("annotations")),
             running=_runs(manifest, framework),
+            ended=bool(meta.get("deletionTimestamp")) or _ended(manifest, framework),
             parallelism=integer(spec.get("parallelism")),
             completions=integer(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
@@ -109,6 +114,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             owner=managed_owner(meta),
             controller=controller_of(meta),
             uid=text(meta.get("uid")) or "",
+            selector=read_label_selector(spec.get("selector")),
             ray=read_ray(kind.kind, manifest) if kind in RAY else None,
             replicas=1 if (replicas := integer(spec.get("replicas"))) is None else replicas,
             present=integer(mapping(manifest.get("status")).get("replicas")) or 0,
@@ -148,6 +154,10 @@ def _runs(manifest: Manifest, framework: Framework) -> bool:
     if framework.suspend is None:
         return bool(integer(at(manifest, "status.readyReplicas")))
     return at(manifest, framework.suspend.path) != framework.suspend.on
+
+
+def _ended(manifest: Manifest, framework: Framework) -> bool:
+    return isinstance(framework, JobShape) and framework.ended(manifest)
 
 
 def _ours(pairs: object) -> dict[str, str]:

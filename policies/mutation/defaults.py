@@ -83,7 +83,7 @@ def _job(
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool) -> Patch:
     """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
-    held = held_pod(manifest, configuration.kueue, configuration.reconciler.jobs, forest)
+    held = held_pod(manifest, configuration.kueue, forest)
     manifest = patched(manifest, held)
     volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
     volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)

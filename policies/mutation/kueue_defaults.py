@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.amounts.ancestry import counted_above
+from policies.amounts.ancestry import ancestor, counted_above
 from policies.configuration.settings import KueueSettings
 from policies.dialects.job_shape import Framework, JobShape, SuspendField
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, job_reader, managed_owner
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, job_reader
 from policies.dialects.kueue_kinds import IN_USE, admission_check_ref
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model import fields
@@ -55,10 +55,11 @@ def queued_job(
 ) -> Patch:
     """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
 
-    So does a Deployment or the like, whose Pods are queued, where Pods are managed. A job that belongs to another job
-    is left to that one while that runs, and else suspended; that other one must be in `forest`, by its UID. One whose
-    queue sends work to other clusters is left to MultiKueue. Source: Kueue, defaults of its job framework; it believes
-    every owner reference.
+    So does a Deployment or the like, whose Pods are queued, where Pods are managed. A job that was admitted with
+    another job is left to that one while that runs, and else suspended; that other one must be in `forest`, by its
+    UID. It gets the queue all the same, so that the reconciler sees it and counts it with its siblings. One whose queue
+    sends work to other clusters is left to MultiKueue. Source: Kueue, defaults of its job framework; it believes every
+    owner reference.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     framework = described[kind] if kind in described else KINDS[kind]
@@ -68,22 +69,20 @@ def queued_job(
     operations: Patch = []
     namespace = text(meta.get("namespace")) or "default"
     queue = text(mapping(meta.get("labels")).get(QUEUE_NAME))
-    if managed_owner(meta, described):
-        if not queue:
-            return []
-        above = counted_above(
-            job_reader(framework)(manifest), forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices")
-        )
-        if above is not None:
-            return [] if above.running or framework.suspend is None else _suspended(manifest, framework.suspend)
     if not queue:
         if not has_default_queue(namespace, forest):
             return []
         if not isinstance(meta.get("labels"), dict):
             operations.append(_add({}, "metadata", "labels"))
         operations.append(_add(DEFAULT_QUEUE, "metadata", "labels", QUEUE_NAME))
-    if framework.suspend is None:
+    job = job_reader(framework)(manifest)
+    above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
+    if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
+        return []  # the templates above have the marks
+    if framework.suspend is None or (above is not None and above.running):
         return operations
+    if above is not None:
+        return operations + _suspended(manifest, framework.suspend)
     operations += _suspended(manifest, framework.suspend)
     if not (framework.dispatched and settings.enabled("MultiKueue")) or not _goes_abroad(
         forest, local_queue_ref(namespace, queue or DEFAULT_QUEUE)

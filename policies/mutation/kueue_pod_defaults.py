@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/controller/jobs/{pod,deployment,statefulset,leaderworke
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.amounts.ancestry import ancestor, pod_counted_above
@@ -19,7 +19,6 @@ from policies.dialects.kueue_jobs import (
     PRIORITY_CLASS,
     QUEUE_NAME,
     SUSPENDED_BY,
-    managed_owner,
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import controller_of
@@ -42,7 +41,6 @@ _TAS = f"{PREFIX}tas"
 _INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
 _INDEX = f"{PREFIX}pod-group-pod-index"
 _NOBODY = Forest()
-_REPLICA_SET = GroupKind("apps", "ReplicaSet")
 _PLACED = tuple(
     f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained", "slice-required")
 )
@@ -51,14 +49,13 @@ _PLACED = tuple(
 def held_pod(
     manifest: Manifest,
     settings: KueueSettings,
-    described: Container[GroupKind] = (),
     forest: Forest = _NOBODY,
 ) -> Patch:
     """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the marks of a managed Pod.
 
-    One that names none goes to `default` where there is such a queue, unless its owner is queued or may be.
-    A Pod of a job that is managed itself, as those `described` are, is left to that one while it runs, unless the job
-    says that it cannot be suspended; that job must be in `forest`, by its UID. The finalizer keeps the Pod of a group
+    One that names none goes to `default` where there is such a queue.
+    A Pod that was admitted with a job above is left to that one while it runs, unless the job says that it cannot be
+    suspended; that job must be in `forest`, by its UID, with those between. The finalizer keeps the Pod of a group
     until Kueue has counted it.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
@@ -67,12 +64,11 @@ def held_pod(
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
     marks = {MANAGED: "true"}
     if SUSPENDED_BY not in notes:
-        if not labels.get(QUEUE_NAME):
-            if not _defaulted(meta, described, forest):
-                return []
-            marks[QUEUE_NAME] = DEFAULT_QUEUE
-        elif _counted(meta, spec, settings, described, forest):
+        queued, namespace = bool(labels.get(QUEUE_NAME)), _namespace(meta)
+        if not (queued or has_default_queue(namespace, forest)) or _counted(manifest, settings, forest):
             return []
+        if not queued:
+            marks[QUEUE_NAME] = DEFAULT_QUEUE
     placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     if settings.enabled("TopologyAwareScheduling") and notes.get(_INDEX_LABEL) in labels:
         marks[_INDEX] = labels[notes[_INDEX_LABEL]]
@@ -86,25 +82,9 @@ def held_pod(
     return operations + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
 
 
-def _defaulted(meta: Mapping[str, Any], described: Container[GroupKind], forest: Forest) -> bool:
-    """Whether it goes to the queue `default`. A ReplicaSet mostly belongs to a Deployment, which has its own say."""
-    owner = controller_of(meta)
-    left_to_owner = owner is not None and (owner.kind == _REPLICA_SET or bool(managed_owner(meta, described)))
-    return not left_to_owner and has_default_queue(_namespace(meta), forest)
-
-
-def _counted(
-    meta: Mapping[str, Any],
-    spec: Mapping[str, Any],
-    settings: KueueSettings,
-    described: Container[GroupKind],
-    forest: Forest,
-) -> bool:
+def _counted(pod: Manifest, settings: KueueSettings, forest: Forest) -> bool:
     """Whether it runs on the quota of a job above."""
-    if not managed_owner(meta, described):
-        return False
-    slicing = settings.enabled("ElasticJobsViaWorkloadSlices")
-    above = pod_counted_above(controller_of(meta), _namespace(meta), spec, forest, slicing=slicing)
+    above = pod_counted_above(pod, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     return above is not None and above.running
 
 
@@ -118,7 +98,7 @@ def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, 
     elastic = settings.enabled("ElasticJobsViaWorkloadSlices") and kind in KINDS and KINDS[kind].elastic
     wanted = elastic and texts(meta.get("annotations")).get(ELASTIC) == "true"
     named = bool(texts(meta.get("labels")).get(QUEUE_NAME))
-    queued = named and ancestor(controller_of(meta), _namespace(meta), forest) is None
+    queued = named and ancestor(kind, controller_of(meta), _namespace(meta), forest) is None
     operations: Patch = []
     for path in _elastic_templates(kind, manifest) if settings.manage_jobs and wanted and queued else ():
         spec = mapping(_at(manifest, path)).get("spec")
@@ -162,7 +142,7 @@ def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
     framework = KINDS.get(kind)
     if framework is None or not settings.manage_pods or not labels.get(QUEUE_NAME):
         return []
-    if ancestor(controller_of(meta), _namespace(meta), forest, whole=False):
+    if ancestor(kind, controller_of(meta), _namespace(meta), forest, whole=False):
         return []
     marks = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
     operations: Patch = []

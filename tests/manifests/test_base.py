@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from cli.commands.serve import webhook as command
 from cluster.health import HealthServer
 from cluster.sources import FOLLOWED, sources
+from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from webhook.app import CONVERTING
@@ -107,7 +108,8 @@ def test_the_roles_allow_what_is_needed_and_nothing_else() -> None:
     written = [rule for rule in rules if rule["verbs"] not in (["list", "watch"], ["get"])]
 
     assert read == {versions[0].plural for versions in FOLLOWED.values()}
-    assert {name for rule in owners for name in rule["resources"]} == {each.plural for each in KINDS.values()}
+    named = {name for rule in owners for name in rule["resources"]}
+    assert named == {each.plural for each in (*KINDS.values(), REPLICA_SET)}
     assert all(rule["resourceNames"] for rule in written)
     assert "*" not in str([role["rules"] for role in (*roles, *of_kind("Role"))])
     assert {role["metadata"]["name"] for role in roles} == {

@@ -5,49 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
-from cluster.errors import Unreachable
-from cluster.resource import Resource
 from cluster.store import FixedCache
-from cluster.stream import Manifest
-from policies.configuration.settings import Configuration, KueueSettings
-from policies.model.forest import Forest
-from tests.builders import EVERYTHING, batch_job, manifest, pod, queued, template
+from tests.builders import batch_job, manifest, pod, queued, template
+from tests.webhook.owned import MUTATE, SET, VALIDATE, Stored, client, job_set
 from tests.webhook.reviews import answer, review
-from webhook.app import create_app
-from webhook.settings import WebhookSettings
-
-MUTATE, VALIDATE = "/v1/mutate/kueue", "/v1/validate/kueue"
-ON = Configuration(kueue=KueueSettings(manage_jobs=True, manage_pods=True))
-SET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
-
-
-class Stored(FixedCache):
-    """An API server that holds these objects, and how often it was asked for one."""
-
-    def __init__(self, *objects: dict[str, Any], down: bool = False) -> None:
-        super().__init__(Forest(frozenset(EVERYTHING)))
-        self.objects = {(each["kind"].lower() + "s", each["metadata"]["name"]): each for each in objects}
-        self.down = down
-        self.asked = 0
-
-    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
-        self.asked += 1
-        if self.down:
-            raise Unreachable("server", "cut off", "nothing, it is a test")
-        assert namespace == "ns"
-        return self.objects.get((resource.plural, name))
-
-
-def client(world: FixedCache) -> FlaskClient:
-    return create_app(WebhookSettings(configuration=ON), lambda: world).test_client()
-
-
-def job_set(*, suspend: bool = False, uid: str = "u", **metadata: Any) -> dict[str, Any]:
-    spec = {"suspend": suspend, "replicatedJobs": [{"name": "a", "template": {"spec": {"template": template()}}}]}
-    meta = {"namespace": "ns", "uid": uid, "labels": queued("main"), **metadata}
-    return manifest(SET["apiVersion"], "JobSet", "set", spec, **meta)
 
 
 def child(owner: dict[str, Any] = SET, *, suspend: bool = False, cpu: str = "1") -> dict[str, Any]:
@@ -112,15 +74,17 @@ def test_a_child_that_asks_for_more_than_its_owner_waits() -> None:
 
 
 def test_the_owner_of_the_owner_counts_where_that_has_no_queue() -> None:
-    train = {**SET, "apiVersion": "ray.io/v1", "kind": "RayService", "name": "top", "uid": "t"}
+    service = {**SET, "apiVersion": "ray.io/v1", "kind": "RayService", "name": "top", "uid": "t"}
     cluster = {"headGroupSpec": {"template": template("4")}}
     meta: dict[str, Any] = {"namespace": "ns", "uid": "t", "labels": queued("main")}
     top = manifest("ray.io/v1", "RayService", "top", {"rayClusterConfig": cluster}, **meta)
-    between = job_set(labels={}, ownerReferences=[train])
+    between = manifest("ray.io/v1", "RayCluster", "c", cluster, namespace="ns", uid="c", ownerReferences=[service])
+    of_cluster = {**SET, "apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "c", "uid": "c"}
+    made = pod("p", labels=queued("main"), ownerReferences=[of_cluster])
 
-    assert not created_suspended(Stored(between, top), child())
+    assert "patch" not in answer(client(Stored(between, top)), MUTATE, review(made))
     top["metadata"]["uid"] = "older"
-    assert created_suspended(Stored(between, top), child())
+    assert "patch" in answer(client(Stored(between, top)), MUTATE, review(made))
 
 
 def test_a_job_is_not_its_own_child() -> None:

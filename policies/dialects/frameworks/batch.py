@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policies.dialects.core import POD
 from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 
@@ -27,6 +28,7 @@ JOB = JobShape(
     active=Active(("status.active",), resumed="Suspended"),
     managed_by="spec.managedBy",
     controller="kubernetes.io/job-controller",
+    makes=(POD,),
     elastic=True,
     own_webhook=True,
 )

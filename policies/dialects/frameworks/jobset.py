@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.dialects.frameworks.batch import COMPLETION_INDEX
+from policies.dialects.frameworks.batch import COMPLETION_INDEX, JOB
 from policies.dialects.job_shape import (
     Active,
     Count,
@@ -40,5 +40,6 @@ FRAMEWORKS = (
         reclaimable=ReclaimableCount("status.replicatedJobsStatus", "name", "succeeded"),
         managed_by="spec.managedBy",
         controller="jobset.sigs.k8s.io/jobset-controller",
+        makes=(JOB.kind,),
     ),
 )

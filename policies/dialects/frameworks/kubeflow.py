@@ -5,6 +5,8 @@ Source: Kueue v0.19, pkg/controller/jobs.
 
 from __future__ import annotations
 
+from policies.dialects.core import POD
+from policies.dialects.frameworks.batch import JOB
 from policies.dialects.job_shape import Active, Count, Framework, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 
@@ -27,6 +29,7 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
         priority_class="spec.runPolicy.schedulingPolicy.priorityClass",
         managed_by="spec.runPolicy.managedBy",
         controller="kubeflow.org/training-operator" if version == "v1" else "kubeflow.org/mpi-operator",
+        makes=(POD,) if version == "v1" else (POD, JOB.kind),  # the launcher of an MPIJob is a Job
         prebuilt=prebuilt,
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from policies.dialects.core import POD
+from policies.dialects.frameworks.batch import JOB
 from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField, at
 from policies.dialects.reading import Manifest, listing, mapping
 from policies.model.objects import GroupKind
@@ -18,6 +20,8 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
     "RayService": ("spec", "rayClusterConfig"),
 }
 """Where each kind has the cluster."""
+_CLUSTER = GroupKind(GROUP, "RayCluster")
+_MAKES = {"RayCluster": (POD,), "RayJob": (_CLUSTER, JOB.kind), "RayService": (_CLUSTER,)}
 
 
 def _submitter(job: Manifest) -> Mapping[str, Any]:
@@ -48,6 +52,7 @@ def _of(kind: str, **more: Any) -> JobShape:
         pod_sets=(PodSetPath(HEAD, f"{where}.headGroupSpec.template"), workers, *own),
         managed_by="spec.managedBy",
         controller="ray.io/kuberay-operator",
+        makes=_MAKES[kind],
         elastic=True,
         **more,
     )

@@ -42,17 +42,27 @@ def _count(manifest: Manifest, path: str) -> int:
     return 1 if count is None else count
 
 
+REPLICA_SET = Framework(
+    kind=GroupKind("apps", "ReplicaSet"),
+    version="v1",
+    plural="replicasets",
+    makes=(POD,),
+    pods=_of_stateful_set,
+)
+"""Between a Deployment and its Pods. It is in no queue itself, so it is not one of FRAMEWORKS."""
 _by_pods = partial(Framework, version="v1", default=True, by_pods=True, prebuilt=False)
 STATEFUL_SET = _by_pods(
     kind=GroupKind("apps", "StatefulSet"),
     plural="statefulsets",
     alias="statefulset",
+    makes=(POD,),
     templates=(_TEMPLATE,),
     pods=_of_stateful_set,
 )
 LEADER_WORKER_SET = _by_pods(
     kind=GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"),
     plural="leaderworkersets",
+    makes=(STATEFUL_SET.kind, POD),
     templates=(_LEADER, _WORKER),
     pods=_of_leader_worker_set,
 )
@@ -63,6 +73,7 @@ FRAMEWORKS = (
         plural="deployments",
         alias="deployment",
         dispatched=False,
+        makes=(REPLICA_SET.kind,),
         templates=(_TEMPLATE,),
         pods=_of_deployment,
     ),

@@ -264,7 +264,7 @@ class JobsController(Controller):
             elastic=elastic,
             moves=elastic or self._slicing.renamed(kind, job),
             local_queue=f"{namespace}/{queue_of(job) or ''}",
-            owner=self._owner(namespace, job),
+            owner=self._owner(namespace, kind, job),
             queued=self._every or bool(queue_of(job)),
             running=not (kind.suspended(job) or kind.ending(job) or deleting),
             created=(text(meta.get("creationTimestamp")) or "", text(meta.get("name")) or ""),
@@ -275,13 +275,13 @@ class JobsController(Controller):
             slice_requests=total(template_requests(each.template, each.count) for each in gated),
         )
 
-    def _owner(self, namespace: str, job: Manifest) -> JobId | None:
-        """The controller that the job names; None if it is not a job."""
+    def _owner(self, namespace: str, kind: JobKind, job: Manifest) -> JobId | None:
+        """The controller that the job names; None if it is not a job, or a kind that makes no such children."""
         above = controller_of(metadata(job))
-        kind = self._described.get(above.kind) if above is not None else None
-        if above is None or kind is None or not above.uid:
+        over = self._described.get(above.kind) if above is not None else None
+        if above is None or over is None or not above.uid or not over.shape.may_make(kind.shape.kind):
             return None
-        return JobId(kind.name, f"{namespace}/{above.name}", above.uid)
+        return JobId(over.name, f"{namespace}/{above.name}", above.uid)
 
     # --- what is to be written
 

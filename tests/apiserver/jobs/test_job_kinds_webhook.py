@@ -21,7 +21,7 @@ from tests.waiting import eventually
 CONFIGURATION = {
     "apiVersion": "config.quotree.dev/v1alpha1",
     "kind": "Configuration",
-    "kueue": {"manageJobs": True},
+    "kueue": {"manageJobs": True, "admittingUsers": ["admin"]},
     "reconciler": {"jobs": [TRAIN]},
 }
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/quotree-mutate"
@@ -80,7 +80,11 @@ def test_jobs_that_name_no_queue_go_to_the_default_one_and_children_are_left_to_
     """Also of a batch Job that is suspended and one whose label is empty, and of what a CronJob makes."""
     server, names = guard.control_plane, count()
     put_default_queue(server, "defaulted")
-    set_ = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
+    above = {"apiVersion": JOB_SET.version, "kind": JOB_SET.kind, "metadata": {"name": "set"}, "spec": JOB_SET.spec}
+    where = f"/apis/{JOB_SET.version}/namespaces/defaulted/jobsets"
+    eventually(lambda: stored(server, f"{where}?dryRun=All", above) == ("default", True))
+    uid = server.request("POST", where, above)["metadata"]["uid"]
+    set_ = {"apiVersion": JOB_SET.version, "kind": JOB_SET.kind, "name": "set", "uid": uid, "controller": True}
     cron = {**set_, "apiVersion": "batch/v1", "kind": "CronJob"}
 
     def job(**metadata: Any) -> tuple[Any, Any]:
@@ -92,7 +96,10 @@ def test_jobs_that_name_no_queue_go_to_the_default_one_and_children_are_left_to_
     assert job(ownerReferences=[cron]) == ("default", True)
     assert job(labels={QUEUE: ""}) == ("default", True)
     assert job(labels={QUEUE: "other"}) == ("other", True)
-    assert job(ownerReferences=[set_]) == (None, False)
+    assert job(ownerReferences=[set_]) == ("default", True), "the JobSet waits"
+    started = {"spec": {"suspend": False}}
+    server.request("PATCH", f"{where}/set", started, content_type="application/merge-patch+json")
+    assert job(ownerReferences=[set_]) == ("default", False)
     assert job(ownerReferences=[{**set_, "controller": False}]) == ("default", True)
     waiting = batch_job("waits", {"suspend": True, "managedBy": "a.dev/b", "template": template("1")}, None)
     assert stored(server, "/apis/batch/v1/namespaces/defaulted/jobs?dryRun=All", waiting) == ("default", True)

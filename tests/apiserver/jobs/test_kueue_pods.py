@@ -20,7 +20,7 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
-kueue: {managePods: true, admittingUsers: [admin]}
+kueue: {manageJobs: true, managePods: true, admittingUsers: [admin]}
 """
 CONTAINERS = [{"name": "main", "image": "busybox"}]
 
@@ -67,12 +67,11 @@ def test_the_template_of_a_deployment_takes_over_its_queue_when_it_is_labelled_l
 
 
 def test_pods_and_deployments_that_name_no_queue_go_to_the_default_one(guard: Guard) -> None:
-    """Pods of a Deployment by its template; one that belongs to a Job is left to that one."""
+    """Pods of a Deployment by its template."""
     server = guard.control_plane
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "defaulted"}})
     local = kueue("LocalQueue", "default", {"clusterQueue": "team"})
     server.request("POST", f"{KUEUE}/namespaces/defaulted/localqueues", local)
-    of_job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
 
     def made(path: str, manifest: Manifest) -> Manifest:
         return dict(server.request("POST", f"{path}?dryRun=All", manifest))
@@ -93,7 +92,6 @@ def test_pods_and_deployments_that_name_no_queue_go_to_the_default_one(guard: Gu
     assert queue_of(held["metadata"]) == "default"
     assert held["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
     assert queue_of(one("defaulted", labels={QUEUE: ""})["metadata"]) == "default"
-    assert queue_of(one("defaulted", ownerReferences=[of_job])["metadata"]) == ""
     assert queue_of(one("default")["metadata"]) == ""
     for kind in ("Deployment", "StatefulSet"):
         inner = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": CONTAINERS}}
@@ -102,6 +100,43 @@ def test_pods_and_deployments_that_name_no_queue_go_to_the_default_one(guard: Gu
         body = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec}
         found = made(f"/apis/apps/v1/namespaces/defaulted/{kind.lower()}s", body)
         assert queue_of(found["metadata"]) == queue_of(found["spec"]["template"]["metadata"]) == "default"
+
+
+def test_whoever_names_a_controller_waits_unless_that_was_admitted_for_it(guard: Guard) -> None:
+    server = guard.control_plane
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "forged"}})
+    local = kueue("LocalQueue", "default", {"clusterQueue": "team"})
+    server.request("POST", f"{KUEUE}/namespaces/forged/localqueues", local)
+    labels = {"app": "web"}
+    inner = {"metadata": {"labels": labels}, "spec": {"containers": CONTAINERS}}
+    replicated = {"replicas": 0, "selector": {"matchLabels": labels}, "template": inner}
+    runs = {"template": {"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}}
+
+    def made(kind: str, meta: Manifest, spec: Manifest, query: str = "") -> Manifest:
+        api = {"Pod": "v1", "Job": "batch/v1"}.get(kind, "apps/v1")
+        path = f"/{'api' if kind == 'Pod' else 'apis'}/{api}/namespaces/forged/{kind.lower()}s{query}"
+        return {"apiVersion": api, "kind": kind, **server.request("POST", path, {"metadata": meta, "spec": spec})}
+
+    def waits(kind: str, owner: Manifest, labels: Manifest) -> bool:
+        """Whether a child of this owner would be stored in the queue, suspended or gated."""
+        of = {key: owner[key] for key in ("apiVersion", "kind")}
+        of |= {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
+        meta = {"name": "child", "labels": labels, "ownerReferences": [of]}
+        spec = {"containers": CONTAINERS} if kind == "Pod" else runs
+        found = made(kind, meta, spec, "?dryRun=All")
+        held = found["spec"].get("suspend") or found["spec"].get("schedulingGates")
+        return bool(held and found["metadata"]["labels"].get(QUEUE) == "default")
+
+    eventually(lambda: QUEUE in made("Job", {"name": "j"}, runs, "?dryRun=All")["metadata"].get("labels", {}))
+    job = made("Job", {"name": "j"}, runs)
+    owners = [made(kind, {"name": "o"}, replicated) for kind in ("Deployment", "ReplicaSet")] + [job]
+
+    assert [waits(kind, owner, labels) for owner in owners for kind in ("Job", "Pod")] == [True] * 6
+    started = {"spec": {"suspend": False}}
+    path = "/apis/batch/v1/namespaces/forged/jobs/j"
+    server.request("PATCH", path, started, content_type="application/merge-patch+json")
+    selected = job["spec"]["selector"]["matchLabels"]
+    assert [waits("Job", job, selected), waits("Pod", job, labels), waits("Pod", job, selected)] == [True, True, False]
 
 
 def test_what_the_webhook_holds_the_reconciler_lets_go_where_its_quota_is(guard: Guard) -> None:

@@ -11,7 +11,7 @@ from policies.configuration.settings import Configuration, KueueSettings
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
-from tests.builders import cluster_queue, local_queue, manifest, world
+from tests.builders import cluster_queue, local_queue, manifest, typed, world
 
 MANAGED = Configuration(kueue=KueueSettings(manage_jobs=True))
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -70,10 +70,17 @@ def test_a_deployment_gets_its_queue_and_cannot_be_suspended() -> None:
     assert done["spec"] == {}
 
 
-def test_a_job_of_another_job_is_left_to_that_one() -> None:
-    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "1", "controller": True}
+def test_a_job_of_another_job_is_left_to_that_one_while_that_runs() -> None:
+    kind = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    child = job(ownerReferences=[{**kind, "name": "set", "uid": "1", "controller": True}])
+    above = manifest(
+        kind["apiVersion"], "JobSet", "set", {"suspend": False}, namespace="ns", uid="1", labels={QUEUE: "a"}
+    )
 
-    assert patch(job(ownerReferences=[owner]), DEFAULT, MANAGED) == []
+    assert completed(child, DEFAULT.put_all([typed(above)]))["spec"] == {}
+    above["spec"]["suspend"] = True
+    assert completed(child, DEFAULT.put_all([typed(above)]))["spec"] == {"suspend": True}
+    assert completed(child, DEFAULT)["spec"] == {"suspend": True}, "nobody knows it"
 
 
 def test_nothing_is_suspended_unless_jobs_are_managed() -> None:

@@ -171,7 +171,16 @@ REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid"
 DAEMON_SET = {**REPLICA_SET, "kind": "DaemonSet"}
 
 
-@pytest.mark.parametrize("metadata", [{}, {"labels": {QUEUE: ""}}, {"ownerReferences": [DAEMON_SET]}])
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {"labels": {QUEUE: ""}},
+        {"ownerReferences": [DAEMON_SET]},
+        {"ownerReferences": [REPLICA_SET]},
+        {"ownerReferences": [JOB]},
+    ],
+)
 def test_a_pod_without_a_queue_goes_to_the_default_one(metadata: dict[str, Any]) -> None:
     done = completed(pod(**metadata), forest=DEFAULT)
 
@@ -179,18 +188,10 @@ def test_a_pod_without_a_queue_goes_to_the_default_one(metadata: dict[str, Any])
     assert gates(done) == [f"{K}admission"]
 
 
-@pytest.mark.parametrize(
-    ("metadata", "forest"),
-    [
-        ({}, world(builders.kueue("LocalQueue", "default", {"clusterQueue": "cq"}, namespace="other"))),
-        ({"ownerReferences": [JOB]}, DEFAULT),
-        ({"ownerReferences": [{**REPLICA_SET, "kind": "StatefulSet"}]}, DEFAULT),
-        ({"ownerReferences": [REPLICA_SET]}, DEFAULT),
-    ],
-    ids=["another namespace", "of a Job", "of a StatefulSet", "of a ReplicaSet"],
-)
-def test_a_pod_that_is_left_to_its_owner_goes_to_no_default_queue(metadata: dict[str, Any], forest: Forest) -> None:
-    assert patch(pod(**metadata), forest, ON) == []
+def test_the_default_queue_of_another_namespace_is_none() -> None:
+    elsewhere = world(builders.kueue("LocalQueue", "default", {"clusterQueue": "cq"}, namespace="other"))
+
+    assert patch(pod(), elsewhere, ON) == []
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
@@ -203,12 +204,6 @@ def test_a_deployment_without_a_queue_goes_to_the_default_one_when_it_is_created
     assert patch(made, DEFAULT, ON, ChangeOperation.UPDATE) == [], "what runs stays as it is"
     jobs_only = Configuration(kueue=KueueSettings(manage_jobs=True))
     assert patch(made, DEFAULT, jobs_only) == [], "nobody would queue its Pods"
-
-
-def test_what_a_leader_worker_set_makes_goes_to_no_default_queue() -> None:
-    above = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "l", "uid": "u"}
-
-    assert patch(replicas("StatefulSet", TEMPLATED, ownerReferences=[{**above, "controller": True}]), DEFAULT, ON) == []
 
 
 @pytest.mark.parametrize(("kind", "name"), [("Deployment", "deployment"), ("StatefulSet", "statefulset")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.owners import PATIENCE
 from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.described import Described
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.observed import Observed
@@ -24,6 +26,10 @@ JOB_SET, RAY_SERVICE, RAY_CLUSTER = (
     SHIPPED[GroupKind(group, kind)]
     for group, kind in (("jobset.x-k8s.io", "JobSet"), ("ray.io", "RayService"), ("ray.io", "RayCluster"))
 )
+WRAPPER = Described(
+    replace(BATCH.shape, kind=GroupKind("example.dev", "Wrapper"), plural="wrappers", makes=None, elastic=False)
+)
+"""A kind that a user describes: nobody knows what it makes."""
 LABELS = {f"{K}queue-name": "q"}
 
 
@@ -33,7 +39,7 @@ class Stage:
     def __init__(self) -> None:
         self.stored: dict[str, Observed] = {}
         self.bypasses = Bypasses()
-        kinds = (BATCH, JOB_SET, RAY_SERVICE, RAY_CLUSTER)
+        kinds = (BATCH, JOB_SET, RAY_SERVICE, RAY_CLUSTER, WRAPPER)
         self.controller = JobsController(self.stored.get, kinds, (POD,), bypasses=self.bypasses)
         self.driver = Driver(self.controller)
         self.now = NOW
@@ -232,27 +238,46 @@ def test_children_that_together_ask_for_more_are_those_that_came_first() -> None
     assert stage.due() == [("c", "Stopped"), ("d", "Stopped")]
 
 
+def wrapper(name: str, cpu: str = "1", above: str = "") -> dict[str, Any]:
+    owner = {"apiVersion": "example.dev/v1", "kind": "Wrapper", "name": above, "uid": above, "controller": True}
+    return {
+        **child(name, cpu),
+        "apiVersion": "example.dev/v1",
+        "kind": "Wrapper",
+        "metadata": {**child(name)["metadata"], "ownerReferences": [owner] if above else []},
+    }
+
+
 def test_children_below_children_count_too() -> None:
     stage = Stage()
-    stage.admitted(JOB_SET, job_set("2"))
-    of_a = {"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "a", "controller": True}
-    below = child("x", "2")
-    below["metadata"]["ownerReferences"] = [of_a]
+    stage.admitted(WRAPPER, wrapper("top", "2"))
 
-    stage.show(BATCH, below)
-    stage.show(BATCH, child("a"))
-    stage.show(BATCH, child("b"))
+    stage.show(WRAPPER, wrapper("x", "2", above="a"))
+    stage.show(WRAPPER, wrapper("a", above="top"))
+    stage.show(WRAPPER, wrapper("b", above="top"))
 
     assert stage.due() == [("b", "Stopped")]
+
+
+def test_a_job_below_a_job_that_makes_pods_alone_is_a_job_of_its_own() -> None:
+    stage = Stage()
+    stage.admitted(JOB_SET, job_set())
+    stage.show(BATCH, child("a"))
+    assert stage.due() == []
+
+    below = child("x")
+    below["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "a", "controller": True}
+    ]
+    stage.show(BATCH, below)
+
+    assert stage.due() == [("x", "Stopped")]
 
 
 def test_jobs_that_own_each_other_are_each_their_own() -> None:
     stage = Stage()
     for name, other in (("a", "b"), ("b", "a")):
-        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": other, "uid": other, "controller": True}
-        job = child(name)
-        job["metadata"]["ownerReferences"] = [owner]
-        stage.show(BATCH, job)
+        stage.show(WRAPPER, wrapper(name, above=other))
 
     assert stage.due() == [("a", "Stopped"), ("b", "Stopped")]
 
@@ -261,10 +286,8 @@ def test_jobs_that_own_each_other_are_each_their_own() -> None:
 def test_a_job_with_too_many_above_it_is_told(depth: int, reported: bool) -> None:
     stage = Stage()
     for level in range(depth + 1):
-        above = {"apiVersion": "batch/v1", "kind": "Job", "name": f"j{level - 1}", "uid": f"j{level - 1}"}
-        job = child(f"j{level}", suspend=True)
-        job["metadata"]["ownerReferences"] = [{**above, "controller": True}] if level else []
-        stage.show(BATCH, job)
+        job = wrapper(f"j{level}", above=f"j{level - 1}" if level else "")
+        stage.show(WRAPPER, {**job, "spec": {**job["spec"], "suspend": True}})
 
     warnings = [write for write in stage.driver.due(stage.now) if write.reason == "JobNestingTooDeep"]
 

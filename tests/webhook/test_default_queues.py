@@ -1,0 +1,186 @@
+"""Whoever runs Pods in a namespace with a LocalQueue `default` is queued, unless a job above was admitted for it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from policies.dialects.kueue_jobs import MANAGED, POD_SET, QUEUE_NAME
+from policies.model.forest import Forest
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
+from tests.builders import batch_job, local_queue, manifest, pod, queued, template, world
+from tests.webhook.owned import MUTATE, SET, Stored, client, job_set
+from tests.webhook.reviews import answer, review
+
+Manifest = dict[str, Any]
+DEFAULTED = world(local_queue("default", "team"))
+STARTED = {POD_SET: "main"}
+
+
+class Defaulted(Stored):
+    """An API server with a LocalQueue `default`."""
+
+    def forest(self) -> Forest:
+        return DEFAULTED
+
+
+def named(owner: Manifest) -> Manifest:
+    """A reference to this object as the controller."""
+    meta = owner["metadata"]
+    kinds = {key: owner[key] for key in ("apiVersion", "kind")}
+    return {**kinds, "name": meta["name"], "uid": meta["uid"], "controller": True}
+
+
+def made(stored: Stored, new: Manifest) -> Manifest:
+    """The object as the webhook has it stored."""
+    answered = answer(client(stored), MUTATE, review(new))
+    assert answered["allowed"], answered
+    found: Manifest = jsonpatch.apply_patch(new, json.loads(base64.b64decode(answered.get("patch", "W10="))))
+    return found
+
+
+def waits(made: Manifest) -> bool:
+    """Whether it is in the queue, and does nothing yet."""
+    assert made["metadata"].get("labels", {}).get(QUEUE_NAME) == "default"
+    spec = made["spec"]
+    return bool(spec.get("suspend")) or {"name": GATE} in spec.get("schedulingGates", [])
+
+
+def replicas(kind: str, count: int = 0, **metadata: Any) -> Manifest:
+    spec = {"replicas": count, "selector": {"matchLabels": {"app": "a"}}, "template": template()}
+    return manifest("apps/v1", kind, kind.lower(), spec, **{"namespace": "ns", "uid": kind, **metadata})
+
+
+def running(uid: str = "j", *, suspend: bool = False, **metadata: Any) -> Manifest:
+    """An admitted Job of two Pods."""
+    pods = {**template(), "metadata": {"labels": STARTED}}
+    spec = {"suspend": suspend, "parallelism": 2, "completions": 2, "template": pods}
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    return batch_job("j", spec, **{"uid": uid, "labels": queued("main"), **metadata})
+
+
+def ended() -> Manifest:
+    return {**running(), "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+
+
+OWNERS = [
+    replicas("Deployment"),
+    replicas("Deployment", 3, labels=queued("main")),
+    replicas("ReplicaSet", 3),
+    replicas("StatefulSet", 3),
+    running(suspend=True),
+    running(labels={}),
+    running(),
+    ended(),
+]
+IDS = [
+    "a Deployment without replicas",
+    "a Deployment in a queue",
+    "a ReplicaSet",
+    "a StatefulSet",
+    "a Job that waits",
+    "a Job in no queue",
+    "a Job that runs",
+    "a Job that has ended",
+]
+
+
+@pytest.mark.parametrize("owner", OWNERS, ids=IDS)
+def test_a_job_below_what_makes_no_jobs_waits(owner: Manifest) -> None:
+    forged = batch_job("thief", {"suspend": False, "template": template()}, ownerReferences=[named(owner)])
+
+    assert waits(made(Defaulted(owner), forged))
+
+
+@pytest.mark.parametrize("owner", OWNERS, ids=IDS)
+def test_a_pod_that_names_an_owner_waits_unless_that_would_make_it_so(owner: Manifest) -> None:
+    assert waits(made(Defaulted(owner), pod(ownerReferences=[named(owner)])))
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_pods_of_a_replica_set_of_a_deployment_in_no_queue_wait(count: int) -> None:
+    deployment = replicas("Deployment", count)
+    between = replicas("ReplicaSet", count, ownerReferences=[named(deployment)])
+
+    assert waits(made(Defaulted(deployment, between), pod(labels={"app": "a"}, ownerReferences=[named(between)])))
+
+
+def test_pods_of_a_job_that_runs_are_left_to_it() -> None:
+    labels = {**STARTED, "batch.kubernetes.io/controller-uid": "j"}
+    child = pod(labels=labels, spec=template()["spec"], ownerReferences=[named(running())])
+
+    assert made(Defaulted(running()), child) == child
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [STARTED, {"batch.kubernetes.io/controller-uid": "j"}, {POD_SET: "x", "batch.kubernetes.io/controller-uid": "j"}],
+    ids=["not selected", "not counted", "counted elsewhere"],
+)
+def test_a_pod_that_its_job_would_not_count_waits(labels: dict[str, str]) -> None:
+    child = pod(labels=labels, spec=template()["spec"], ownerReferences=[named(running())])
+
+    assert waits(made(Defaulted(running()), child))
+
+
+@pytest.mark.parametrize("owner", [ended(), running(deletionTimestamp="2026-11-22T00:00:00Z")])
+def test_a_pod_of_a_job_that_makes_no_more_waits(owner: Manifest) -> None:
+    """Its controller would not delete it."""
+    labels = {**STARTED, "batch.kubernetes.io/controller-uid": "j"}
+
+    assert waits(made(Defaulted(owner), pod(labels=labels, ownerReferences=[named(owner)])))
+
+
+def test_a_pod_of_an_elastic_job_that_comes_without_its_gate_waits() -> None:
+    job = running(annotations={"kueue.x-k8s.io/elastic-job": "true"})
+    job["spec"]["template"]["spec"]["schedulingGates"] = [{"name": ELASTIC_GATE}]
+    labels = {**STARTED, "batch.kubernetes.io/controller-uid": "j"}
+    free = pod(labels=labels, spec=template()["spec"], ownerReferences=[named(job)])
+    held = pod(labels=labels, spec=job["spec"]["template"]["spec"], ownerReferences=[named(job)])
+
+    assert waits(made(Defaulted(job), free))
+    assert made(Defaulted(job), held) == held
+
+
+def test_a_pod_below_a_kind_that_makes_no_pods_waits() -> None:
+    assert waits(made(Defaulted(job_set()), pod(spec=template()["spec"], ownerReferences=[SET])))
+
+
+def test_a_child_of_a_job_that_runs_starts_at_once_and_is_seen() -> None:
+    child = batch_job("child", {"suspend": False, "template": template()}, ownerReferences=[SET])
+
+    assert not waits(made(Defaulted(job_set()), child))
+    assert waits(made(Defaulted(job_set(suspend=True)), child))
+    assert waits(made(Defaulted(job_set(uid="older")), child))
+
+
+def test_without_a_default_queue_nothing_is_looked_up() -> None:
+    stored = Stored(running())
+    for free in (
+        pod(ownerReferences=[named(running())]),
+        batch_job("free", {"suspend": False, "template": template()}, ownerReferences=[SET]),
+    ):
+        assert made(stored, free) == free
+    assert stored.asked == 0
+
+
+def test_whose_owner_does_not_exist_is_refused() -> None:
+    refused = answer(client(Defaulted()), MUTATE, review(pod(ownerReferences=[named(replicas("ReplicaSet"))])))
+
+    assert not refused["allowed"]
+    assert refused["status"]["message"].endswith("workload owner not found: ReplicaSet replicaset")
+
+
+def test_pods_of_what_is_queued_pod_by_pod_keep_their_own_marks() -> None:
+    spec = {"replicas": 1, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template()}}
+    above = manifest(
+        "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "l", spec, namespace="ns", uid="l", labels=queued("main")
+    )
+    below = replicas("StatefulSet", 1, ownerReferences=[named(above)])
+
+    assert made(Defaulted(above), below) == below
+    assert MANAGED in made(Defaulted(above, below), pod(ownerReferences=[named(below)]))["metadata"]["labels"]

@@ -26,7 +26,7 @@ from policies.model.objects import Ref
 @progress
 @against_of("cluster", "What it is taken of: a cluster.")
 @click.option("--file", metavar="FILE", help="Where to write it. Default: standard output.")
-@click.option("--hash-names", is_flag=True, help="Hash the names of work: Workloads, jobs, Pods and their groups.")
+@click.option("--hash-names", is_flag=True, help="Hash the names of work, and of YuniKorn's users and groups.")
 @click.option("--config", metavar="FILE", help="Quotree's configuration; it says where YuniKorn's objects are.")
 def snapshot(against: Against, file: str | None, hash_names: bool, config: str | None) -> None:
     """Write a snapshot of a cluster: queues, quota, usage, and running and pending work as requests.

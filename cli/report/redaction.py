@@ -1,7 +1,7 @@
 """What of an object goes into a snapshot: quota, usage, and work as what it requests.
 
 Only what is listed here is kept. So a snapshot holds no Secret, no image, command, environment or volume, no name of a
-container, and no annotation of anybody else.
+container, no annotation of anybody else, and no comment or unknown key of a queues.yaml.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from cli.input.snapshot_file import WORK
+from cli.report.redacted_queues import REDACTED, redacted_queues
 from policies import dialects
 from policies.dialects import core, kueue, volcano
 from policies.dialects.kueue_kinds import (
@@ -30,7 +31,7 @@ from policies.dialects.reading import Manifest, group_kind, listing, mapping, me
 from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.dialects.volcano_gates import GROUP_NAMES
 from policies.dialects.yunikorn import USER_INFO
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, PATTERNS, SETTINGS, read_config_map
 from policies.model.exemptions import PREFIX as EXEMPT
 from policies.model.objects import GroupKind
 from scheduling.objects.template import template
@@ -40,6 +41,8 @@ _METADATA = ("name", "namespace", "generation", "uid", "creationTimestamp", "del
 _OWNER = ("apiVersion", "kind", "name", "uid", "controller")
 _IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app", *GROUP_NAMES)
 """Labels and annotations that name work."""
+_OF_USERS = "admissionController.accessControl."
+"""Patterns below it are of users and groups."""
 _WORKLOADS = (REPLACES, f"{PREFIX}workload", f"{PREFIX}prebuilt-workload-name")
 """Those that name a Workload, alone or after its namespace."""
 _WORKLOAD = (
@@ -70,7 +73,9 @@ def selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """`hash_names`: names of work are hashed with a key that is forgotten, so that nobody can try names out."""
+    """`hash_names`: names of work, users and groups are hashed with a key that is forgotten, so that nobody can try
+    names out.
+    """
 
     hash_names: bool = False
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
@@ -82,8 +87,24 @@ class Redaction:
         if parts is None or (kind == CONFIG_MAP and dialects.read(manifest) is None):
             return None
         kept = {"apiVersion": manifest["apiVersion"], "kind": kind.kind, "metadata": self._metadata(manifest, kind)}
-        kept |= {key: value for key, value in parts(manifest).items() if value}
+        made = self._settings(manifest) if kind == CONFIG_MAP else parts(manifest)
+        kept |= {key: value for key, value in made.items() if value}
         return kept
+
+    def _settings(self, manifest: Manifest) -> dict[str, Any]:
+        """The settings of YuniKorn in its ConfigMap, unzipped; other keys are left out."""
+        found = read_config_map(manifest)
+        texts = {key: setting.text for key, setting in found.settings.items()} if found is not None else {}
+        return {"data": {key: self._setting(key, text) for key, text in texts.items() if _is_yunikorns(key)}}
+
+    def _setting(self, key: str, text: str | None) -> str:
+        if text is None:
+            return REDACTED
+        if key.endswith(".yaml"):
+            return redacted_queues(text, self._name)
+        if key in PATTERNS and key.startswith(_OF_USERS):
+            return ",".join(map(self._name, text.split(",")))
+        return text
 
     def _metadata(self, manifest: Manifest, kind: GroupKind) -> dict[str, Any]:
         meta = metadata(manifest)
@@ -173,16 +194,8 @@ def _queue(manifest: Manifest) -> dict[str, Any]:
     return {"spec": manifest.get("spec"), **_with_status(manifest)}
 
 
-def _settings(manifest: Manifest) -> dict[str, Any]:
-    """The settings of YuniKorn in a ConfigMap; empty for other ConfigMaps."""
-    return {
-        part: {key: value for key, value in mapping(manifest.get(part)).items() if _is_yunikorns(key)}
-        for part in ("data", "binaryData")
-    }
-
-
 def _is_yunikorns(key: str) -> bool:
-    return key.removesuffix(".gz").endswith(".yaml") or key.startswith(("service.", "admissionController."))
+    return key.endswith(".yaml") or key in SETTINGS
 
 
 def _job(manifest: Manifest) -> dict[str, Any]:
@@ -213,7 +226,7 @@ _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
     LIMIT_RANGE: _fields("spec"),
     RUNTIME_CLASS: _fields("overhead"),
     core.NAMESPACE: _fields(),
-    CONFIG_MAP: _settings,
+    CONFIG_MAP: _fields(),
     volcano.QUEUE: _queue,
     volcano.JOB: _job,
     volcano.POD_GROUP: _pod_group,

@@ -39,7 +39,7 @@ _FALLING_BACK = (
     "admissionController.accessControl.bypassAuth",
     "admissionController.accessControl.trustControllers",
 )
-_PATTERNS = (
+PATTERNS = (
     "admissionController.filtering.processNamespaces",
     "admissionController.filtering.bypassNamespaces",
     "admissionController.filtering.labelNamespaces",
@@ -55,6 +55,8 @@ _KEYS = (QUEUES, "service.", "log.", "admissionController.", "kubernetes.", "hea
 _NEAR = 0.88
 """`yunikorn-configmap` is as near as that."""
 _SWITCHES = (HOT_REFRESH, "service.disableGangScheduling")
+SETTINGS = frozenset((POLICY_GROUP, *_TIME_SPANS, *_SWITCHES, *_FALLING_BACK, *PATTERNS))
+"""The keys that rules read, beside that of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
         if setting is not None and setting.text not in TRUE | FALSE:
             message = f"{key} is {setting.text!r}, which is neither true nor false: its default applies"
             yield Problem(setting.field, 0, message, "write true or false", accepted=True)
-    for key in _PATTERNS:
+    for key in PATTERNS:
         setting = config_map.settings.get(key)
         for pattern in (setting.text or "").split(",") if setting else ():
             if setting and patterns.compiled(pattern.strip()) is None:

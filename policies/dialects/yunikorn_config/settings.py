@@ -50,7 +50,7 @@ def _among(*values: str) -> Callable[[str], bool]:
     return lambda text: text in values
 
 
-_PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
+PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (_among("fifo", "fair", "stateaware"), "fifo or fair", "fifo"),
     "application.sort.priority": (_among("enabled", "disabled"), "enabled or disabled", "enabled"),
     "application.unschedasks.backoff": (_within(0, 2**64 - 1), "a whole number of 0 or more", "0, which is off"),
@@ -114,9 +114,9 @@ def _partition(partition: Partition) -> Iterator[Problem]:
 
 def _properties(properties: Mapping[str, Text], whose: str) -> Iterator[Problem]:
     for key, value in properties.items():
-        known = _PROPERTIES.get(key)
+        known = PROPERTIES.get(key)
         if known is None:
-            near, meant = close(key, _PROPERTIES, cutoff=0.8), certain(key, _PROPERTIES)
+            near, meant = close(key, PROPERTIES, cutoff=0.8), certain(key, PROPERTIES)
             fix = f"write {near!r}" if near else "remove it"
             message = f"{whose} has the property {key!r}, which YuniKorn does not know"
             unknown = _problem(value, message, fix, f"{whose} {key}")

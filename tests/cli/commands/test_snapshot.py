@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,26 @@ from tests.cli.runs import kubeconfig, report, run, write
 from tests.cluster.fake import FakeApi
 from tests.schemas import OF_KIND, checked
 
+QUEUES = """
+# s3cr3t
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: anna@example.com,bob@example.com
+    queues:
+    - {name: web, resources: {max: {vcore: 5}}, limits: [{limit: x, users: [carol@example.com], maxapplications: 2}]}
+    properties: {token: s3cr3t}
+"""
+YUNIKORN = {
+    "queues.yaml": QUEUES,
+    "service.secret": "s3cr3t",
+    "service.schedulingInterval": "1s",
+    "admissionController.accessControl.externalUsers": "^dora@example.com$",
+    "admissionController.accessControl.bypassAuth": "true",
+}
+ZIPPED = {"other.yaml.gz": b64encode(gzip.compress(b"token: s3cr3t")).decode()}
+CONFIGS = config_map("yunikorn-configs", "yunikorn", data=YUNIKORN, binaryData=ZIPPED)
 SECRETS = ("s3cr3t", "registry.example.com", "rm -rf", "team-a@example.com", "last-applied")
 
 
@@ -73,7 +95,7 @@ def running(name: str = "train-ab12c", cpu: str = "2") -> dict[str, Any]:
     return made
 
 
-def cluster(api: FakeApi) -> None:
+def cluster(api: FakeApi, *maps: dict[str, Any]) -> None:
     house = namespace("ns")
     house["metadata"]["labels"] = {"team": "ml", "owner": "team-a@example.com"}
     ml = cluster_queue("ml", None, group("cpu", flavor("spot", cpu=quota(4))))
@@ -90,12 +112,12 @@ def cluster(api: FakeApi) -> None:
         queues=[queue("eng", deserved="cpu:4"), queue("vision", "eng", deserved="cpu:3")],
         podgroups=[pod_group("train", "vision")],
         jobs=[trainer],
-        configmaps=[config_map("other", {"token": "s3cr3t"})],
+        configmaps=[config_map("other", "ns", data={"token": "s3cr3t"}), *maps],
     )
 
 
-def taken(tmp_path: Path, api: FakeApi, *flags: str) -> Path:
-    cluster(api)
+def taken(tmp_path: Path, api: FakeApi, *flags: str, maps: tuple[dict[str, Any], ...] = ()) -> Path:
+    cluster(api, *maps)
     file = tmp_path / "prod.json"
     arguments = ["--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url), "--file", file]
     result = run("snapshot", *arguments, *flags)
@@ -146,6 +168,27 @@ def test_names_of_work_are_hashed_where_that_is_asked_for_and_never_twice_alike(
     assert len(work(first)) == 3
     assert not set(work(first)) & set(work(second))
     assert '"name":"ml"' in first
+
+
+def test_of_yunikorns_settings_it_holds_what_rules_read(tmp_path: Path, api: FakeApi) -> None:
+    text = taken(tmp_path, api, "--hash-names", maps=(CONFIGS,)).read_text()
+
+    (settings,) = [each["data"] for each in json.loads(text)["objects"] if each["kind"] == "ConfigMap"]
+    assert [each for each in (*SECRETS, "example.com", "token") if each in text] == []
+    assert settings.keys() == {*YUNIKORN.keys() - {"service.secret"}, "other.yaml"}
+    assert (settings["service.schedulingInterval"], settings["admissionController.accessControl.bypassAuth"]) == (
+        "1s",
+        "true",
+    )
+    assert "{vcore: 5}" not in settings["queues.yaml"]
+    assert "vcore: 5" in settings["queues.yaml"]
+
+
+def test_users_and_groups_stay_unless_names_are_hashed(tmp_path: Path, api: FakeApi) -> None:
+    text = taken(tmp_path, api, maps=(CONFIGS,)).read_text()
+
+    assert "carol@example.com" in text
+    assert [each for each in SECRETS if each in text] == []
 
 
 def test_the_change_is_judged_as_against_the_cluster(tmp_path: Path, api: FakeApi) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.dialects.kueue_jobs import MANAGED
+from policies.dialects.kueue_jobs import MANAGED, POD_SET
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import mark_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
@@ -14,6 +15,9 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 LABEL = f"label {MANAGED}"
 FINALIZER = f"finalizer {MANAGED}"
 ROLE_HASH = f"{PREFIX}role-hash"
+JOB_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
+"""The labels of Kubernetes' Job controller. It lets go of a Pod that loses them, and makes another one."""
+OWNERS = "metadata.ownerReferences"
 _SIZED = ("containers", "initContainers", "resources", "overhead")
 
 
@@ -36,3 +40,13 @@ def sized(manifest: Manifest) -> Mapping[str, Any]:
     spec, labels = mapping(manifest.get("spec")), texts(metadata(manifest).get("labels"))
     counts = labels.get(MANAGED) == "true" or mark_of(manifest) != ""
     return {key: spec[key] for key in _SIZED if key in spec} if counts else {}
+
+
+def ownership(manifest: Manifest) -> Mapping[str, str]:
+    """By field, what says which job a Pod that runs on quota belongs to; empty for other Pods."""
+    meta = metadata(manifest)
+    labels, controller = texts(meta.get("labels")), controller_of(meta)
+    if POD_SET not in labels:
+        return {}
+    found = {f"metadata.labels[{key}]": labels[key] for key in JOB_LABELS if key in labels}
+    return {**found, OWNERS: controller.uid} if controller is not None else found

@@ -15,6 +15,8 @@ from typing import Any
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
+_USUAL_GRACE = 30
+"""Seconds, the default of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,12 @@ class PodReading(PodLife):
     @property
     def annotations(self) -> Mapping[str, str]:
         return texts(self.meta.get("annotations"))
+
+    @property
+    def grace(self) -> int:
+        """The seconds that it has, or would have, to terminate."""
+        given = self.meta.get("deletionGracePeriodSeconds"), self.spec.get("terminationGracePeriodSeconds")
+        return next((seconds for seconds in given if isinstance(seconds, int)), _USUAL_GRACE)
 
     def condition(self, kind: str) -> Mapping[str, Any]:
         """Its condition of this type; empty where there is none."""

@@ -17,7 +17,7 @@ from policies.dialects import (
 )
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_pods import marks as marks_of
-from policies.dialects.kueue_pods import sized
+from policies.dialects.kueue_pods import ownership, sized
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.misnamed import read_misnamed
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
@@ -34,7 +34,10 @@ def _read_pod(manifest: Manifest) -> core.Pod:
         marks_of(manifest),
     )
     held = bool(marks) or mark_of(manifest) != ""
-    return replace(pod, owner=owner, marks=marks, sized=sized(manifest)) if owner or held else pod
+    found = ownership(manifest)
+    if not (owner or held or found):
+        return pod
+    return replace(pod, owner=owner, marks=marks, sized=sized(manifest), ownership=found)
 
 
 def _read_config_map(manifest: Manifest) -> KubeObject | None:

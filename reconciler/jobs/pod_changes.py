@@ -13,6 +13,7 @@ from typing import Any
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_pods import JOB_LABELS
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.dialects.taints import Toleration
@@ -23,7 +24,7 @@ from scheduling.objects.workload import PodSetAdmission, Workload
 
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"
 CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
-MANAGED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
+MANAGED_LABELS = JOB_LABELS
 """Labels that the job controller sets itself; they are not part of a Workload."""
 _PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, SLICE_CHAIN)
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch

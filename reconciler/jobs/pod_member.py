@@ -34,8 +34,6 @@ from scheduling.objects.template import template
 SERVING = f"{PREFIX}pod-group-serving"
 TERMINATION_TARGET = "TerminationTarget"
 """The condition of a Pod that names the controller that ended it and the reason; it is written before the deletion."""
-_USUAL_GRACE = 30
-"""Seconds, the default of Kubernetes."""
 _UNKNOWN_END = "9999"
 """Sorts after any moment."""
 
@@ -156,7 +154,7 @@ def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
         marked=labels.get(MANAGED) == "true",
         owned=bool(managed_owner(pod.meta)) and not parental and not _held(pod),
         parental=parental,
-        grace=_grace(pod),
+        grace=pod.grace,
         finalized=_finalized(pod),
         targeted=pod.says(TERMINATION_TARGET),
         scheduled=pod.says("PodScheduled"),
@@ -175,11 +173,6 @@ def _held(pod: PodReading) -> bool:
 
 def _finalized(pod: PodReading) -> bool:
     return MANAGED in listing(pod.meta.get("finalizers"))
-
-
-def _grace(pod: PodReading) -> int:
-    given = pod.meta.get("deletionGracePeriodSeconds"), pod.spec.get("terminationGracePeriodSeconds")
-    return next((seconds for seconds in given if isinstance(seconds, int)), _USUAL_GRACE)
 
 
 def _ended_at(pod: PodReading) -> str:

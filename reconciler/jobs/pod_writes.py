@@ -22,7 +22,7 @@ CUT_OFF = "Stopped"
 EXCESS = "ExcessPodDeleted"
 LABEL_RESTORED = "ManagedLabelRestored"
 FINALIZER_RESTORED = "ManagedFinalizerRestored"
-_LONGEST_GRACE = 30
+LONGEST_GRACE = 30
 """The grace period in seconds for a Pod without quota: the default of Kubernetes."""
 
 
@@ -65,9 +65,9 @@ def stop(member: GroupPod, reason: str, message: str, now: int) -> WantedWrite:
 def cut_off(members: Iterable[GroupPod], message: str) -> list[WantedWrite]:
     """Delete Pods that use quota without having any. They are deleted at once, without a long grace period."""
     return [
-        WantedWrite((KIND, each.key), _delete(each, _LONGEST_GRACE), about(each), CUT_OFF, message, warning=True)
+        WantedWrite((KIND, each.key), _delete(each, LONGEST_GRACE), about(each), CUT_OFF, message, warning=True)
         for each in members
-        if each.occupies and not (each.deleting and each.grace <= _LONGEST_GRACE)
+        if each.occupies and not (each.deleting and each.grace <= LONGEST_GRACE)
     ]
 
 

@@ -15,6 +15,7 @@ from policies.dialects.reading import mapping, texts
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.change import User
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.pools import written
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
@@ -33,7 +34,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     it, make it smaller, and move it to another queue while it is suspended. They may not make it larger while it runs
     unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
     runs may start what belongs to that job, as long as it asks for no more. The marks by which started Pods are counted
-    stay, also in the pod templates of an elastic job, of which Pods are made at any time.
+    stay, also in the pod templates of an elastic job, of which Pods are made at any time. A Pod that runs stays with
+    its job: only Kubernetes' own controllers change its owner, or the labels of the Job controller.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -47,6 +49,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     for old, pod in proposal.changed(Pod):
         if old is not None and POD_SET in old.labels:
             yield from _uncounted(old, pod)
+            if not _is_of_kubernetes(proposal.circumstances.user):
+                yield from _taken_away(old, pod)
 
 
 def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
@@ -56,6 +60,24 @@ def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
             message = f"a Pod that runs on quota is counted by {key}"
             fix = f"leave {key} as it is"
             yield Finding(pod.ref, fields.join("metadata", where, key), message, fix=fix, profiles=STRICT_ONLY)
+
+
+def _taken_away(old: Pod, pod: Pod) -> Iterator[Finding]:
+    """The controller of a Pod lets go of it then, and makes another one beside it."""
+    for field, was in old.ownership.items():
+        if pod.ownership.get(field) != was:
+            message = "a Pod that runs on quota stays with the job that it was admitted with"
+            fix = f"leave {field} as it is, or delete the Pod"
+            yield Finding(pod.ref, field, message, fix=fix, profiles=STRICT_ONLY)
+
+
+def _is_of_kubernetes(user: User) -> bool:
+    """Whether a controller of Kubernetes asks, or somebody who may do anything."""
+    return (
+        user.name == "system:kube-controller-manager"
+        or user.name.startswith("system:serviceaccount:kube-system:")
+        or "system:masters" in user.groups
+    )
 
 
 def _marks(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:

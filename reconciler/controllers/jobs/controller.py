@@ -18,6 +18,7 @@ from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.jobs.halting import Halting
 from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, awaited
+from reconciler.controllers.jobs.kept_pods import KeptPods
 from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, JobSurroundings, WorkloadLook
 from reconciler.controllers.jobs.orphans import disowned
 from reconciler.controllers.jobs.owners import Owners
@@ -71,7 +72,8 @@ class JobsController(Controller):
         self._workloads = StoredWorkloads(stored)
         self._owners, self._questions, self._errors = Owners(self.store), JobQuestions(), InternalErrors()
         self._slicing = Slicing(self._workloads, self.store, enabled=elastic)
-        self._halting = Halting(Bypasses() if bypasses is None else bypasses)
+        found = Bypasses() if bypasses is None else bypasses
+        self._halting, self._kept = Halting(found), KeptPods(self.store, self._workloads, found)
         self._around = JobSurroundings(
             self._kinds,
             frozenset(others),
@@ -90,7 +92,7 @@ class JobsController(Controller):
     def observe(self, observed: Observed[object]) -> None:
         key = observed.key
         if key[0] == STARTED_PODS.kind:
-            self._pod_ends(self.store.put_pod(observed))
+            self._pod_ends(self._kept.observe(observed))
             return
         packed = self._views[key[0]].value(observed)
         read = self._read(key, packed) if packed is not None else None
@@ -140,7 +142,8 @@ class JobsController(Controller):
     def found(self, observed: Observed[object]) -> None:
         view = self._views.get(observed.key[0])
         if view is None:
-            return  # a Pod that was written meanwhile
+            self._pod_ends(self._kept.found(observed))
+            return
         self.store.stale[observed.key] = None
         packed = view.value(observed)
         meta = metadata(packed.manifest()) if packed is not None else {}
@@ -155,6 +158,8 @@ class JobsController(Controller):
                 self._answered(job, Event.FOUND)
 
     def gone(self, key: Key) -> None:
+        if key[0] == STARTED_PODS.kind:
+            self._pod_ends(self._kept.gone(key[1]))
         for job in self._questions.answered(key):
             self._answered(job, Event.NOT_FOUND)
 
@@ -182,6 +187,7 @@ class JobsController(Controller):
         before = self.store.owners(workload)
         named = self.store.own(workload, read)
         self._slicing.chains.put(workload, read)
+        self._kept.workload_changed(workload)
         owners = self.store.owners(workload)
         for job in dict.fromkeys((*before, *owners)):
             self._slice_changed(self.store.jobs.get(job))
@@ -234,6 +240,8 @@ class JobsController(Controller):
     def wake(self, item: Key) -> None:
         if item[0] == WORKLOAD:
             self.store.stale_workloads[item[1]] = None
+        elif item[0] == STARTED_PODS.kind:
+            self._kept.wake(item[1])
         else:
             self.store.stale[item] = None
 
@@ -293,6 +301,7 @@ class JobsController(Controller):
         for job in [*self.store.unresolved]:
             self._happens(self.store.jobs[job], Event.LOOK)
         yield from self._questions.requests(self._kinds, busy)
+        yield from self._kept.reconcile(busy, now)
         stale, self.store.stale = self.store.stale, {}
         for key in stale:
             record = self.store.visible.get(key)

@@ -1,18 +1,20 @@
-"""Pods that outlive their job: while they run, they use the quota of their Workload, however the job was deleted.
+"""Pods that were started for a job: while they may run, they use the quota of their Workload, whatever owns them now.
 
 Pods that have started carry the name of their Workload. Kueue releases the quota when the job is gone.
 """
 
 from __future__ import annotations
 
+from sys import intern
 from typing import NamedTuple
 
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.core import POD
-from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
+from policies.dialects.kueue_jobs import MANAGED, POD_SET, STARTED_FOR
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.kueue_workload import SLICE_CHAIN
-from policies.dialects.pod_reading import pod_reading
+from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.objects.watched import WatchedKind
 
@@ -20,10 +22,16 @@ from reconciler.objects.watched import WatchedKind
 class StartedPod(NamedTuple):
     """A Pod that has been started for a Workload.
 
-    `workload`: `namespace/name` of the Workload whose quota the Pod may use; of several slices the first.
+    `workload`: `namespace/name` of the Workload whose quota the Pod may use; of several slices the first. Empty if the
+        Pod names none.
     `gates`: its scheduling gates. A Pod with the gate of elastic jobs uses no quota.
     `deleting`: it is being deleted.
     `bound`: it has a node, and may run there after its job has given it up.
+    `controller`: the uid of its controller; empty if it has none.
+    `let_go`: its controller has let go of it, and may have made another Pod.
+    `grace`: the seconds that it has, or would have, to terminate.
+    `marked`: it has the label that the watch selects.
+    `ended`: it has ended, and nothing else is known of it.
     """
 
     workload: str
@@ -32,19 +40,55 @@ class StartedPod(NamedTuple):
     deleting: bool = False
     bound: bool = False
     uid: str = ""
+    controller: str = ""
+    let_go: bool = False
+    grace: int = 0
+    marked: bool = True
+    ended: bool = False
+
+    def later(self, pod: StartedPod) -> StartedPod:
+        """The same Pod as it is later. It stays with its Workload and its job, whatever it says itself."""
+        let_go = self.let_go or pod.controller != self.controller
+        marked = pod.marked and (pod.workload, pod.pod_set) == (self.workload, self.pod_set)
+        return pod._replace(
+            workload=self.workload, pod_set=self.pod_set, controller=self.controller, let_go=let_go, marked=marked
+        )
 
 
-def _started_pod(pod: Manifest) -> StartedPod | None:
-    """Read a Pod; None if it has ended."""
+_ENDED = StartedPod("", ended=True)
+"""One for all, because thousands may have ended."""
+
+
+def _started_pod(pod: Manifest) -> StartedPod:
     read = pod_reading(pod)
-    notes = read.annotations
+    if not read.may_run:
+        return _ENDED
+    notes, controller = read.annotations, controller_of(read.meta)
     name = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR)
-    if not name or not read.may_run:
-        return None
-    pod_set, held = read.labels.get(POD_SET, ""), read.gates if read.waits_at(ELASTIC_GATE) else ()
-    return StartedPod(f"{read.namespace}/{name}", pod_set, held, read.deleting, read.bound, read.uid)
+    return StartedPod(
+        intern(f"{read.namespace}/{name}") if name else "",
+        read.labels.get(POD_SET, ""),
+        read.gates if read.waits_at(ELASTIC_GATE) else (),
+        read.deleting,
+        read.bound,
+        read.uid,
+        intern(controller.uid) if controller is not None else "",
+        controller is None and not _queued_by_itself(read),
+        read.grace,
+        POD_SET in read.labels,
+    )
+
+
+def _queued_by_itself(read: PodReading) -> bool:
+    return read.labels.get(MANAGED) == "true"
 
 
 STARTED_PODS: WatchedKind[StartedPod] = WatchedKind(
-    "StartedPod", PODS, _started_pod, label_selector=POD_SET, relist=True, object_kind=POD.kind
+    "StartedPod",
+    PODS,
+    _started_pod,
+    label_selector=POD_SET,
+    relist=True,
+    selects=lambda pod: pod.marked,
+    object_kind=POD.kind,
 )

@@ -7,9 +7,9 @@ from itertools import islice, takewhile
 
 from policies.model.objects import GroupKind, parted
 from reconciler.controllers.jobs.record import Event, JobId, JobRecord, State, VisibleJob, WorkloadRecord
-from reconciler.controllers.jobs.started_pods import STARTED_PODS
+from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.jobs.kind import JobKind
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 
@@ -193,19 +193,29 @@ class JobStore:
 
     # --- Pods
 
-    def put_pod(self, observed: Observed[object]) -> str | None:
-        """Take in a Pod, None if it is gone. Returns the Workload that it no longer runs for."""
-        name, pod = observed.key[1], STARTED_PODS.value(observed)
-        workload = pod.workload if pod is not None else None
-        before = self._workload_of_pod.pop(name, None)
-        if pod is not None:
+    def pod(self, name: str) -> StartedPod | None:
+        """The Pod as it is known, with the Workload and the controller that it had first."""
+        home = self._workload_of_pod.get(name)
+        return self.workloads[home].pods[name] if home is not None else None
+
+    def put_pod(self, name: str, pod: StartedPod | None) -> str | None:
+        """Take in a Pod, None if it has ended. Returns the Workload that it no longer runs for."""
+        before = self.pod(name)
+        if before is not None and pod is not None and before.uid == pod.uid:
+            pod = before.later(pod)
+        home = self._workload_of_pod.pop(name, None)
+        if pod is not None and pod.workload:
             self._workload_of_pod[name] = pod.workload
-            self.workload(pod.workload).pods[name] = pod
-        if before is None or before == workload:
+            record = self.workload(pod.workload)
+            record.pods[name] = pod
+            if pod.let_go:
+                record.let_go[name] = None
+        if home is None or (pod is not None and pod.workload == home):
             return None
-        del self.workloads[before].pods[name]
-        self.tidy_workload(before)
-        return before
+        del self.workloads[home].pods[name]
+        self.workloads[home].let_go.pop(name, None)
+        self.tidy_workload(home)
+        return home
 
     def pods_run(self, workload: str) -> bool:
         found = self.workloads.get(workload)

@@ -18,9 +18,10 @@ _V1 = ("v1", POD.kind)
 
 
 class OutOfSight:
-    """The Pods to look up, by `namespace/name`, with their uids."""
+    """The Pods to look up, by `namespace/name`, with their uids. `view`: the view in which they are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, view: str = POD.kind) -> None:
+        self._view = view
         self._sought: dict[str, str] = {}
         self._asked: dict[str, str] = {}
         self._gone: dict[str, set[str]] = {}
@@ -43,9 +44,9 @@ class OutOfSight:
 
     def questions(self, busy: Busy) -> Iterator[ReadObject]:
         """The requests to send. Each is sent once; after a failure of the API server it is retried like any request."""
-        for name in [name for name in self._sought if not busy(POD.kind, name)]:
+        for name in [name for name in self._sought if not busy(self._view, name)]:
             self._asked[name] = self._sought.pop(name)
-            yield ReadObject((POD.kind, name), PODS.path(name))
+            yield ReadObject((self._view, name), PODS.path(name))
 
     # --- the owners of Workloads
 

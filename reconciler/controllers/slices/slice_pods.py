@@ -47,7 +47,7 @@ class SlicePodsController(Controller):
             if not self._pods[before]:
                 del self._pods[before]
             self._look_at(before)
-        if found is not None:
+        if found is not None and found.value.workload:
             pod = found.value
             self._chain_of_pod[name] = pod.workload
             self._pods.setdefault(pod.workload, {})[name] = found
@@ -144,12 +144,16 @@ class SlicePodsController(Controller):
 
 def _admitted(slice_: Workload) -> dict[str, int]:
     """The Pods that are still admitted: a slice may have shrunk since, and a Pod that is done needs no replacement."""
-    stays = slice_.counts and slice_.admitted and not slice_.evicted and not slice_.deleting
-    if not stays or slice_.admission is None:
+    return counted_pods(slice_) if slice_.counts and slice_.admitted and not slice_.deleting else {}
+
+
+def counted_pods(workload: Workload) -> dict[str, int]:
+    """The number of Pods that hold quota and may stay, by pod set."""
+    if not workload.counts or workload.evicted or workload.admission is None:
         return {}
-    left = counts_after_reclaim(slice_)
-    given = {each.name: each.count for each in slice_.admission.assignments if each.count is not None}
-    named = {each.name for each in slice_.admission.assignments}
+    left = counts_after_reclaim(workload)
+    given = {each.name: each.count for each in workload.admission.assignments if each.count is not None}
+    named = {each.name for each in workload.admission.assignments}
     return {name: min(count, given.get(name, count)) for name, count in left.items() if name in named}
 
 

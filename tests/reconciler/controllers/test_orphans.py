@@ -73,8 +73,8 @@ class Stage:
         self.controller.workload_changed(self.name)
 
     def pod(self, *, gone: bool = False) -> None:
-        """It runs for the Workload, or does no more."""
-        started = None if gone else StartedPod(self.name)
+        """It runs for the Workload, or has ended."""
+        started = StartedPod("", ended=True) if gone else StartedPod(self.name)
         self.controller.observe(Observed((STARTED_PODS.kind, "ns/p"), "1", started))
 
     def due(self) -> list[WantedWrite]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cluster.actions import Patch
+from cluster.actions import Delete, Patch
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
@@ -56,11 +56,17 @@ class Stage:
         self.stored[self.name] = Observed(("Workload", self.name), "1", read_workload(whole), Packed.of(whole))
         self.controller.workload_changed(self.name)
 
-    def pod(self, *, phase: str = "Running", spec: Any = None, gone: bool = False, **meta: Any) -> None:
+    def pod(
+        self, name: str = "j-1", *, phase: str = "Running", spec: Any = None, gone: bool = False, **meta: Any
+    ) -> None:
         notes = {f"{K}workload": self.name.partition("/")[2]}
-        whole = builders.pod("j-1", spec=RUNS if spec is None else spec, annotations=notes, **meta)
+        meta = {"uid": "p", "labels": {f"{K}podset": "main"}, **meta}
+        whole = builders.pod(name, spec=RUNS if spec is None else spec, annotations=notes, **meta)
         read = None if gone else STARTED_PODS.read({**whole, "status": {"phase": phase}})
-        self.controller.observe(Observed(("StartedPod", "ns/j-1"), "1", read))
+        self.controller.observe(Observed(("StartedPod", f"ns/{name}"), "1", read))
+        if gone:
+            assert self.due() == []
+            self.controller.gone(self.driver.asked[-1].key)
 
     def due(self, seconds: int = 0) -> list[WantedWrite]:
         self.now += seconds * 10**9
@@ -71,6 +77,10 @@ def lets_go(writes: list[WantedWrite]) -> bool:
     (write,) = writes
     assert isinstance(write.action, Patch)
     return write.action.body == {"metadata": {"finalizers": []}}
+
+
+def of_pods(writes: list[WantedWrite]) -> list[WantedWrite]:
+    return [each for each in writes if each.key[0] == "StartedPod"]
 
 
 def finishes(writes: list[WantedWrite]) -> bool:
@@ -94,6 +104,43 @@ def test_a_workload_stays_while_a_pod_runs_that_its_job_left_behind(ends: dict[s
     assert finishes(stage.due())
     stage.workload(ownerReferences=[], finished=True)
     assert lets_go(stage.due())
+
+
+def test_a_pod_that_a_watch_does_not_show_any_more_counts_until_the_api_server_says_that_it_is_gone() -> None:
+    stage = Stage()
+    stage.pod()
+    stage.job(gone=True)
+    stage.workload(**GOING)
+    stage.controller.observe(Observed(("StartedPod", "ns/j-1"), "2", None))
+    assert stage.due(3600) == []
+
+    unmarked = {**builders.pod("j-1", spec=RUNS, uid="p", labels={}), "status": {"phase": "Running"}}
+    stage.controller.found(Observed(("StartedPod", "ns/j-1"), "3", STARTED_PODS.read(unmarked)))
+
+    (write,) = stage.due(3600)
+    assert isinstance(write.action, Patch)
+    assert write.reason == "QuotaMarksRestored"
+    assert write.action.uid == "p"
+    assert write.action.body["metadata"]["labels"] == {f"{K}podset": "main"}
+    assert write.action.body["metadata"]["annotations"][f"{K}workload"] == stage.name.partition("/")[2]
+
+
+def test_a_pod_that_its_job_let_go_is_ended_as_soon_as_there_is_another() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    spec = {**RUNS, "terminationGracePeriodSeconds": 86400}
+    stage = Stage()
+    stage.pod(spec=spec, ownerReferences=[owner])
+    stage.pod(spec=spec)
+    assert of_pods(stage.due()) == []
+
+    stage.pod("j-2", uid="q", ownerReferences=[owner])
+
+    (write,) = of_pods(stage.due())
+    assert isinstance(write.action, Delete)
+    assert (write.action.name, write.action.uid, write.action.grace_seconds) == ("j-1", "p", 30)
+    assert (write.reason, write.warning) == ("Stopped", True)
+    stage.pod(spec=spec, deletionGracePeriodSeconds=30, **GOING)
+    assert of_pods(stage.due()) == []
 
 
 def test_so_does_one_that_the_garbage_collector_wants_while_its_pods_still_end() -> None:

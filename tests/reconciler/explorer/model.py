@@ -203,7 +203,7 @@ class Cluster:
         if action.resource_version not in ("", str(stored.version)):
             return "Conflict"
         if isinstance(action, Delete):
-            self.delete(key)
+            self.delete(key, "kubelet" if key[0] == POD else "")
             return ""
         after = merged(stored.manifest, action.body)
         stopped = key[0] == JOB and after["spec"]["suspend"]
@@ -275,7 +275,7 @@ class Cluster:
         if problem == "NotFound" or (flight.action is None and stored is None):
             self._not_found(key, flight.action)
         elif flight.action is None and stored is not None:
-            if key[0] == JOB:
+            if key[0] in (JOB, POD):
                 self.process.controller.found(stored.observed)
             self._answered(key, stored)
         elif stored is not None:
@@ -296,7 +296,7 @@ class Cluster:
         bound = action.resource_version if isinstance(action, Patch) else ""
         if bound and seen is not None and bound == str(seen.version):
             del self.process.seen[key]
-        if key not in self.process.seen and key[0] == JOB:
+        if key not in self.process.seen and key[0] in (JOB, POD):
             self.process.controller.gone(key)
 
     # --- what may happen
@@ -402,7 +402,8 @@ class Cluster:
             notes[BYPASS] = "true"
         labels = {**template.get("labels", {}), "job-uid": meta["uid"]}
         owner = {"apiVersion": "batch/v1", "kind": JOB, "name": meta["name"], "uid": meta["uid"], "controller": True}
-        made = builders.pod(f"{meta['uid']}-{number}", "ns", {"nodeName": "n"}, labels=labels, annotations=notes)
+        name = f"{meta['uid']}-{number}"
+        made = builders.pod(name, "ns", {"nodeName": "n"}, uid=f"p-{name}", labels=labels, annotations=notes)
         return merged(made, {"metadata": {"ownerReferences": [owner]}, "status": {"phase": "Running"}})  # type: ignore[no-any-return]
 
     def sync(self, key: Key) -> None:
@@ -595,7 +596,7 @@ class Cluster:
             waits = job.id in store._waiting, job.id in store._changed
             yield ("job", job.id, known, shown, sorted(job.workloads), waits)
         for name, each in store.workloads.items():
-            yield ("workload", name, sorted(each.jobs), sorted(each.pods), each.left, ago(each.left_at))
+            yield ("workload", name, sorted(each.jobs), sorted(each.pods.items()), each.left, ago(each.left_at))
         yield ("stale", sorted(store.stale), sorted(store.stale_workloads), sorted(store.unresolved))
         for known in (controller._questions._unsent, controller._questions._sent):
             yield (
@@ -603,6 +604,9 @@ class Cluster:
                 known is controller._questions._sent,
                 sorted((key, sorted(each)) for key, each in known.items()),
             )
+        kept = controller._kept
+        sought = sorted(kept._sight._sought.items()), sorted(kept._sight._asked.items())
+        yield ("pods", *sought, sorted(kept._stale), sorted(kept._changed))
         yield ("errors", sorted(controller._errors._backoffs))
         waits = self.process.waits
         yield ("waits", sorted((key, item) for key, items in waits._by_key.items() for _, item in items))

@@ -1,0 +1,165 @@
+"""Keeps started Pods with the job that they were made for, whatever is written of them later.
+
+A Pod that a watch no longer shows may have lost its label, so it is looked up by name, and gets its marks back. If its
+job let go of it and made another one, it is ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from cluster.actions import Delete, Patch
+from cluster.resource import PODS
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
+from policies.dialects.kueue_workload import SLICE_CHAIN
+from policies.model.objects import parted
+from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
+from reconciler.controllers.jobs.store import JobStore
+from reconciler.controllers.owners.out_of_sight import OutOfSight
+from reconciler.controllers.slices.slice_pods import counted_pods
+from reconciler.controllers.stored_workloads import StoredWorkloads
+from reconciler.core.controller import Busy, WaitFor, Wanted
+from reconciler.jobs.pod_writes import CUT_OFF, LONGEST_GRACE, POD_MANAGER
+from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from scheduling.objects.workload import Workload
+
+MARKS_RESTORED = "QuotaMarksRestored"
+_RAN, _LABEL = "RanWithoutQuota", "LabelRemoved"
+
+
+class KeptPods:
+    """The Pods of a store. Keys are `namespace/name`; moments are in nanoseconds."""
+
+    def __init__(self, store: JobStore, workloads: StoredWorkloads, bypasses: Bypasses) -> None:
+        self._store = store
+        self._workloads = workloads
+        self._bypasses = bypasses
+        self._sight = OutOfSight(STARTED_PODS.kind)
+        self._stale: dict[str, None] = {}
+        self._changed: list[str] = []
+
+    # --- what happens; each returns the Workload that the Pod no longer runs for
+
+    def observe(self, observed: Observed[object]) -> str | None:
+        name, pod = observed.key[1], STARTED_PODS.value(observed)
+        if pod is not None:
+            self._sight.found(name)
+            return self._put(name, pod)
+        if (known := self._store.pod(name)) is not None:
+            self._sight.seek(name, known.uid)
+        return None
+
+    def found(self, observed: Observed[object]) -> str | None:
+        name, pod = observed.key[1], STARTED_PODS.value(observed)
+        if pod is None or not self._answers(name):
+            return None
+        self._sight.found(name)
+        known = self._store.pod(name)
+        same = known is not None and known.uid == pod.uid
+        return self._put(name, pod if same or pod.marked else None)
+
+    def gone(self, name: str) -> str | None:
+        if not self._answers(name):
+            return None
+        self._sight.found(name)
+        return self._put(name, None)
+
+    def _answers(self, name: str) -> bool:
+        return bool(self._sight.sought(name)) and self._sight.answers(name)
+
+    def _put(self, name: str, pod: StartedPod | None) -> str | None:
+        left = self._store.put_pod(name, pod if pod is not None and not pod.ended else None)
+        kept = self._store.pod(name)
+        if len(self._bypasses):
+            self._changed.append(name)
+        if kept is not None and (kept.let_go or not kept.marked or self._store.workloads[kept.workload].let_go):
+            self._stale[kept.workload] = None
+        return left
+
+    def workload_changed(self, workload: str) -> None:
+        record = self._store.workloads.get(workload)
+        if record is not None and record.let_go:
+            self._stale[workload] = None
+
+    def wake(self, workload: str) -> None:
+        self._stale[workload] = None
+
+    # --- what is to be written
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        yield from self._sight.questions(busy)
+        self._undone(now)
+        stale, self._stale = self._stale, {}
+        for workload in stale:
+            yield from self._look_at(workload, busy, now)
+
+    def _undone(self, now: int) -> None:
+        """End the bypasses of Pods that have ended, or have their marks again."""
+        changed, self._changed = self._changed, []
+        for name in changed:
+            pod = self._store.pod(name)
+            for way in self._bypasses.ways((POD.kind, name)):
+                if pod is None or (way == _LABEL and pod.marked):
+                    self._bypasses.end((POD.kind, name), way, now)
+
+    def _look_at(self, workload: str, busy: Busy, now: int) -> Iterator[Wanted]:
+        record = self._store.workloads.get(workload)
+        if record is None:
+            return
+        for name, pod in [*self._unmarked(record.pods), *self._excess(workload, record.pods)]:
+            if busy(STARTED_PODS.kind, name):
+                yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
+                continue
+            yield self._marks(name, pod, now) if not pod.marked else self._end(name, pod, now)
+
+    def _unmarked(self, pods: dict[str, StartedPod]) -> list[tuple[str, StartedPod]]:
+        return [(name, pod) for name, pod in pods.items() if not pod.marked]
+
+    def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
+        """The Pods that their job let go, as far as there are more Pods than were admitted."""
+        read = self._workloads.read(workload)
+        over = _surplus(read, pods)
+        for name, pod in pods.items():
+            if pod.let_go and pod.marked and over[pod.pod_set] > 0:
+                over[pod.pod_set] -= 1
+                if not (pod.deleting and pod.grace <= LONGEST_GRACE):
+                    yield name, pod
+
+    def _end(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
+        namespace, bare = parted(name)
+        shorter = LONGEST_GRACE if pod.grace > LONGEST_GRACE else None
+        self._bypasses.seen((POD.kind, name), _RAN, now)
+        message = "Its job let go of the Pod and made another one, so that more Pods run than were admitted"
+        action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=shorter)
+        return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, True)
+
+    def _marks(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
+        namespace, bare = parted(name)
+        read, first = self._workloads.read(pod.workload), parted(pod.workload)[1]
+        notes = {STARTED_FOR: first, SLICE_CHAIN: first if read is not None and read.elastic else None}
+        marks = {"labels": {POD_SET: pod.pod_set}, "annotations": notes}
+        patch = Patch(PODS, namespace, bare, {"metadata": marks}, "", POD_MANAGER, None, pod.uid)
+        self._bypasses.seen((POD.kind, name), _LABEL, now)
+        message = f"The Pod lost {POD_SET} or {STARTED_FOR}, by which it is counted; Quotree restores them"
+        return WantedWrite(_key(name), patch, _about(name, pod), MARKS_RESTORED, message, True)
+
+
+def _surplus(read: Workload | None, pods: dict[str, StartedPod]) -> Counter[str]:
+    """The number of Pods beyond those that hold quota, by pod set. SlicePodsController counts those of elastic jobs."""
+    if read is None or read.elastic:
+        return Counter()
+    found = Counter(pod.pod_set for pod in pods.values() if not pod.gates)
+    found.subtract(counted_pods(read))
+    return found
+
+
+def _key(name: str) -> Key:
+    return STARTED_PODS.kind, name
+
+
+def _about(name: str, pod: StartedPod) -> ObjectReference | None:
+    return refer("v1", POD.kind, name, pod.uid)

@@ -1,0 +1,161 @@
+"""End to end, as a tenant: what Pods take of the quota counts until a node reports their end, whatever is patched.
+
+Webhook and reconciler run as shipped, with the real Job controller and garbage collector. The tests bind the Pods and
+write their status. What runs is recounted from the Pods that have a node and have not ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.jobs.tenant_world import (
+    JOBS,
+    MERGE,
+    QUOTA,
+    TEAM,
+    TENANT,
+    job,
+    milli,
+    nothing_is_left,
+    runs,
+    submit,
+)
+from tests.apiserver.webhook.guard import Guard
+from tests.waiting import eventually
+
+SECONDS = 3.0
+"""How long it is watched that something does not happen."""
+ROUNDS = 3
+UID = "batch.kubernetes.io/controller-uid"
+LET_GO = {"metadata": {"labels": {UID: None, "controller-uid": None}, "finalizers": None}}
+"""The Job controller lets go of a Pod without these labels, and makes another one."""
+
+
+@pytest.fixture
+def server(shipped: ControlPlane) -> Iterator[ControlPlane]:
+    yield shipped
+    nothing_is_left(shipped)
+
+
+def pods(server: ControlPlane) -> list[dict[str, Any]]:
+    return list(server.request("GET", f"{TEAM}/pods")["items"])
+
+
+def bind(server: ControlPlane) -> None:
+    """As a scheduler and a kubelet do: every Pod gets the node and runs."""
+    for pod in pods(server):
+        meta = pod["metadata"]
+        if pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates") or meta.get("deletionTimestamp"):
+            continue
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
+        try:
+            server.request("POST", f"{TEAM}/pods/{meta['name']}/binding", body)
+            status = {"status": {"phase": "Running"}}
+            server.request("PATCH", f"{TEAM}/pods/{meta['name']}/status", status, content_type=MERGE)
+        except ApiError:
+            continue  # it is gone meanwhile
+
+
+def end(server: ControlPlane, within: int = 30) -> None:
+    """As a kubelet does: what is deleted and has no more than so many seconds left has ended."""
+    for pod in pods(server):
+        meta = pod["metadata"]
+        if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds", 0) <= within:
+            server.request(
+                "PATCH", f"{TEAM}/pods/{meta['name']}", {"metadata": {"finalizers": None}}, content_type=MERGE
+            )
+            server.kubectl("delete", "pod", meta["name"], "-n", "team", "--grace-period=0", "--force", "--wait=false")
+
+
+def running(server: ControlPlane) -> int:
+    """Milli-CPU of the Pods that have a node and have not ended."""
+    bound = [each for each in pods(server) if each["spec"].get("nodeName")]
+    going = [each for each in bound if each["status"].get("phase") not in ("Succeeded", "Failed")]
+    return sum(milli(each["spec"]["containers"][0]["resources"]["requests"]["cpu"]) for each in going)
+
+
+def change(server: ControlPlane, name: str, body: dict[str, Any]) -> None:
+    server.request("PATCH", f"{TEAM}/pods/{name}", body, user=TENANT, content_type=MERGE)
+
+
+def slow_job(name: str, cpu: str, grace: int = 86400, **spec: Any) -> dict[str, Any]:
+    """A job whose Pods may take a day to end."""
+    made = job(name, cpu)
+    made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = grace
+    made["spec"].update({"backoffLimit": 1000, **spec})
+    return made
+
+
+def started(server: ControlPlane, made: dict[str, Any]) -> list[str]:
+    """Submit the job, and bind its Pods. Returns their names."""
+    server.request("POST", JOBS, made, user=TENANT)
+    count = made["spec"].get("parallelism", 1)
+    eventually(lambda: len(pods(server)) == count)
+    bind(server)
+    return [each["metadata"]["name"] for each in pods(server)]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        LET_GO,
+        {"metadata": {"labels": {UID: "another"}}},
+        {"metadata": {"ownerReferences": None}},
+    ],
+    ids=["without its labels", "with another uid", "without its owner"],
+)
+def test_nobody_takes_a_pod_away_from_its_job(server: ControlPlane, attack: dict[str, Any]) -> None:
+    (name,) = started(server, slow_job("one", "2"))
+
+    with pytest.raises(ApiError, match="quota-evaded"):
+        change(server, name, attack)
+    assert running(server) == QUOTA
+
+
+def test_a_pod_that_its_job_let_go_counts_and_is_ended(server: ControlPlane, guard: Guard) -> None:
+    started(server, slow_job("one", "2"))
+    guard.stop()
+    try:
+        for _ in range(ROUNDS):
+            for pod in pods(server):
+                if UID in pod["metadata"].get("labels", {}):
+                    change(server, pod["metadata"]["name"], LET_GO)
+            bind(server)
+    finally:
+        guard.start()
+    submit(server, "next", "2")
+
+    def undone() -> bool:
+        assert not runs(server, "next")
+        bind(server)
+        end(server)
+        return len(pods(server)) == 1 and running(server) == QUOTA
+
+    eventually(undone)
+    reported = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "Stopped"]
+    assert "Pod" in {each["involvedObject"]["kind"] for each in reported}
+
+
+def test_a_pod_without_the_marks_that_it_is_counted_by_still_counts(server: ControlPlane, guard: Guard) -> None:
+    (name,) = started(server, slow_job("one", "2"))
+    hidden = {"labels": {"kueue.x-k8s.io/podset": None}, "annotations": {"kueue.x-k8s.io/workload": None}}
+    guard.stop()
+    try:
+        change(server, name, {"metadata": {**hidden, "finalizers": None, "ownerReferences": None}})
+    finally:
+        guard.start()
+    server.request("DELETE", f"{JOBS}/one?propagationPolicy=Orphan", user=TENANT)
+    submit(server, "next", "2")
+
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        assert not runs(server, "next")
+    eventually(lambda: "kueue.x-k8s.io/podset" in pods(server)[0]["metadata"]["labels"])
+    server.request("DELETE", f"{TEAM}/pods/{name}?gracePeriodSeconds=0", user=TENANT)
+    eventually(lambda: runs(server, "next"))

@@ -34,7 +34,7 @@ from webhook import answer, bounds, decision
 from webhook.ledger.ledger import ChangeOrder
 from webhook.ledger.sequencer import AlreadyExists, LedgerUnavailable
 from webhook.metrics import WebhookMetrics
-from webhook.owners import OwnerMissing, OwnerUnknown, owners
+from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, named_workload, owners
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
 from webhook.spans import ReviewTrace, record
@@ -237,7 +237,7 @@ class Desk:
 
     def _judged(self, asked: KnownRequest, review: Review) -> Judgement | None:
         """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
-        forest, above = self._forest(), self._owners(asked, review, Forest())
+        forest, above = self._forest(), self._related(asked, review)
         if asked.case is None:
             asked.case = decision.case(review, self._configuration, self._cache().snapshot())
         case = asked.case
@@ -290,11 +290,19 @@ class Desk:
         return None
 
     def _owners(self, asked: KnownRequest, review: Review, forest: Forest) -> list[QueuedJob]:
+        return owners(review, self._configuration, self._fetch(asked), forest)
+
+    def _fetch(self, asked: KnownRequest) -> Fetch:
         def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
             _wait(asked)
             return self._cache().fetch(resource, namespace, name)
 
-        return owners(review, self._configuration, fetch, forest)
+        return fetch
+
+    def _related(self, asked: KnownRequest, review: Review) -> list[KubeObject]:
+        """The objects outside the cache that rules need."""
+        above = self._owners(asked, review, Forest())
+        return [*above, *named_workload(review, self._configuration, self._fetch(asked))]
 
     def _forest(self) -> Forest:
         cache = self._cache()

@@ -1,4 +1,4 @@
-"""The jobs above a job or a Pod, as they are stored now: caches hold no jobs, and only the UID proves an owner."""
+"""The jobs above a job or a Pod, and the Workload that a job names, as they are stored now. Caches hold neither."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from policies.amounts.ancestry import DEEPEST
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
 from policies.dialects.frameworks.replicated import REPLICA_SET
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob, job_reader
+from policies.dialects.kueue_jobs import IDENTIFIERS, KINDS, QUEUE_NAME, QueuedJob, job_reader, prebuilt_of
+from policies.dialects.kueue_kinds import GROUP, WORKLOAD
 from policies.dialects.kueue_owners import controller_of
+from policies.dialects.kueue_workload import WrittenWorkload, read_workload
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import mapping, metadata, texts
 from policies.model.change import ChangeOperation
@@ -22,7 +24,7 @@ from webhook.review import Review
 
 _BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
 _NO_DEFAULT_QUEUE = Forest()
-
+WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
 Fetch = Callable[[Resource, str, str], Manifest | None]
 """An object by its kind, namespace and name; None where there is none. Raises ClusterError."""
 
@@ -68,6 +70,20 @@ def owners(
     return found
 
 
+def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -> list[WrittenWorkload]:
+    """The Workload that a job newly names as its own; most jobs name none, and cost nothing. Raises OwnerUnknown."""
+    if review.object is None or review.subresource or not configuration.kueue.manage_jobs or review.kind == POD:
+        return []
+    if review.kind not in KINDS and review.kind not in configuration.reconciler.jobs:
+        return []
+    annotated, both = configuration.kueue.enabled(IDENTIFIERS), (review.old_object or {}, review.object)
+    before, name = (prebuilt_of(metadata(each), annotated=annotated) for each in both)
+    if not name or name == before or not is_domain(name):
+        return []
+    manifest = _read(fetch, WORKLOADS, review.namespace or "default", name)
+    return [read_workload(_named(manifest, WORKLOADS, WORKLOAD.kind))] if manifest is not None else []
+
+
 def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     """Whether it matters: for what names a queue, or is about to, while jobs or Pods are managed here.
 
@@ -95,7 +111,7 @@ def _read(fetch: Fetch, resource: Resource, namespace: str, name: str) -> Manife
     try:
         return fetch(resource, namespace, name)
     except ClusterError as error:
-        raise OwnerUnknown(f"the owner {resource} {namespace}/{name} cannot be read: {error}") from error
+        raise OwnerUnknown(f"{resource} {namespace}/{name} cannot be read: {error}") from error
 
 
 def _named(manifest: Manifest, resource: Resource, kind: str) -> Manifest:

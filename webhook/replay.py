@@ -16,7 +16,7 @@ from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from webhook import answer, decision
 from webhook.desk import MUTATING, VALIDATING
-from webhook.owners import Fetch, OwnerMissing, owners
+from webhook.owners import Fetch, OwnerMissing, named_workload, owners
 from webhook.review import Review
 
 
@@ -44,6 +44,8 @@ def replay(
         return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
     try:
         forest = forest.put_all(owners(review, configuration, fetch, forest if mutating else Forest()))
+        if not mutating:
+            forest = forest.put_all(named_workload(review, configuration, fetch))
     except OwnerMissing as error:
         return Replay(answer.denied(review, HTTPStatus.FORBIDDEN, str(error)))
     if mutating:

@@ -142,9 +142,9 @@ def identifier(labels: Mapping[str, str], annotations: Mapping[str, str], key: s
     return label or (note if key == PREBUILT and len(note) > _LONGEST_LABEL else "")
 
 
-def prebuilt_of(meta: Mapping[str, Any]) -> str:
-    """The Workload that was made for a job beforehand, with Kueue's default gates; empty for none."""
-    return identifier(texts(meta.get("labels")), texts(meta.get("annotations")), PREBUILT)
+def prebuilt_of(meta: Mapping[str, Any], *, annotated: bool = True) -> str:
+    """The Workload that was made for a job beforehand; empty for none. `annotated`: see `identifier`."""
+    return identifier(texts(meta.get("labels")), texts(meta.get("annotations")), PREBUILT, annotated=annotated)
 
 
 READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}

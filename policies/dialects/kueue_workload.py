@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from policies.dialects.kueue_kinds import PREFIX, WORKLOAD, local_queue_ref
+from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
 from policies.dialects.reading import (
     Manifest,
@@ -140,7 +141,7 @@ class ReclaimablePods(NamedTuple):
 class WrittenWorkload(Attached):
     """One unit of admission; `queue` is the LocalQueue of its namespace.
 
-    `reserved`: quota is reserved for it. `annotations` are those of Kueue, as written.
+    `reserved`: quota is reserved for it. `annotations` are those of Kueue, as written. `controller`: its job.
     """
 
     priority_class: PriorityClassReference | None = None
@@ -152,6 +153,7 @@ class WrittenWorkload(Attached):
     reclaimable: tuple[ReclaimablePods, ...] = ()
     cluster: str | None = None
     nominated: tuple[str, ...] = ()
+    controller: ControllerReference | None = None
 
     @property
     def elastic(self) -> bool:
@@ -172,6 +174,7 @@ def read_workload(manifest: Manifest) -> WrittenWorkload:
         queue_field="spec.queueName",
         priority_class=_priority_class(spec),
         annotations=of_kueue(metadata(manifest).get("annotations")),
+        controller=controller_of(metadata(manifest)),
         pod_sets=tuple(_pod_set(mapping(entry), at) for at, entry in enumerate(listing(spec.get("podSets")))),
         reserved=_holds(status, "QuotaReserved"),
         admission=_admission(mapping(admission)) if admission is not None else None,

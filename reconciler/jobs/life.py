@@ -29,7 +29,7 @@ from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import queue_of
-from scheduling.objects.workload import EVICTED, FINISHED, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
+from scheduling.objects.workload import EVICTED, FINISHED, JOB_UID, ORIGIN, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
@@ -65,10 +65,20 @@ def steps(
         job = {**job, "status": {}}  # its copies are deleted with its Workload, and nothing reports their pods any more
     if workload is None or read is None:
         return _missing(kind, job, inputs)
-    owner = controller(workload)
-    if owner and owner != metadata(job).get("uid"):
+    if is_of_another(read, controller(workload), text(metadata(job).get("uid")) or ""):
         return _taken(kind, job, read)
     return _Life(kind, job, workload, read, inputs, now, asked_of).steps()
+
+
+def is_of_another(workload: Workload, owner: str, uid: str) -> bool:
+    """Whether the Workload was created for another job than the one with this uid. `owner`: the uid of its controller.
+
+    A Workload that has lost its job still belongs to it, because Pods of that job may run. Copies on a worker cluster
+    name the job of the manager.
+    """
+    if owner or workload.owners or ORIGIN in workload.labels:
+        return bool(owner) and owner != uid
+    return workload.labels.get(JOB_UID, uid) != uid
 
 
 def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:

@@ -109,7 +109,7 @@ def test_the_roles_allow_what_is_needed_and_nothing_else() -> None:
 
     assert read == {versions[0].plural for versions in FOLLOWED.values()}
     named = {name for rule in owners for name in rule["resources"]}
-    assert named == {each.plural for each in (*KINDS.values(), REPLICA_SET)}
+    assert named == {"workloads", *(each.plural for each in (*KINDS.values(), REPLICA_SET))}
     assert all(rule["resourceNames"] for rule in written)
     assert "*" not in str([role["rules"] for role in (*roles, *of_kind("Role"))])
     assert {role["metadata"]["name"] for role in roles} == {

@@ -7,9 +7,19 @@ from policies.amounts.ancestry import counted_above
 from policies.amounts.requests import template_requests
 from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape
-from policies.dialects.kueue_jobs import KINDS, POD_SET, QUEUE_NAME, STARTED_FOR, QueuedJob
+from policies.dialects.kueue_jobs import (
+    IDENTIFIERS,
+    KINDS,
+    POD_SET,
+    PREBUILT,
+    QUEUE_NAME,
+    STARTED_FOR,
+    QueuedJob,
+    identifier,
+)
+from policies.dialects.kueue_kinds import WORKLOAD
 from policies.dialects.kueue_templates import JobPods
-from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
+from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN, WrittenWorkload
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import mapping, texts
 from policies.judging.proposal import Proposal
@@ -17,6 +27,7 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.change import User
 from policies.model.findings import STRICT_ONLY, Finding
+from policies.model.objects import Ref
 from policies.model.pools import written
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 
@@ -35,7 +46,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
     runs may start what belongs to that job, as long as it asks for no more. The marks by which started Pods are counted
     stay, also in the pod templates of an elastic job, of which Pods are made at any time. A Pod that runs stays with
-    its job: only Kubernetes' own controllers change its owner, or the labels of the Job controller.
+    its job: only Kubernetes' own controllers change its owner, or the labels of the Job controller. A job may not name
+    the Workload of another job as its own.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -105,12 +117,27 @@ class _Change:
         if before is not None and job.controller not in (None, before.controller):
             message = "a queued job is handed over to another controller, which would run it on its own quota"
             yield self._finding("metadata.ownerReferences", message, "set the owner when the job is created")
+        yield from self._borrowed()
         if job.running and (before is None or not before.running):
             yield from self._started()
         elif job.running and before is not None:
             yield from self._grown(before)
             if self._elastic():
                 yield from self._freed(before)
+
+    def _borrowed(self) -> Iterator[Finding]:
+        """The Workload of another job: its quota is in use."""
+        job, annotated = self.job, self.proposal.configuration.kueue.enabled(IDENTIFIERS)
+        name, before = (
+            identifier(each.labels, each.annotations, PREBUILT, annotated=annotated) if each is not None else ""
+            for each in (job, self.before)
+        )
+        named = self.proposal.after.get(Ref(*WORKLOAD, job.ref.namespace, name)) if name and name != before else None
+        owner = named.controller if isinstance(named, WrittenWorkload) else None
+        if owner is not None and owner.uid != job.uid:
+            message = f"Workload {name} belongs to {owner.kind.kind} {owner.name}, whose Pods use its quota"
+            where = "metadata.labels" if job.labels.get(PREBUILT) == name else "metadata.annotations"
+            yield self._finding(fields.join(where, PREBUILT), message, "name a Workload that was created for this job")
 
     def _started(self) -> Iterator[Finding]:
         switch = self.job.framework.suspend

@@ -206,7 +206,7 @@ class JobsController(Controller):
                 self.store.stale[record.id.key] = None
             elif record.id in named:
                 self._named(record, workload)
-        if (read.deleting or disowned(read)) and not standing_for:
+        if read.deleting or disowned(read):
             self.store.stale_workloads[workload] = None
 
     def _named(self, record: JobRecord, workload: str) -> None:

@@ -24,7 +24,7 @@ from reconciler.core.controller import Busy
 from reconciler.jobs.composed import AskedBefore
 from reconciler.jobs.elastic import grown
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.life import child_steps, managed, orphaned, owner_not_found, steps
+from reconciler.jobs.life import child_steps, is_of_another, managed, orphaned, owner_not_found, steps
 from reconciler.jobs.life import held as holds_finalizer
 from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
@@ -315,7 +315,10 @@ class WorkloadLook:
         return self._overdue and not self._unused
 
     def stands_for_a_job(self) -> bool:
-        return bool(self.record.jobs)
+        """Whether it represents a visible job. A job may name the Workload of another one."""
+        jobs = [self.around.store.visible[key].id.uid for key in self.record.jobs]
+        owner = controller(self.manifest) if jobs else ""
+        return not all(is_of_another(self._workload, owner, uid) for uid in jobs)
 
     def undecided(self) -> bool:
         return not self._workload.deleting and not self.job_is_gone()

@@ -19,6 +19,7 @@ from tests.apiserver.jobs.tenant_world import (
     QUOTA,
     TEAM,
     TENANT,
+    WORKLOADS,
     job,
     milli,
     nothing_is_left,
@@ -159,3 +160,31 @@ def test_a_pod_without_the_marks_that_it_is_counted_by_still_counts(server: Cont
     eventually(lambda: "kueue.x-k8s.io/podset" in pods(server)[0]["metadata"]["labels"])
     server.request("DELETE", f"{TEAM}/pods/{name}?gracePeriodSeconds=0", user=TENANT)
     eventually(lambda: runs(server, "next"))
+
+
+# --- a Workload that another job owns
+
+
+def test_a_job_cannot_name_the_workload_of_another_as_its_own(server: ControlPlane, guard: Guard) -> None:
+    started(server, slow_job("one", "2"))
+    (found,) = server.request("GET", f"{WORKLOADS}")["items"]
+    thief = job("two", "2")
+    thief["metadata"]["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] = found["metadata"]["name"]
+    with pytest.raises(ApiError, match="quota-evaded"):
+        server.request("POST", JOBS, thief, user=TENANT)
+
+    guard.stop()
+    try:
+        server.request("POST", JOBS, thief, user=TENANT)
+        server.request("DELETE", f"{JOBS}/one?propagationPolicy=Orphan", user=TENANT)
+        eventually(lambda: len(server.request("GET", JOBS)["items"]) == 1)
+    finally:
+        guard.start()
+    submit(server, "next", "2")
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        assert not runs(server, "next")
+        assert not runs(server, "two")
+    server.request("DELETE", f"{TEAM}/pods?gracePeriodSeconds=0", user=TENANT)
+    eventually(lambda: runs(server, "next"))
+    assert not runs(server, "two")

@@ -56,7 +56,8 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
     counts = counts_after_reclaim(workload, counting)
     parts = [str(workload.priority), workload.annotations.get(ALLOWED_FLAVORS) or "", *_taken_over(workload)]
     for pod_set in workload.pod_sets:
-        parts += [pod_set.name, pod_set.template.digest, str(counts[pod_set.name]), str(pod_set.min_count)]
+        parts += [pod_set.name] if counting.hashes_names else []
+        parts += [pod_set.template.digest, str(counts[pod_set.name]), str(pod_set.min_count)]
         parts.append(_canonical(pod_set.topology))
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
 

@@ -16,14 +16,16 @@ from scheduling.objects.workload import PodSet, PodSetAdmission, Workload
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counting:
-    """How requests are counted: Kueue's configuration `resources`, and its gate ReclaimablePods.
+    """How requests are counted and compared: Kueue's configuration `resources`, and two of its gates.
 
-    `transformations` are by input resource. Reuse one object: results are cached by it.
+    `transformations` are by input resource. `hashes_names`: Workloads whose pod sets have other names are not alike.
+    Reuse one object: results are cached by it.
     """
 
     excluded_prefixes: tuple[str, ...] = ()
     transformations: Mapping[str, Transformation] = field(default_factory=dict)
     reclaimable_pods: bool = True
+    hashes_names: bool = True
 
 
 DEFAULT = Counting()

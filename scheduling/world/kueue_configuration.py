@@ -41,8 +41,13 @@ def ordering_of(configuration: KueueConfiguration) -> Ordering:
 
 
 def counting_of(configuration: KueueConfiguration) -> Counting:
-    resources, reclaimable = configuration.resources, configuration.gates.enabled("ReclaimablePods")
-    return Counting(resources.excluded_prefixes, resources.transformations, reclaimable)
+    resources, gates = configuration.resources, configuration.gates
+    return Counting(
+        resources.excluded_prefixes,
+        resources.transformations,
+        gates.enabled("ReclaimablePods"),
+        not gates.enabled("SchedulingEquivalenceHashingIgnorePodSetName"),
+    )
 
 
 def observability_of(configuration: KueueConfiguration) -> Observability:

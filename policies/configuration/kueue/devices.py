@@ -7,8 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policies.configuration.kueue.device_expression import fault_of
-from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, too_long, too_many
-from policies.configuration.kueue.gates import CAPACITIES, COUNTERS, FeatureGates
+from policies.configuration.kueue.fault import (
+    PODS,
+    Fault,
+    duplicate,
+    invalid,
+    required,
+    reserved_name,
+    too_long,
+    too_many,
+)
+from policies.configuration.kueue.gates import CAPACITIES, COUNTERS, RESERVED_NAMES, FeatureGates
 from policies.configuration.kueue.grammar import is_dns_label, is_identifier
 from policies.dialects.labels import is_domain, is_qualified_name
 from policies.dialects.reading import Manifest, listing, mapping
@@ -35,6 +44,8 @@ def device_classes(configuration: Manifest, gates: FeatureGates) -> Iterator[Fau
     for index, entry in enumerate(entries):
         at, name = f"{_AT}[{index}]", str(entry.get("name", ""))
         yield from _name(name, f"{at}.name")
+        if name == PODS and gates.enabled(RESERVED_NAMES):
+            yield reserved_name(f"{at}.name")
         if name in earlier.names:
             yield duplicate(f"{at}.name", name)
         earlier.names.add(name)

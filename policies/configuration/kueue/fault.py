@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from policies.model.suggestion import suggest
 
+PODS = "pods"
 _MANY = 4
 """If more values than these are allowed, a message names only the nearest."""
 
@@ -38,6 +39,10 @@ def forbidden(field: str, message: str) -> Fault:
 def unsupported(field: str, value: object, *known: str) -> Fault:
     hint = suggest(value, known) if len(known) > _MANY else f"write {' or '.join(known)}"
     return Fault("FieldValueNotSupported", field, f"{_short(value)} is unknown; {hint}")
+
+
+def reserved_name(field: str) -> Fault:
+    return invalid(field, f"{PODS} is reserved: Kueue counts pods under this name; use another one")
 
 
 def too_many(field: str, count: int, most: int) -> Fault:

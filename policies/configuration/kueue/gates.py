@@ -11,6 +11,7 @@ from policies.configuration.kueue.gate_table import GATES, FeatureGate, Here
 from policies.model.errors import BadConfiguration
 from policies.model.suggestion import close
 
+RESERVED_NAMES = "ReservedResourceNameValidation"
 COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
 
 
@@ -46,9 +47,12 @@ TABLES: Mapping[KueueVersion, GateTable] = {
     KueueVersion.V0_19: GateTable({gate.name: gate for gate in GATES}),
     KueueVersion.V0_20: _of_0_20(),
 }
+_OFF = {name: False for table in TABLES.values() for name in table.gates}
 DEFAULTS: Mapping[KueueVersion, Mapping[str, bool]] = {
-    version: {gate.name: gate.default for gate in table.gates.values()} for version, table in TABLES.items()
+    version: {**_OFF, **table.removed, **{gate.name: gate.default for gate in table.gates.values()}}
+    for version, table in TABLES.items()
 }
+"""What holds of each gate where nobody sets it. A gate that a version does not have yet is off."""
 OF_WEBHOOKS: Mapping[KueueVersion, Mapping[str, bool]] = {
     version: {gate.name: gate.default for gate in table.gates.values() if gate.webhooks}
     for version, table in TABLES.items()

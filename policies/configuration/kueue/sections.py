@@ -7,7 +7,8 @@ from ipaddress import ip_address
 
 from policies.configuration.kueue.defaults import STRATEGIES
 from policies.configuration.kueue.durations import nanoseconds, no_duration
-from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
+from policies.configuration.kueue.fault import PODS, Fault, duplicate, invalid, required, reserved_name, unsupported
+from policies.configuration.kueue.gates import RESERVED_NAMES, FeatureGates
 from policies.configuration.kueue.grammar import below, is_service_name, negative, selector
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import Manifest, integer, listing, mapping
@@ -77,8 +78,8 @@ def certificates(configuration: Manifest) -> Iterator[Fault]:
         yield invalid(f"{at}.webhookSecretName", f"{secret!r} is not a valid Secret name")
 
 
-def transformations(configuration: Manifest) -> Iterator[Fault]:
-    earlier: set[str] = set()
+def transformations(configuration: Manifest, gates: FeatureGates) -> Iterator[Fault]:
+    earlier, reserved = set[str](), gates.enabled(RESERVED_NAMES)
     for index, entry in enumerate(listing(mapping(configuration.get("resources")).get("transformations"))):
         at, entry = f"resources.transformations[{index}]", mapping(entry)
         strategy, source = entry.get("strategy"), str(entry.get("input", ""))
@@ -87,6 +88,8 @@ def transformations(configuration: Manifest) -> Iterator[Fault]:
         if source in earlier:
             yield duplicate(f"{at}.input", source)
         earlier.add(source)
+        if reserved and PODS in mapping(entry.get("outputs")):
+            yield reserved_name(f"{at}.outputs[{PODS}]")
 
 
 def quota_check(configuration: Manifest) -> Iterator[Fault]:

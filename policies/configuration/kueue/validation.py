@@ -41,7 +41,7 @@ def faults(configuration: Manifest, gates: FeatureGates = _USUAL) -> Iterator[Fa
     yield from fair_sharing(configuration)
     yield from admission_fair_sharing(configuration)
     yield from certificates(configuration)
-    yield from transformations(configuration)
+    yield from transformations(configuration, gates)
     yield from device_classes(configuration, gates)
     yield from managed_namespaces(configuration)
     yield from retention(configuration)

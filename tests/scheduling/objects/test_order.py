@@ -8,6 +8,7 @@ import pytest
 
 from scheduling.objects import times
 from scheduling.objects.order import Ordering, scheduling_hash
+from scheduling.objects.requests import Counting
 from tests.scheduling.manifests import CREATED, condition, pod_set, workload
 
 LATER = "2025-01-01T01:00:00Z"
@@ -70,6 +71,15 @@ def test_workloads_that_differ_in_name_queue_and_age_alone_are_alike() -> None:
 )
 def test_what_decisions_look_at_tells_workloads_apart(different: Any) -> None:
     assert scheduling_hash(workload(pod_set(cpu="1"), **BASE)) != scheduling_hash(different)
+
+
+def test_names_of_pod_sets_may_be_left_out() -> None:
+    one, other = (workload({**pod_set(cpu="1"), "name": name}, **BASE) for name in ("main", "worker"))
+    counting = Counting(hashes_names=False)
+
+    assert scheduling_hash(one) != scheduling_hash(other)
+    assert scheduling_hash(one, counting) == scheduling_hash(other, counting)
+    assert scheduling_hash(one, counting) != scheduling_hash(workload(pod_set(cpu="2"), **BASE), counting)
 
 
 def test_pods_that_are_done_make_another_shape() -> None:

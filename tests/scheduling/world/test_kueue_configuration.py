@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.kueue.gates import FeatureGates, KueueVersion
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
@@ -74,6 +75,8 @@ def test_gates_decide() -> None:
     assert not options_of(found).preemptors_first
     assert not ordering_of(found).by_priority
     assert not counting_of(found).reclaimable_pods
+    assert counting_of(found).hashes_names
+    assert not counting_of(read({}, FeatureGates(version=KueueVersion.V0_20))).hashes_names
 
 
 @pytest.mark.parametrize("compat", [False, True])

@@ -190,3 +190,19 @@ def test_the_webhooks_follow_the_version() -> None:
     assert not read_configuration(OWN, ()).kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
     with pytest.raises(BadConfiguration, match=r"kueueVersion: '0\.18' is not valid; it must be one of 0\.19, 0\.20"):
         read_configuration({**OWN, "kueueVersion": "0.18"}, ())
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"transformations": [{"input": "cpu", "strategy": "Retain", "outputs": {"pods": "1"}}]},
+        {"deviceClassMappings": [{"name": "pods", "deviceClassNames": ["gpu.example.com"]}]},
+    ],
+)
+def test_0_20_keeps_the_name_pods_for_itself(section: dict[str, object]) -> None:
+    gate, manifest = "ReservedResourceNameValidation", {"resources": section}
+
+    with pytest.raises(BadConfiguration, match="pods is reserved"):
+        read(manifest, FeatureGates(version=NEW))
+    read(manifest, FeatureGates({gate: False}, NEW))
+    read(manifest)

@@ -74,7 +74,7 @@ def cluster_queue(active: tuple[str, ...], **asked: Any) -> None:
     def wanted(each: Manifest) -> bool:
         return not active or str(listings.status(each, "Active")).lower() in active
 
-    _show(kueue.CLUSTER_QUEUE, listings.cluster_queues, wanted, None, **asked)
+    _show(kueue.CLUSTER_QUEUE, listings.CLUSTER_QUEUES, wanted, None, **asked)
 
 
 @list_.command("localqueue")
@@ -94,7 +94,7 @@ def local_queue(clusterqueue: str, namespace: str | None, everywhere: bool, logi
         return clusterqueue in ("", listings.queue_name_of(each, "clusterQueue"))
 
     within = None if everywhere else namespace or login.namespace()
-    _show(kueue.LOCAL_QUEUE, listings.local_queues, wanted, within, login=login, **asked)
+    _show(kueue.LOCAL_QUEUE, listings.LOCAL_QUEUES, wanted, within, login=login, **asked)
 
 
 @list_.command("workload")
@@ -140,7 +140,7 @@ def workload(
             and (not states or "all" in states or state in states)
         )
 
-    _show(kueue.WORKLOAD, listings.workloads, wanted, within, login=login, **asked)
+    _show(kueue.WORKLOAD, listings.WORKLOADS, wanted, within, login=login, **asked)
 
 
 def _local_queues_of(login: ClusterLogin, cluster_queue: str, namespace: str | None) -> dict[tuple[Any, str], str]:
@@ -164,7 +164,7 @@ def resource_flavor(**asked: Any) -> None:
     Examples:
       quotree list resourceflavor
     """
-    _show(kueue.RESOURCE_FLAVOR, listings.resource_flavors, lambda _: True, None, **asked)
+    _show(kueue.RESOURCE_FLAVOR, listings.RESOURCE_FLAVORS, lambda _: True, None, **asked)
 
 
 @list_.command("cohort")
@@ -176,12 +176,12 @@ def cohort(**asked: Any) -> None:
     Examples:
       quotree list cohort
     """
-    _show(kueue.COHORT, listings.cohorts, lambda _: True, None, **asked)
+    _show(kueue.COHORT, listings.COHORTS, lambda _: True, None, **asked)
 
 
 def _show(
     kind: GroupKind,
-    table: listings.Table,
+    table: listings.Columns,
     wanted: Callable[[Manifest], bool],
     namespace: str | None,
     *,
@@ -200,9 +200,9 @@ def _show(
     emit("\n".join(_written(found, resource.plural, table, output)))
 
 
-def _written(found: Sequence[Manifest], plural: str, table: listings.Table, output: str) -> Iterable[str]:
+def _written(found: Sequence[Manifest], plural: str, table: listings.Columns, output: str) -> Iterable[str]:
     if output == "table":
-        yield from columns(table(found, datetime.now(UTC)))
+        yield from columns(listings.table(table, found, datetime.now(UTC)))
     elif output == "name":
         yield from (
             f"{plural.removesuffix('s')}.{kueue.GROUP}/{plain(str(metadata(each).get('name')))}" for each in found

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.printing import plain
 
 Row = Sequence[str]
+Cell = Callable[[Manifest, datetime], str]
+Column = tuple[str, Cell]
+Columns = tuple[Column, ...]
+"""The columns of a table: the head of each, and what it shows of an object at this moment."""
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 PENDING, QUOTA_RESERVED, ADMITTED, FINISHED = "PENDING", "QUOTARESERVED", "ADMITTED", "FINISHED"
 STATES = (PENDING, QUOTA_RESERVED, ADMITTED, FINISHED)
@@ -54,87 +57,62 @@ def age(manifest: Manifest, now: datetime) -> str:
     return "".join(parts[:2]) or "0s"
 
 
-def cluster_queues(found: Iterable[Manifest], now: datetime) -> list[Row]:
-    head = ("NAME", "COHORT", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "ACTIVE", "AGE")
-    return [head, *(_cluster_queue(each, now) for each in found)]
+def _count(field: str) -> Cell:
+    def counted(manifest: Manifest, _: datetime) -> str:
+        found = mapping(manifest.get("status")).get(field)
+        return str(found) if isinstance(found, int) else "0"
+
+    return counted
 
 
-def _cluster_queue(each: Manifest, now: datetime) -> Row:
-    cohort = queue_name_of(each, "cohortName") or queue_name_of(each, "cohort")
-    active = str(status(each, "Active")).lower()
-    return (
-        _name(each),
-        cohort,
-        _count(each, "pendingWorkloads"),
-        _count(each, "admittedWorkloads"),
-        active,
-        age(each, now),
-    )
+def _named(*fields: str) -> Cell:
+    """The queue that the first of these fields of its spec names."""
+    return lambda each, _: next(filter(None, (queue_name_of(each, field) for field in fields)), "")
 
 
-def local_queues(found: Iterable[Manifest], now: datetime) -> list[Row]:
-    head = ("NAMESPACE", "NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "AGE")
-    return [
-        head,
-        *(
-            (
-                _namespace(each),
-                _name(each),
-                queue_name_of(each, "clusterQueue"),
-                _count(each, "pendingWorkloads"),
-                _count(each, "admittedWorkloads"),
-                age(each, now),
-            )
-            for each in found
-        ),
-    ]
+def _owners(workload: Manifest, key: str) -> list[str]:
+    return [str(mapping(owner).get(key)) for owner in listing(metadata(workload).get("ownerReferences"))]
 
 
-def workloads(found: Iterable[Manifest], now: datetime) -> list[Row]:
-    head = ("NAMESPACE", "NAME", "JOB TYPE", "JOB NAME", "LOCALQUEUE", "CLUSTERQUEUE", "STATUS", "AGE")
-    return [head, *(_workload(each, now) for each in found)]
+def _job_name(workload: Manifest, _: datetime) -> str:
+    names = _owners(workload, "name")
+    return names[0] if len(names) == 1 else f"{len(names)} owners" if names else ""
 
 
-def _workload(each: Manifest, now: datetime) -> Row:
-    owners = [mapping(owner) for owner in listing(metadata(each).get("ownerReferences"))]
-    kinds = sorted({str(owner.get("kind")) for owner in owners})
-    names = [str(owner.get("name")) for owner in owners]
-    job = (", ".join(kinds), names[0] if len(names) == 1 else f"{len(names)} owners" if names else "")
-    queue = queue_name_of(each, "queueName")
-    return (_namespace(each), _name(each), *job, queue, cluster_queue_of(each), state(each), age(each, now))
+def _labels(flavor: Manifest, _: datetime) -> str:
+    labels = mapping(mapping(flavor.get("spec")).get("nodeLabels"))
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
-def resource_flavors(found: Iterable[Manifest], now: datetime) -> list[Row]:
-    rows = [
-        (_name(each), ", ".join(f"{key}={value}" for key, value in sorted(_labels(each).items())), age(each, now))
-        for each in found
-    ]
-    return [("NAME", "NODE LABELS", "AGE"), *rows]
+_NAME: Column = ("NAME", lambda each, _: plain(str(metadata(each).get("name"))))
+_NAMESPACE: Column = ("NAMESPACE", lambda each, _: plain(str(metadata(each).get("namespace") or "")))
+_AGE: Column = ("AGE", age)
+_WORK: Columns = (
+    ("PENDING WORKLOADS", _count("pendingWorkloads")),
+    ("ADMITTED WORKLOADS", _count("admittedWorkloads")),
+)
+CLUSTER_QUEUES: Columns = (
+    _NAME,
+    ("COHORT", _named("cohortName", "cohort")),
+    *_WORK,
+    ("ACTIVE", lambda each, _: str(status(each, "Active")).lower()),
+    _AGE,
+)
+LOCAL_QUEUES: Columns = (_NAMESPACE, _NAME, ("CLUSTERQUEUE", _named("clusterQueue")), *_WORK, _AGE)
+WORKLOADS: Columns = (
+    _NAMESPACE,
+    _NAME,
+    ("JOB TYPE", lambda each, _: ", ".join(sorted(set(_owners(each, "kind"))))),
+    ("JOB NAME", _job_name),
+    ("LOCALQUEUE", _named("queueName")),
+    ("CLUSTERQUEUE", lambda each, _: cluster_queue_of(each)),
+    ("STATUS", lambda each, _: state(each)),
+    _AGE,
+)
+RESOURCE_FLAVORS: Columns = (_NAME, ("NODE LABELS", _labels), _AGE)
+COHORTS: Columns = (_NAME, ("PARENT", _named("parentName", "parent")), _AGE)
 
 
-def cohorts(found: Iterable[Manifest], now: datetime) -> list[Row]:
-    rows = [
-        (_name(each), queue_name_of(each, "parentName") or queue_name_of(each, "parent"), age(each, now))
-        for each in found
-    ]
-    return [("NAME", "PARENT", "AGE"), *rows]
-
-
-def _labels(flavor: Manifest) -> Mapping[str, Any]:
-    return mapping(mapping(flavor.get("spec")).get("nodeLabels"))
-
-
-def _count(manifest: Manifest, field: str) -> str:
-    found = mapping(manifest.get("status")).get(field)
-    return str(found) if isinstance(found, int) else "0"
-
-
-def _name(manifest: Manifest) -> str:
-    return plain(str(metadata(manifest).get("name")))
-
-
-def _namespace(manifest: Manifest) -> str:
-    return plain(str(metadata(manifest).get("namespace") or ""))
-
-
-Table = Callable[[Iterable[Manifest], datetime], list[Row]]
+def table(columns: Columns, found: Iterable[Manifest], now: datetime) -> list[Row]:
+    """The head, and a row for each object."""
+    return [[name for name, _ in columns], *([cell(each, now) for _, cell in columns] for each in found)]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from tests.apiserver.harness import ADMIN, ApiError, ControlPlane
+from tests.apiserver.harness import ADMIN, ApiError, ControlPlane, User
 from tests.apiserver.reconciler.shipped_reconciler import shipped
 from tests.apiserver.volcano.queue_world import QUEUES, patch
 from tests.apiserver.webhook.guard import Guard
@@ -71,6 +71,11 @@ class VolcanoWorld(GatedWorld):
         made["metadata"]["labels"] = more.pop("labels", {})
         made["spec"] = {**made["spec"], "schedulerName": "default-scheduler", **more}
         return self._ask("POST", f"/api/v1/namespaces/{space}/pods", made)
+
+    def waits_in(self, space: str, user: User) -> dict[str, str]:
+        """By Pod that waits, the queue of its PodGroup as the reconciler knows it now."""
+        _, found = self.answer(f"/v1/namespaces/{space}/pendingpods", user)
+        return {each["pod"]: each["queue"] for each in found["items"]}
 
     def admitted(self, space: str) -> dict[str, str]:
         """By Pod that has passed, the queue in which it counts."""

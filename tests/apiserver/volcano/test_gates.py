@@ -127,11 +127,14 @@ def test_a_tenant_gets_no_more_whatever_it_tries(world: VolcanoWorld) -> None:
         assert not world.create("siege", name, notes=notes, labels=labels)
         eventually(lambda name=name: "lacks cpu=1" in world.note("siege", name), world.log)
 
+    assert not world.create("siege", "huge", cpu="101")
     world.change_group("siege", "g", minMember=0, minResources={"cpu": "0"})
     world.change_group("siege", "g", queue="rich")
-    eventually(lambda: world.gated("siege") == set(), world.log)
+    eventually(lambda: world.gated("siege") == {"huge"}, world.log)
     world.drop_group("siege", "g")
     world.group("siege", "g", "siege", 0)
+    # Until the reconciler hears of the new PodGroup, a Pod still passes in the queue of the former one.
+    eventually(lambda: world.waits_in("siege", OWNER) == {"siege/huge": "siege"}, world.log)
     assert not world.create("siege", "late")
     eventually(lambda: "siege lacks cpu=1, asked 1, 1 of 1 in use" in world.note("siege", "late"), world.log)
     assert sorted(world.admitted("siege").values()) == ["rich", "rich", "rich", "siege"]

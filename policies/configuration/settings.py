@@ -46,11 +46,11 @@ class KueueSettings:
     users that alone may start what waits for quota, as the API server names them.
     """
 
-    version: KueueVersion = KueueVersion.V0_19
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     manage_jobs: bool = False
     manage_pods: bool = False
     admitting_users: tuple[str, ...] = ADMITTING_USERS
+    version: KueueVersion = KueueVersion.V0_19
 
     def enabled(self, gate: str) -> bool:
         value = self.feature_gates.get(gate)

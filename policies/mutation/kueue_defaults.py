@@ -10,9 +10,9 @@ from policies.configuration.settings import KueueSettings
 from policies.dialects.job_shape import Framework, JobShape, SuspendField
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, job_reader
-from policies.dialects.kueue_kinds import IN_USE, admission_check_ref
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.kueue_jobs import KINDS, PRIORITY_CLASS, QUEUE_NAME, job_reader
+from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS, admission_check_ref
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
@@ -22,6 +22,8 @@ Patch = list[dict[str, Any]]
 
 DEFAULT_QUEUE = "default"
 """The LocalQueue of jobs and Pods that name none."""
+DEFAULT_CLASS = "default"
+"""The WorkloadPriorityClass of jobs and Pods that name none, where it exists and the feature gate is on."""
 
 
 def finalizer(manifest: Manifest) -> Patch:
@@ -79,6 +81,8 @@ def queued_job(
     above = counted_above(job, forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices"))
     if above is None and framework.templates and ancestor(kind, job.controller, namespace, forest, whole=False):
         return []  # the templates above have the marks
+    if above is None and has_default_class(forest, settings) and not texts(meta.get("labels")).get(PRIORITY_CLASS):
+        operations.append(_add(DEFAULT_CLASS, "metadata", "labels", PRIORITY_CLASS))
     if framework.suspend is None or (above is not None and above.running):
         return operations
     if above is not None:
@@ -94,6 +98,12 @@ def queued_job(
 def has_default_queue(namespace: str, forest: Forest) -> bool:
     """Whether work of this namespace that names no queue goes to its LocalQueue `default`."""
     return isinstance(forest.get(local_queue_ref(namespace, DEFAULT_QUEUE)), LocalQueue)
+
+
+def has_default_class(forest: Forest, settings: KueueSettings) -> bool:
+    """Whether work that names no WorkloadPriorityClass gets `default`."""
+    wanted = settings.enabled("WorkloadPriorityClassDefaulting")
+    return wanted and forest.get(Ref(*WORKLOAD_PRIORITY_CLASS, "", DEFAULT_CLASS)) is not None
 
 
 def _suspended(manifest: Manifest, switch: SuspendField) -> Patch:

@@ -29,7 +29,7 @@ from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
-from policies.mutation.kueue_defaults import DEFAULT_QUEUE, has_default_queue
+from policies.mutation.kueue_defaults import DEFAULT_CLASS, DEFAULT_QUEUE, has_default_class, has_default_queue
 
 Patch = list[dict[str, Any]]
 Path = tuple[str | int, ...]
@@ -69,6 +69,8 @@ def held_pod(
             return []
         if not queued:
             marks[QUEUE_NAME] = DEFAULT_QUEUE
+        if not labels.get(PRIORITY_CLASS) and has_default_class(forest, settings):
+            marks[PRIORITY_CLASS] = DEFAULT_CLASS
     placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     if settings.enabled("TopologyAwareScheduling") and notes.get(_INDEX_LABEL) in labels:
         marks[_INDEX] = labels[notes[_INDEX_LABEL]]

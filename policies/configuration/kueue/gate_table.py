@@ -186,7 +186,7 @@ GATES: tuple[FeatureGate, ...] = (
         "`false`: labels name groups of Pods and prebuilt Workloads, as before 0.18.",
         webhooks=True,
     ),
-    off("WorkloadPriorityClassDefaulting", OFF, "A job without a class does not get a default one."),
+    off("WorkloadPriorityClassDefaulting", IDLE, _WEBHOOK, webhooks=True),
     off("WorkloadRequestUseMergePatch", IDLE, _INSIDE),
     on("WorkloadValidateResourcesAreNonNegative", IDLE, _WEBHOOK, webhooks=True),
     on("WorkloadValidationForPodSetMetadata", IDLE, _WEBHOOK, webhooks=True),

@@ -7,6 +7,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.model.findings import Profile
 from policies.model.forest import Forest
@@ -81,6 +82,28 @@ def test_a_job_of_another_job_is_left_to_that_one_while_that_runs() -> None:
     above["spec"]["suspend"] = True
     assert completed(child, DEFAULT.put_all([typed(above)]))["spec"] == {"suspend": True}
     assert completed(child, DEFAULT)["spec"] == {"suspend": True}, "nobody knows it"
+
+
+CLASS = "kueue.x-k8s.io/priority-class"
+USUAL = manifest("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass", "default")
+NEWER = Configuration(kueue=KueueSettings(version=KueueVersion.V0_20, manage_jobs=True, manage_pods=True))
+
+
+@pytest.mark.parametrize("kind", [("Job", "batch/v1"), ("Deployment", "apps/v1")])
+def test_work_without_a_priority_class_gets_the_default_one_in_kueue_0_20(kind: tuple[str, str]) -> None:
+    forest, other = DEFAULT.put_all([typed(USUAL)]), {QUEUE: "a", CLASS: "high"}
+
+    def labels(configuration: Configuration, forest: Forest = forest, **metadata: Any) -> dict[str, str]:
+        found: dict[str, str] = completed(job(*kind, **metadata), forest, configuration)["metadata"]["labels"]
+        return found
+
+    assert labels(NEWER) == {QUEUE: "default", CLASS: "default"}
+    assert labels(NEWER, labels={QUEUE: "a"}) == {QUEUE: "a", CLASS: "default"}
+    assert labels(NEWER, labels=other) == other
+    assert labels(NEWER, forest=DEFAULT) == {QUEUE: "default"}, "there is no such class"
+    usual = Configuration(kueue=KueueSettings(manage_jobs=True, manage_pods=True))
+    assert labels(usual) == {QUEUE: "default"}, "0.19"
+    assert patch(job(*kind), Forest().put_all([typed(USUAL)]), NEWER) == [], "nobody queues it"
 
 
 def test_nothing_is_suspended_unless_jobs_are_managed() -> None:

@@ -8,6 +8,7 @@ import jsonpatch
 import pytest
 
 from policies.amounts.role_hash import role_hash
+from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import AdmissionSettings, Configuration, KueueSettings, YuniKornSettings
 from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
@@ -61,6 +62,21 @@ def test_a_pod_that_names_a_queue_waits_at_the_gate_and_is_marked() -> None:
         "annotations": {f"{K}role-hash": role_hash(SPEC)},
         "finalizers": [MANAGED],
     }
+
+
+def test_a_pod_without_a_priority_class_gets_the_default_one_in_kueue_0_20() -> None:
+    newer = Configuration(kueue=KueueSettings(version=KueueVersion.V0_20, manage_pods=True))
+    usual = world(builders.manifest(f"{K}v1beta2", "WorkloadPriorityClass", "default"))
+
+    def found(**metadata: Any) -> str | None:
+        given: str | None = completed(pod(**metadata), newer, forest=usual)["metadata"]["labels"].get(
+            f"{K}priority-class"
+        )
+        return given
+
+    assert found(labels={QUEUE: "a"}) == "default"
+    assert found(labels={QUEUE: "a", f"{K}priority-class": "high"}) == "high"
+    assert found(labels={QUEUE: "a"}, annotations={PARENT: "deployment"}) is None, "its template says so"
 
 
 def test_gates_and_finalizers_of_others_stay() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.jobs.ray_world import RAY_JOBS
 from tests.apiserver.jobs.tenant_world import (
     JOBS,
     MERGE,
@@ -155,12 +156,6 @@ def test_workloads_follow_the_value_of_their_priority_class(server: ControlPlane
     eventually(lambda: priority("second") == 0)
 
 
-def owned(name: str, cpu: str, server: ControlPlane, owner: str, *, suspend: bool) -> None:
-    uid = server.request("GET", f"{JOBS}/{owner}")["metadata"]["uid"]
-    above = {"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": uid, "controller": True}
-    server.request("POST", JOBS, job(name, cpu, suspend=suspend, ownerReferences=[above]), user=TENANT)
-
-
 def events(server: ControlPlane, name: str) -> set[tuple[str, str]]:
     """Reason and message of each, about this Job; Kubernetes' own controller reports of it, too."""
     found = server.request("GET", f"{TEAM}/events?fieldSelector=involvedObject.name={name}")["items"]
@@ -168,34 +163,47 @@ def events(server: ControlPlane, name: str) -> set[tuple[str, str]]:
 
 
 def test_a_child_runs_with_its_owner_stops_with_it_and_stays_so(server: ControlPlane) -> None:
-    submit(server, "parent", "2")
-    eventually(lambda: asked(server) == QUOTA)
-    owned("child", "1", server, "parent", suspend=False)
-    eventually(lambda: asked(server) == QUOTA + 1000)
-    parent = f"{WORKLOADS}/{workload_of(server, 'parent')}"
+    spec = {"entrypoint": "true", "submissionMode": "HTTPMode", "shutdownAfterJobFinishes": True, "suspend": True}
+    spec |= {"rayClusterSpec": {"headGroupSpec": {"template": template("2")}}}
+    body = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "parent", "labels": queued("main")}}
+    made = server.request("POST", RAY_JOBS, {**body, "spec": spec}, user=TENANT)
+
+    def parent_runs() -> bool:
+        return not server.request("GET", f"{RAY_JOBS}/parent")["spec"]["suspend"]
+
+    eventually(parent_runs)
+    above = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "parent", "uid": made["metadata"]["uid"]}
+    child = job("child", "1", suspend=False, ownerReferences=[{**above, "controller": True}])
+    server.request("POST", JOBS, child, user=TENANT)
+    eventually(lambda: asked(server) == 1000)
+    (workload,) = (each["metadata"]["name"] for each in server.request("GET", WORKLOADS)["items"])
+    parent = f"{WORKLOADS}/{workload}"
 
     server.request("PATCH", parent, {"spec": {"active": False}}, content_type=MERGE)
-    eventually(lambda: not runs(server, "parent") and not runs(server, "child"))
+    eventually(lambda: not parent_runs() and not runs(server, "child"))
     eventually(lambda: ("Suspended", "Kueue managed child job suspended") in events(server, "child"))
     eventually(lambda: asked(server) == 0)
     assert "quota-evaded" in refused(server, "child", {"spec": {"suspend": False}})
 
     server.request("PATCH", parent, {"spec": {"active": True}}, content_type=MERGE)
-    eventually(lambda: asked(server) == QUOTA)
+    eventually(parent_runs)
     assert not runs(server, "child")
     patch(server, "child", {"spec": {"suspend": False}})
-    eventually(lambda: asked(server) == QUOTA + 1000)
-    assert [each["metadata"]["name"] for each in server.request("GET", WORKLOADS)["items"]] == [parent.split("/")[-1]]
+    eventually(lambda: asked(server) == 1000)
+    assert [each["metadata"]["name"] for each in server.request("GET", WORKLOADS)["items"]] == [workload]
+    server.request("DELETE", f"{RAY_JOBS}/parent")
 
 
-def test_who_has_more_than_ten_owners_above_each_other_is_told(server: ControlPlane) -> None:
-    submit(server, "level-0", "1")
-    for level in range(1, 12):
-        owned(f"level-{level}", "1", server, f"level-{level - 1}", suspend=True)
+def test_a_job_that_names_a_job_as_its_controller_waits_for_its_own_quota(server: ControlPlane) -> None:
+    submit(server, "parent", "2")
+    eventually(lambda: asked(server) == QUOTA)
+    uid = server.request("GET", f"{JOBS}/parent")["metadata"]["uid"]
+    above = {"apiVersion": "batch/v1", "kind": "Job", "name": "parent", "uid": uid, "controller": True}
+    server.request("POST", JOBS, job("child", "1", suspend=False, ownerReferences=[above]), user=TENANT)
 
-    too_deep = "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10"
-    eventually(lambda: ("JobNestingTooDeep", too_deep) in events(server, "level-11"))
-    assert ("JobNestingTooDeep", too_deep) not in events(server, "level-10")
+    workload_of(server, "child")
+    assert not runs(server, "child")
+    assert asked(server) == QUOTA
 
 
 def test_an_index_that_failed_gives_its_quota_back(server: ControlPlane) -> None:

@@ -28,7 +28,11 @@ REQUESTED = gauge(
 
 @source(World, HASHES, REQUESTED)
 def waiting(world: World) -> Iterator[Sample]:
-    """The pending requests for every resource of a ClusterQueue, also 0. In an inactive queue all are inadmissible."""
+    """The pending requests for every resource of a ClusterQueue, also 0. In an inactive queue all are inadmissible.
+
+    Resources that only Workloads name have no series: any user can name new ones.
+    """
+    covered = {pair.resource for queue in world.state.queues.values() for pair in queue.settings.terms}
     for queue in world.state.queues.values():
         ready = world.is_ready(queue.name)
         hashes: dict[bool, set[object]] = {True: set(), False: set()}
@@ -36,7 +40,8 @@ def waiting(world: World) -> Iterator[Sample]:
         for entry, count, active in world.queues.pending[queue.name].sorts():
             hashes[active and ready].add(entry.scheduling_hash)
             for resource, amount in _requests(world, entry).items():
-                requested[resource] = plus(requested.get(resource, 0), amount * count)
+                if resource in covered:
+                    requested[resource] = plus(requested.get(resource, 0), amount * count)
         yield HASHES.sample(len(hashes[True]), queue.name, "active")
         yield HASHES.sample(len(hashes[False]), queue.name, "inadmissible")
         for resource, amount in requested.items():

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from math import inf
 
+from prometheus_client import generate_latest
+
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
+from policies.model.pools import Terms
+from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.workload import Workload
 from scheduling.queues.pending import Requeue
 from scheduling.world.world import World
 from tests.reconciler.metrics.scraped import registry, value
 from tests.reconciler.two_queues import NOW, fading, running, world
+from tests.scheduling.cluster import queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
 LOCAL = {"name": "q", "namespace": "ns"}
@@ -90,6 +96,24 @@ def test_what_waits_asks_for_the_sum_of_all() -> None:
     labels = {**asks, "replica_role": "leader"}
     left_out = registry(made, CLUSTER_QUEUE_RESOURCES)
     assert left_out.get_sample_value("kueue_cluster_queue_resource_pending", labels) is None
+
+
+def test_resources_that_only_workloads_name_have_no_series() -> None:
+    made = world()
+    pair = FlavorResource("spot", "cpu")
+    made.put_queue(replace(queue_settings("r", "c", {}), terms={pair: Terms(2, None, None)}), NOW)
+    for number in range(20):
+        invented = {f"example.com/r{number}-{each}": "1" for each in range(25)}
+        asks = pod_set(cpu="2", gpu="1", **invented)
+        made.put_workload(workload(asks, name=f"w{number}", uid=str(number), spec={"queueName": "q"}), NOW)
+
+    shown = generate_latest(registry(made)).decode()
+
+    assert "example.com" not in shown
+    assert value(made, "cluster_queue_resource_pending", cluster_queue="q", resource="gpu") == 20
+    assert value(made, "cluster_queue_resource_pending", cluster_queue="q", resource="cpu") == 40, "r covers it"
+    made.drop_queue("r", NOW)
+    assert value(made, "cluster_queue_resource_pending", cluster_queue="q", resource="cpu") is None
 
 
 def test_what_waits_at_a_stopped_local_queue_is_nowhere_in_the_counts_of_its_cluster_queue() -> None:

@@ -213,6 +213,8 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
 
     @app.post("/sign-out")
     def sign_out() -> Any:
+        if settings.sessions is not None:
+            settings.sessions.end(request.cookies.get(settings.cookie, ""))
         answer = redirect(url_for("sign_in"), 303)
         _set_cookie(answer, settings, "")
         return answer

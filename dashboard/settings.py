@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.login.authenticators import Authenticator
+from dashboard.login.authenticators import Authenticator, ByProxy
 from dashboard.login.sessions import Sessions
 
 
@@ -32,6 +32,11 @@ class DashboardSettings:
     address_file: Path | None = None
     drain_seconds: float = 0.0
     """After SIGTERM, until load balancers have noticed."""
+
+    @property
+    def single_headers(self) -> frozenset[str]:
+        """Headers that a request has once, in upper case: a client may have sent another one before its proxy."""
+        return self.authenticator.headers if isinstance(self.authenticator, ByProxy) else frozenset()
 
     @property
     def secure(self) -> bool:

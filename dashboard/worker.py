@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any
 
+from gunicorn.http.errors import InvalidHeader
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 CONNECTIONS = 512
@@ -55,8 +56,13 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
                 del self._under_way[id(conn)]
 
     def handle_request(self, req: Any, conn: Any) -> Any:
+        """Answer the request. Raises InvalidHeader, which gunicorn answers with 400, if a single header is repeated."""
         with self._lock:
             self._under_way[id(conn)] = (time.monotonic() + _WHOLE, conn)
+        names = [name.upper() for name, _ in req.headers]
+        for name in self.app.settings.single_headers:
+            if names.count(name) > 1:
+                raise InvalidHeader(name, req=req)
         return super().handle_request(req, conn)
 
     def handle_exit(self, sig: int, frame: Any) -> None:

@@ -57,9 +57,14 @@ class ByProxy:
     groups_header: str = "X-Forwarded-Groups"
     asks: bool = False
 
+    @property
+    def headers(self) -> frozenset[str]:
+        """The names of its headers, in upper case."""
+        return frozenset({self.user_header.upper(), self.groups_header.upper()})
+
     def login(self, request: Request) -> UserLogin | None:
         user = request.headers.get(self.user_header, "").strip()
-        # WSGI joins headers of one name by commas: two names are nobody's, and a comma is in no name.
+        # WSGI joins headers of one name by commas, which is why the server refuses a second one. A comma is in no name.
         if not self._trusts(request.remote_addr) or not user or "," in user or user.startswith(_RESERVED):
             return None
         groups = [group.strip() for group in request.headers.get(self.groups_header, "").split(",")]

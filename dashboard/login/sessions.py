@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from hashlib import sha256
-from secrets import token_bytes
+from secrets import token_bytes, token_urlsafe
 
 from cryptography.fernet import Fernet, InvalidToken
 
@@ -13,6 +15,8 @@ LASTS = 8 * 3600
 """Seconds; a token may expire before."""
 _LONGEST = 3800
 """Bytes of a cookie's value that every browser keeps."""
+_KEPT = 100_000
+"""Sessions that have ended and are remembered; about 20 MB. Beyond that the oldest are forgotten."""
 
 
 def cookie_name(port: int, *, secure: bool) -> str:
@@ -25,28 +29,51 @@ class TokenTooLong(ValueError):
 
 
 class Sessions:
-    """Replicas with the same key know each other's sessions. `key` is read each time, since a file of it may change.
+    """Replicas with the same key know each other's sessions, and not which of them have ended.
 
-    Without one it is made up, and sessions end with the process.
+    `key` is read each time, since a file of it may change. Without one it is made up, and sessions end with the
+    process. May be used by many threads.
     """
 
     def __init__(self, key: Callable[[], bytes] | None = None) -> None:
         made_up = token_bytes(32)
         self._key = key or (lambda: made_up)
+        self._ended: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     def seal(self, token: str) -> str:
         """Encrypt a token for the cookie. Raises TokenTooLong, or OSError if the key cannot be read."""
-        sealed = self._fernet().encrypt(token.encode()).decode("ascii")
+        sealed = self._fernet().encrypt(f"{token_urlsafe(16)}.{token}".encode()).decode("ascii")
         if len(sealed) > _LONGEST:
             raise TokenTooLong("the token is too long for a cookie; have a proxy send it as a header")
         return sealed
 
     def open(self, sealed: str) -> str | None:
-        """The token; None where the text was not sealed here, or too long ago."""
+        """The token; None where the text was not sealed here, or too long ago, or its session has ended."""
+        session, token = self._opened(sealed)
+        return None if session in self._ended else token
+
+    def end(self, sealed: str) -> None:
+        """End the session, so that no copy of the cookie opens anything in this process."""
+        session, token = self._opened(sealed)
+        if token is None:
+            return
+        now = time.monotonic()
+        with self._lock:
+            self._ended.setdefault(session, now + LASTS)
+            for oldest, until in [*self._ended.items()]:
+                if until > now and len(self._ended) <= _KEPT:
+                    break
+                del self._ended[oldest]
+
+    def _opened(self, sealed: str) -> tuple[str, str | None]:
+        """The id of the session, and its token."""
         try:
-            return self._fernet().decrypt(sealed.encode("ascii", "replace"), ttl=LASTS).decode()
+            content = self._fernet().decrypt(sealed.encode("ascii", "replace"), ttl=LASTS).decode()
         except (InvalidToken, ValueError, OSError):
-            return None
+            return "", None
+        session, _, token = content.partition(".")
+        return session, token
 
     def _fernet(self) -> Fernet:
         return Fernet(urlsafe_b64encode(sha256(b"quotree session " + self._key()).digest()))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from ipaddress import ip_network
 
 import pytest
 
 from cluster.api.callers import Impersonated
 from dashboard.login.authenticators import ByKey, ByProxy
-from dashboard.login.sessions import Sessions, TokenTooLong, cookie_name
+from dashboard.login.sessions import LASTS, Sessions, TokenTooLong, cookie_name
 from tests.dashboard.people import COOKIE, Cluster, browser
 
 HERE = [ip_network("127.0.0.0/8")]
@@ -30,6 +31,39 @@ def test_who_signs_in_with_a_token_sees_pages_until_signing_out() -> None:
     assert client.get("/trees/kueue").status_code == 200
     client.post("/sign-out", headers=OWN)
     assert client.get("/trees/kueue").status_code == 303
+
+
+def test_a_copy_of_the_cookie_opens_nothing_after_signing_out() -> None:
+    client = browser(Cluster()).application.test_client(use_cookies=False)
+
+    def signed_in() -> dict[str, str]:
+        answer = client.post("/sign-in", data={"token": "admin"}, headers=OWN)
+        return {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+
+    first, second = signed_in(), signed_in()
+    client.post("/sign-out", headers={**OWN, **first})
+
+    def sees(copy: dict[str, str]) -> bool:
+        return bool(client.get("/trees/kueue", headers=copy).status_code == 200)
+
+    assert (sees(first), sees(second)) == (False, True)
+    assert not sees({"Cookie": f"{first['Cookie']}!"}), "the same in another spelling"
+
+
+def test_ended_sessions_are_forgotten_once_their_cookies_have_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions()
+    monkeypatch.setattr("dashboard.login.sessions._KEPT", 3)
+    sealed = [sessions.seal("token") for _ in range(5)]
+
+    for each in sealed:
+        sessions.end(each)
+        sessions.end("made up")
+    assert [sessions.open(each) is not None for each in sealed] == [True, True, False, False, False]
+
+    moment = time.monotonic() + LASTS + 1
+    monkeypatch.setattr("dashboard.login.sessions.time.monotonic", lambda: moment)
+    sessions.end(sealed[0])
+    assert len(sessions._ended) == 1
 
 
 def test_a_token_that_the_cluster_does_not_know_opens_nothing() -> None:
@@ -80,11 +114,7 @@ def test_a_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_trusted_proxy_says_who_looks() -> None:
     cluster = Cluster()
     client = browser(cluster, lambda _: ByProxy(HERE))
-    headers = [
-        ("X-Forwarded-User", "ann"),
-        ("X-Forwarded-Groups", "team, system:masters,team"),
-        ("X-Forwarded-Groups", "b"),
-    ]
+    headers = [("X-Forwarded-User", "ann"), ("X-Forwarded-Groups", "team, system:masters,team,b")]
 
     assert client.get("/trees/kueue", headers=headers).status_code == 200
     assert cluster.logins[-1].impersonated == Impersonated("ann", ("team", "b"))

@@ -1,0 +1,68 @@
+"""What the served dashboard refuses before any page is asked; nobody answers behind it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.apiserver
+NOBODY = "http://127.0.0.1:9"
+USER, GROUPS = ("X-Forwarded-User", "ann"), ("X-Forwarded-Groups", "staff,dev")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A dashboard behind a proxy on this machine."""
+    folder = tmp_path_factory.mktemp("dashboard")
+    (folder / "token").write_text("token")
+    options = [f"--address-file={folder}/address.json", f"--token-file={folder}/token", "--trusted-proxy=127.0.0.1"]
+    behind = [f"--reconciler={NOBODY}", f"--api-server={NOBODY}", "--port=0", "--what-ifs=0"]
+    command = [str(Path(sys.executable).with_name("quotree")), "serve", "dashboard", *options, *behind]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, env=environment) as server,
+    ):
+        try:
+            eventually((folder / "address.json").exists, (folder / "log").read_text)
+            yield json.loads((folder / "address.json").read_text())["url"]
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def asked(url: str, *headers: tuple[str, str]) -> int:
+    """The status of a page, asked for with these headers, of which some may come twice."""
+    where = urlsplit(url)
+    with closing(http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=20)) as connection:
+        connection.putrequest("GET", "/namespaces/speech")
+        for name, value in headers:
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+
+@pytest.mark.parametrize(
+    "second", [("X-Forwarded-Groups", "ops"), ("x-forwarded-groups", ""), ("X-Forwarded-User", "bob"), USER]
+)
+def test_a_header_of_the_proxy_that_comes_twice_is_refused(url: str, second: tuple[str, str]) -> None:
+    assert asked(url, USER, GROUPS) not in (400, 401), "nobody answers behind it"
+    assert asked(url, USER, GROUPS, second) == 400
+    assert asked(url, second, USER, GROUPS) == 400
+
+
+def test_an_underscore_makes_no_header_of_the_proxy(url: str) -> None:
+    assert asked(url, GROUPS, ("X_Forwarded_User", "ann")) == 401

@@ -43,7 +43,7 @@ def sized(manifest: Manifest) -> Mapping[str, Any]:
 
 
 def ownership(manifest: Manifest) -> Mapping[str, str]:
-    """By field, what says which job a Pod that runs on quota belongs to; empty for other Pods."""
+    """The fields that say which job a Pod that runs on quota belongs to; empty for other Pods."""
     meta = metadata(manifest)
     labels, controller = texts(meta.get("labels")), controller_of(meta)
     if POD_SET not in labels:

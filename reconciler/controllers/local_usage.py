@@ -13,7 +13,7 @@ from typing import Any
 from policies.dialects.reading import mapping
 from policies.model.quantity import BadQuantity, Quantity
 from scheduling.objects import times
-from scheduling.world.usage_report import in_use
+from scheduling.world.penalties import sampled
 from scheduling.world.world import World
 
 _NANO = 10**9
@@ -46,7 +46,7 @@ def sample(world: World, key: str, now: int) -> int | None:
     left = world.consumption.next_sample(key, now)
     if not left:
         queue = world.state.queues.get(world.queues.local_queues[key].cluster_queue)
-        world.consumption.sample(key, in_use(queue, key) if queue is not None else {}, now)
+        world.consumption.sample(key, sampled(world.consumption, queue, key) if queue is not None else {}, now)
         world.touched.pending(key)
         left = world.consumption.next_sample(key, now)
     return left

@@ -28,11 +28,15 @@ _MILLI = Decimal("0.001")
 
 @dataclass(frozen=True, slots=True)
 class UsageDecay:
-    """The configuration `admissionFairSharing`; times in nanoseconds. `weights` are by resource, 1 by default."""
+    """The configuration `admissionFairSharing`; times in nanoseconds. `weights` are by resource, 1 by default.
+
+    `anchored`: a workload counts from its reservation on, as in Kueue v0.20, not from its admission on.
+    """
 
     half_life: int = 0
     sampling: int = 5 * 60 * 10**9
     weights: Mapping[str, Fraction] = field(default_factory=dict)
+    anchored: bool = False
 
     def part(self, elapsed: int) -> Decimal:
         """The fraction of past usage that has decayed after `elapsed`: 0 to 1; 0 without a half-life."""
@@ -91,7 +95,7 @@ class Consumption:
         self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), max(now, old.at))
 
     def settle_penalty(self, queue: str, workload: str, in_use: Consumed, now: int) -> None:
-        """A workload is admitted: its penalty, if any, becomes part of what was consumed."""
+        """A workload counts by itself now: its penalty, if any, becomes part of what was consumed."""
         if workload not in self._penalties.get(queue, {}):
             return
         self.sample(queue, in_use, now)

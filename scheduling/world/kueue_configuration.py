@@ -73,4 +73,7 @@ def waiting_of(configuration: KueueConfiguration) -> WaitForPodsReady | None:
 def decay_of(configuration: KueueConfiguration) -> UsageDecay | None:
     """None where LocalQueues do not share by what they used."""
     sharing = configuration.admission_fair_sharing
-    return UsageDecay(sharing.half_life, sharing.sampling_interval, sharing.weights) if sharing is not None else None
+    if sharing is None:
+        return None
+    anchored = configuration.gates.enabled("AdmissionFairSharingAnchorAtQuotaReservation")
+    return UsageDecay(sharing.half_life, sharing.sampling_interval, sharing.weights, anchored)

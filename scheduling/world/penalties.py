@@ -1,16 +1,17 @@
 """When a workload counts as usage of its LocalQueue, under admission fair sharing: before its usage shows, and after.
 
-Source: Kueue v0.19, pkg/scheduler, pkg/cache/queue (AFS entry penalties).
+Source: Kueue v0.19, pkg/scheduler, pkg/cache/queue (AFS entry penalties); the release notes of v0.20.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 from scheduling.objects.amounts import total
 from scheduling.objects.requests import Counting, total_requests
 from scheduling.objects.workload import Workload
-from scheduling.queues.consumption import Consumption
+from scheduling.queues.consumption import Consumption, in_units
 from scheduling.quota.state import ClusterQueueState, Reservation
 from scheduling.world.usage_report import in_use
 
@@ -35,11 +36,28 @@ def penalise(
     consumption.add_penalty(workload.local_queue, workload.key, counted)
 
 
+def sampled(consumption: Consumption, queue: ClusterQueueState, local_queue: str) -> dict[str, Decimal]:
+    """What counts as in use by a LocalQueue: what its workloads have reserved, or only the admitted ones."""
+    return in_use(queue, local_queue, reserved=_anchored(consumption, queue))
+
+
 def settle(consumption: Consumption, workload: Workload, queue: ClusterQueueState | None, now: int) -> None:
-    """Where it is admitted by now, its penalty becomes part of what was consumed."""
-    if workload.admitted and queue is not None:
-        in_use_now = in_use(queue, workload.local_queue)
-        consumption.settle_penalty(workload.local_queue, workload.key, in_use_now, now)
+    """Make its penalty a part of what was consumed as soon as it counts by itself: once, and never while inactive."""
+    if queue is None:
+        return
+    anchored = _anchored(consumption, queue)
+    if not (workload.active and workload.reserved if anchored else workload.admitted):
+        return
+    before = sampled(consumption, queue, workload.local_queue)
+    assumed = queue.reservations.get(workload.key)
+    if anchored and assumed is not None:  # it did not use anything until now
+        for pair, amount in assumed.usage.items():
+            before[pair.resource] -= in_units(pair.resource, amount)
+    consumption.settle_penalty(workload.local_queue, workload.key, before, now)
+
+
+def _anchored(consumption: Consumption, queue: ClusterQueueState) -> bool:
+    return consumption.decay.anchored and queue.settings.usage_based
 
 
 def consumed_by(consumption: Consumption, reservation: Reservation) -> Fraction | None:

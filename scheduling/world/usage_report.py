@@ -47,13 +47,15 @@ def local_queue_usage(queue: ClusterQueueState, namespace: str, name: str) -> Qu
     return QueueUsage(_listed(queue, held.reserved), _listed(queue, held.used), held.reserving, held.admitted)
 
 
-def in_use(queue: ClusterQueueState, local_queue: str) -> dict[str, Decimal]:
+def in_use(queue: ClusterQueueState, local_queue: str, *, reserved: bool = False) -> dict[str, Decimal]:
     """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units.
 
-    Every resource that the ClusterQueue has is there, also one of which nothing is used.
+    `reserved`: what all workloads with quota use. Every resource that the ClusterQueue has is there, also one of which
+    nothing is used.
     """
+    held = queue.held_by.get(local_queue, _NOTHING)
     found = {pair.resource: Decimal(0) for pair in queue.settings.terms}
-    for pair, amount in queue.held_by.get(local_queue, _NOTHING).used.items():
+    for pair, amount in (held.reserved if reserved else held.used).items():
         found[pair.resource] = found.get(pair.resource, Decimal(0)) + in_units(pair.resource, amount)
     return found
 

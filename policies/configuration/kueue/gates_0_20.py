@@ -41,7 +41,7 @@ REMOVED: Mapping[str, bool] = {
 """The gates that exist no longer, and the value that Kueue behaves as if they had."""
 
 ADDED: tuple[FeatureGate, ...] = (
-    on("AdmissionFairSharingAnchorAtQuotaReservation", OFF, "The usage of LocalQueues is that of admitted workloads."),
+    on("AdmissionFairSharingAnchorAtQuotaReservation", ASKED, "`false`: only admitted workloads count as usage."),
     off("ConfigurablePreemptions", OFF, "A PreemptionConfig has no effect."),
     on("DeploymentJobUIDLabel", OFF, "The Workload of a Deployment's Pod has the UID of the Pod in the label."),
     off("DynamicQuotaOrchestration", OFF, _QUOTA),

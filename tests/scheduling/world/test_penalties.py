@@ -9,7 +9,9 @@ import pytest
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
+from reconciler.controllers.local_usage import sample
 from scheduling.cycle.engine import AdmissionEngine
+from scheduling.cycle.outcome import admission_of
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, Workload
@@ -18,7 +20,8 @@ from scheduling.quota.state import Options
 from scheduling.status.deadlines import release
 from scheduling.status.eviction import evict
 from scheduling.status.progress import finish
-from scheduling.status.reservation import reserve
+from scheduling.status.reservation import reserve, sync_admitted
+from scheduling.world.decisions import Reserve
 from scheduling.world.world import World
 from tests.scheduling.cluster import queue_settings
 from tests.scheduling.manifests import pod_set, workload
@@ -26,9 +29,9 @@ from tests.scheduling.manifests import pod_set, workload
 NOW = 1_700_000_000 * SECOND
 
 
-def world(ignore_undeclared: bool = False) -> World:
+def world(ignore_undeclared: bool = False, anchored: bool = False) -> World:
     """A queue with admission fair sharing, fed by two LocalQueues."""
-    fading = UsageDecay(half_life=300 * SECOND, sampling=300 * SECOND)
+    fading = UsageDecay(half_life=300 * SECOND, sampling=300 * SECOND, anchored=anchored)
     made = World(Options(ignore_undeclared=ignore_undeclared), consumption=Consumption(fading))
     made.put_flavor(Flavor("spot", {}))
     made.put_namespace("ns", {})
@@ -108,3 +111,77 @@ def test_what_the_queue_does_not_count_is_no_penalty(ignore_undeclared: bool) ->
     AdmissionEngine(made).step(NOW)
 
     assert used(made) == (1 if ignore_undeclared else 0)
+
+
+MINUTE = 60 * SECOND
+
+
+def consumed(made: World, now: int) -> Fraction:
+    """What counts as consumed of gpu, after a sample."""
+    assert made.consumption is not None
+    sample(made, "ns/q", now)
+    record = made.consumption.record("ns/q")
+    return round(Fraction(record.consumed.get("gpu", 0)), 3) if record is not None else Fraction(0)
+
+
+def anchored(half_life: int = 10 * MINUTE) -> World:
+    made = world(anchored=True)
+    made.consumption = Consumption(UsageDecay(half_life, 5 * MINUTE, anchored=True))
+    made.put_queue(queue_settings("q", None, {"spot": Terms(20)}, usage_based=True), NOW)
+    sample(made, "ns/q", NOW)
+    return made
+
+
+def reserving(made: World, now: int = NOW) -> Workload:
+    """It has just got quota, as its object will show."""
+    made.put_workload(workload(pod_set(gpu="10"), name="w", uid="w", spec={"queueName": "q"}), now)
+    return given(made, now)
+
+
+def given(made: World, now: int) -> Workload:
+    (decision,) = AdmissionEngine(made).step(now)
+    assert isinstance(decision, Reserve)
+    return reserve(decision.workload, admission_of("q", decision.assignment), now)
+
+
+def test_from_0_20_on_a_workload_counts_while_it_waits_for_its_checks() -> None:
+    made = anchored()
+    reserved = reserving(made)
+    made.put_workload(reserved, NOW)
+
+    assert consumed(made, NOW) == Fraction("2.929")
+    assert consumed(made, NOW + 5 * MINUTE) == 5
+    assert consumed(made, NOW + 10 * MINUTE) == Fraction("6.464")
+    made.put_workload(sync_admitted(reserved, NOW + 10 * MINUTE), NOW + 10 * MINUTE)
+    assert consumed(made, NOW + 10 * MINUTE) == Fraction("6.464"), "it counts once"
+
+
+def test_what_was_settled_stays_and_the_next_reservation_adds_to_it() -> None:
+    made = anchored()
+    reserved = reserving(made)
+    made.put_workload(reserved, NOW)
+    evicted = evict(reserved, "Preempted", "another needs it", NOW)
+    made.put_workload(evicted, NOW)
+    made.put_workload(release(evicted, NOW), NOW)
+    assert round(used(made), 3) == Fraction("2.929")
+
+    made.put_workload(given(made, NOW), NOW)
+    assert round(used(made), 3) == Fraction("5.858")
+
+
+def test_an_inactive_workload_is_settled_when_it_is_active_again() -> None:
+    made = anchored()
+    reserved = reserving(made)
+    made.put_workload(replace(reserved, active=False), NOW)
+    assert consumed(made, NOW) == 0
+    assert round(used(made), 3) == Fraction("2.929"), "the penalty"
+
+    made.put_workload(reserved, NOW)
+    assert consumed(made, NOW) == Fraction("2.929")
+
+
+def test_a_workload_did_not_use_anything_before_its_reservation() -> None:
+    made = anchored()
+    made.put_workload(reserving(made, NOW + 4 * MINUTE), NOW + 4 * MINUTE)
+
+    assert round(used(made), 3) == Fraction("2.929")

@@ -17,6 +17,7 @@ from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.rules import registry
 from webhook import conversion, desk
 from webhook.desk import JSON, Desk, Reply
+from webhook.front.reading import GONE
 from webhook.ledger.ledger import ChangeOrder
 from webhook.metrics import WebhookMetrics
 from webhook.review import BadReview
@@ -91,7 +92,8 @@ class _Views:
 
     def decide(self) -> Response:
         parent = request.headers.get(HEADER, "") if self._judge.traced else ""
-        reply = self._judge.answer(request.path, _body(), parent=parent)
+        gone = request.environ.get(GONE, lambda: False)
+        reply = self._judge.answer(request.path, _body(), parent=parent, gone=gone)
         g.counted = True
         return Response(reply.body, reply.status, content_type=reply.content_type)
 

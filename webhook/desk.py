@@ -32,7 +32,7 @@ from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
 from webhook.ledger.ledger import ChangeOrder
-from webhook.ledger.sequencer import AlreadyExists, LedgerUnavailable
+from webhook.ledger.sequencer import AlreadyExists, LedgerBusy, LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, named_workload, owners
 from webhook.review import BadReview, Review, parse
@@ -87,15 +87,25 @@ class Reply(NamedTuple):
 class KnownRequest:
     """What is known of a request so far."""
 
-    __slots__ = ("body", "case", "outcome", "path", "review", "started", "trace", "waits")
+    __slots__ = ("body", "case", "gone", "outcome", "path", "review", "started", "trace", "waits")
 
-    def __init__(self, path: str, body: bytes, *, waits: bool, trace: ReviewTrace | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        waits: bool,
+        trace: ReviewTrace | None = None,
+        gone: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.path, self.body, self.waits = path, body, waits
         self.started = time.perf_counter()
         self.review: Review | None = None
         self.case: decision.JudgedRequest | None = None
         self.outcome = ""
         self.trace = trace
+        self.gone = gone
+        """Whether nobody waits for the answer any more."""
 
     def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
         """The same, and a span of it where traces are on."""
@@ -142,13 +152,22 @@ class Desk:
     def paths(self) -> frozenset[str]:
         return frozenset(self._groups)
 
-    def answer(self, path: str, body: bytes, *, waits: bool = True, parent: str = "") -> Reply:
+    def answer(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        waits: bool = True,
+        parent: str = "",
+        gone: Callable[[], bool] = lambda: False,
+    ) -> Reply:
         """The answer to a POST of JSON to one of `paths`, whatever happens; it is counted and logged.
 
-        `parent`: the header `traceparent`. Raises MustWait where the answer would have to wait and `waits` is false.
+        `parent`: the header `traceparent`. `gone` says whether nobody waits for the answer any more. Raises MustWait
+        where the answer would have to wait and `waits` is false.
         """
         trace = ReviewTrace(parent) if self._spans is not None else None
-        return self._answer(KnownRequest(path, body, waits=waits, trace=trace))
+        return self._answer(KnownRequest(path, body, waits=waits, trace=trace, gone=gone))
 
     def go_on(self, asked: KnownRequest) -> Reply:
         """The answer to what had to wait, which now may; it is not read again."""
@@ -246,7 +265,11 @@ class Desk:
         judge = asked.timed("judge", case.judged)
         if case.ordered and self._order is not None:
             _wait(asked)
-            return asked.timed("ledger", self._order.decide)(case.change, judge, case.entry())
+            found = asked.timed("ledger", self._order.decide)(case.change, judge, case.entry())
+            if found.verdict.allowed and not review.dry_run and asked.gone():
+                self._order.abandon(review.uid)
+                raise LedgerBusy("the request was given up while it was judged")
+            return found
         found = judge(forest.put_all(above))
         if unseen := self._unseen(asked, found, forest):
             forest = forest.put_all(unseen)

@@ -39,7 +39,7 @@ from tests.webhook.reviews import (
     review,
 )
 from webhook.app import create_app
-from webhook.desk import MUTATING, VALIDATING
+from webhook.desk import MUTATING, VALIDATING, Desk
 from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.sequencer import AlreadyExists, LedgerBusy, LedgerUnavailable
 from webhook.metrics import WebhookMetrics
@@ -370,6 +370,7 @@ class Noting:
 
     def __init__(self, error: Callable[[str], Exception] = LedgerUnavailable) -> None:
         self.names: list[tuple[str, bool]] = []
+        self.abandoned: list[str] = []
         self._error = error
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
@@ -377,6 +378,9 @@ class Noting:
         if change.ref.name == "late":
             raise self._error("the ledger is full; try again")
         return judge(forest(ORG))
+
+    def abandon(self, request: str) -> None:
+        self.abandoned.append(request)
 
     def ready(self) -> list[str]:
         return ["ledger: not read yet"] if not self.names else []
@@ -424,6 +428,18 @@ def test_a_creation_of_a_name_that_exists_is_answered_as_the_api_server_would() 
 
     assert response["allowed"] is False
     assert response["status"] == {"code": 409, "reason": "AlreadyExists", "message": "Queue late already exists"}
+
+
+def test_who_has_gone_is_not_told_that_a_change_is_allowed_and_its_entry_ends() -> None:
+    order, known = Noting(), FixedCache(forest(ORG))
+    judge = Desk(WebhookSettings(), lambda: known, WebhookMetrics(), order)
+
+    def asked(gone: bool, **request: Any) -> bool:
+        reply = judge.answer(VOLCANO, body(review(queue("new", "eng"), **request)), gone=lambda: gone)
+        return bool(json.loads(reply.body)["response"]["allowed"])
+
+    assert [asked(gone=False), asked(gone=True, uid="given-up"), asked(gone=True, dryRun=True)] == [True, False, True]
+    assert order.abandoned == ["given-up"]
 
 
 def test_a_deletion_of_what_is_being_deleted_already_is_not_entered() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 from enum import Enum, auto
@@ -86,6 +87,14 @@ class ClientConnection:
         """The client's certificate; None without one."""
         assert isinstance(self._sock, ssl.SSLSocket)
         return self._sock.getpeercert()
+
+    def gone(self) -> bool:
+        """Whether the client has ended the connection; safe in any thread. False where the system cannot tell."""
+        poll = select.poll()
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            poll.register(self._sock, select.POLLRDHUP)
+            return bool(poll.poll(0))
+        return False
 
     def receive(self) -> bytes:
         """What has come; empty at the end."""

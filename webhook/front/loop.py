@@ -305,6 +305,7 @@ class Front:
         connection.state, connection.served = ConnectionState.WORKING, True
         connection.deadline = float("inf")
         connection.close_after = not request.keep
+        request = request._replace(gone=connection.gone)
         found = self._at_once(request)
         if not isinstance(found, AppAnswer):
             later = found or partial(answer, self._app, request.environ(connection.peer, ("", self._settings.port)))

@@ -51,7 +51,7 @@ class Quick:
         began = self._cost()
         try:
             parent = request.header(HEADER) if self._desk.traced else ""
-            reply = self._desk.answer(path, request.body, waits=False, parent=parent)
+            reply = self._desk.answer(path, request.body, waits=False, parent=parent, gone=request.gone)
         except MustWait as waiting:
             return partial(self._later, waiting.asked)
         finally:

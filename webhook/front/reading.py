@@ -44,6 +44,10 @@ class _Enough(Exception):
     """The body is longer than allowed; the rest is not read."""
 
 
+GONE = "quotree.gone"
+"""The key of `WholeRequest.gone` in the environment of WSGI."""
+
+
 class WholeRequest(NamedTuple):
     """A whole request. `cut`: its body is longer than allowed, and not whole."""
 
@@ -54,6 +58,8 @@ class WholeRequest(NamedTuple):
     cut: bool
     keep: bool
     """Whether the client keeps the connection."""
+    gone: Callable[[], bool] = lambda: False
+    """Whether the client has ended the connection meanwhile."""
 
     @property
     def path(self) -> str:
@@ -84,6 +90,7 @@ class WholeRequest(NamedTuple):
             "wsgi.multithread": True,
             "wsgi.multiprocess": False,
             "wsgi.run_once": False,
+            GONE: self.gone,
         }
         for name, value in self.headers:
             key = name.upper().replace("-", "_")

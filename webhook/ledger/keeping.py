@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable
 
 from cluster.errors import ClusterError
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 
 _EVERY = 15.0
 """Seconds between two rounds, so that an entry of a request that failed is gone after a minute and a half."""
+_LOOK = 0.25
+"""Seconds between two looks at what the cache shows of the open entries."""
 _AGAIN = 2.0
 """Seconds until the next attempt, while the ledger has never been written."""
 
@@ -32,6 +35,7 @@ class KeptLedger:
         self._store = store
         self._lack = "not read yet"
         self._stop = threading.Event()
+        self._tidy = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
 
     def start(self) -> None:
@@ -40,6 +44,11 @@ class KeptLedger:
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         return self._ledger.decide(change, judge, entry)
+
+    def abandon(self, request: str) -> None:
+        """See `ChangeOrder.abandon`. The entry is taken out at once."""
+        self._ledger.abandon(request)
+        self._tidy.set()
 
     def ready(self) -> list[str]:
         return [f"ledger: {self._lack}"] if self._lack else []
@@ -50,6 +59,7 @@ class KeptLedger:
 
     def close(self) -> None:
         self._stop.set()
+        self._tidy.set()
         self._store.close()
         if self._thread.ident is not None:
             self._thread.join(5.0)
@@ -69,4 +79,7 @@ class KeptLedger:
     def _run(self) -> None:
         while not self._stop.is_set():
             self.attempt()
-            self._stop.wait(_AGAIN if self._lack else _EVERY * random.uniform(0.8, 1.2))  # noqa: S311
+            again = time.monotonic() + (_AGAIN if self._lack else _EVERY * random.uniform(0.8, 1.2))  # noqa: S311
+            while time.monotonic() < again and not self._tidy.wait(_LOOK):
+                self._ledger.observe()
+            self._tidy.clear()

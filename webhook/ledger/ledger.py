@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 DECIDING_SECONDS = 2.0
 """How long a change may wait for others and for the ledger; the API server waits 3 s for the webhook."""
+WASTE_SECONDS = 1.8
+"""How long of it a change may wait for entries of authors whose entries came to nothing before."""
 _LOOK_AFTER = 0.15
 """Seconds; what a watch did not show by then is read, and again after as long."""
 _POLL = 0.005
@@ -67,6 +69,9 @@ class ChangeOrder(Protocol):
 
     def ready(self) -> list[str]:
         """What is missing, in words."""
+
+    def abandon(self, request: str) -> None:
+        """Nobody gets the answer to this request any more. `request` is the uid of its AdmissionReview."""
 
     def entries(self) -> int:
         """How many changes are entered now, as far as is known here."""
@@ -107,22 +112,32 @@ class Ledger:
         if (self._cache.age() or 0.0) > SILENT_SECONDS:
             raise LedgerUnavailable("this replica has not heard from the API server for minutes; try again")
         started = self._clock()
-        asked = RequestedChange(change, judge, entry, deadline=started + DECIDING_SECONDS)
-        give_up, look_at = started + DECIDING_SECONDS / 2, started + _LOOK_AFTER
+        asked = RequestedChange(change, judge, entry, deadline=started + DECIDING_SECONDS, since=started)
+        look_at = started + _LOOK_AFTER
         gone: Sighting | None = None
         while True:
             judged_on = self._state()
             gone = self._taken(asked, gone)
             self._take_turn(asked)
-            now = self._clock()
-            if asked.state is SequencedState.UNDECIDED and now < give_up:
+            now, undecided = self._clock(), asked.state is SequencedState.UNDECIDED
+            give_up = started + self._waiting_seconds(asked)
+            if undecided and now < give_up and self._look(self._sequencer.borrowable(asked)):
+                continue
+            if undecided and now < give_up:
                 if not self._news(judged_on, min(look_at, give_up)) and self._clock() >= look_at:
                     self._look(asked.others)
                     look_at += _LOOK_AFTER
-            elif asked.state is SequencedState.UNDECIDED and asked.most < MANY_WORLDS:
+            elif undecided and asked.most < MANY_WORLDS:
                 asked.most = MANY_WORLDS
             elif not (_may_be_stale(asked) and self._patiently(judged_on, started + self._patience)):
-                return _given(asked)
+                break
+        if asked.state is SequencedState.ALLOWED and self._sequencer.too_late(asked):
+            raise LedgerUnavailable("the ledger took too long; try again")
+        return _given(asked)
+
+    def _waiting_seconds(self, asked: RequestedChange) -> float:
+        """How long it may wait for others: longer for those whose room may soon be lent."""
+        return WASTE_SECONDS if self._sequencer.awaits_waste(asked) else DECIDING_SECONDS / 2
 
     def _taken(self, asked: RequestedChange, gone: Sighting | None) -> Sighting | None:
         """Raises AlreadyExists where the API server has an object of that name. Returns what the cache shows in vain.
@@ -150,6 +165,19 @@ class Ledger:
         looked = [(entry, self._read_directly(entry.ref)) for entry in overdue]
         with self._turn:
             self._sequencer.tidy(looked)
+
+    def abandon(self, request: str) -> None:
+        """See `ChangeOrder.abandon`. The entry leaves with the next write."""
+        with self._turn:
+            self._sequencer.abandon(request)
+
+    def observe(self) -> None:
+        """Measure how long changes take to be stored. Does nothing while a turn is under way."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._sequencer.observe()
+            finally:
+                self._turn.release()
 
     def _take_turn(self, asked: RequestedChange) -> None:
         """Be served: by the thread whose turn it is, or with all that wait by this one."""
@@ -186,17 +214,19 @@ class Ledger:
             self._pause(_POLL)
         return False
 
-    def _look(self, entries: Iterable[LedgerEntry]) -> None:
-        """Read the objects that a judgement depends on, where the watch is slow to show them."""
+    def _look(self, entries: Iterable[LedgerEntry]) -> bool:
+        """Read the objects that a judgement depends on, where the watch is slow to show them. False if it read none."""
+        entry = None
         for entry in entries:
             try:
                 found = self._read_directly(entry.ref)
             except ClusterError as error:
                 fields = {"uid": entry.request, "trace": trace_id(entry.request)}
                 log.warning("%s cannot be read: %s", entry.ref, error, extra={"fields": fields})
-                return
+                return False
             with self._turn:
-                self._sequencer.direct_reads.note(entry, found)
+                self._sequencer.note(entry, found)
+        return entry is not None
 
     def _read_directly(self, ref: Ref) -> DirectRead | None:
         found = self._cache.look(ref)

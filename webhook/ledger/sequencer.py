@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
-from cluster.sightings import Snapshot, scope
+from cluster.sightings import Sightings, Snapshot, scope
 from cluster.versions import is_newer
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.judge import Judgement
 from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Severity
@@ -18,6 +20,7 @@ from policies.model.objects import Ref
 from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
+from webhook.ledger.waste import APART_SECONDS, WASTED_SECONDS, StoreTimes, beyond, is_waste, place
 
 REQUEST_SECONDS = 65.0
 """How long a request may still be stored after it was allowed: the API server's --request-timeout, 60 s, and a margin.
@@ -33,6 +36,8 @@ milliseconds only, and waiting costs less than judging them."""
 
 MOST_OF_OBJECT, MOST_OF_NAMESPACE = 20, 50
 """Open entries. All but those of the last milliseconds belong to requests that failed after they were allowed."""
+LONGEST_ENTRY, BYTES_OF_NAMESPACE, BYTES_OF_AUTHOR = 64 * 1024, 64 * 1024, 300 * 1024
+"""Bytes of one entry, and of all open ones of a namespace and of an author. YuniKorn's own ConfigMap may be longer."""
 
 
 class LedgerUnavailable(Exception):
@@ -73,7 +78,8 @@ class SequencedState(Enum):
 class RequestedChange:
     """A change that wants to be allowed. `entry` is None for a dry run, which enters nothing.
 
-    `deadline` in seconds of the sequencer's clock. At `most` so many worlds are judged. The sequencer sets the rest:
+    `since`, when it came, and `deadline` in seconds of the sequencer's clock. At `most` so many worlds are judged. The
+    sequencer sets the rest:
     `judgement` is None where none was possible, `failure` says why; `others` are the entries that it depends on.
     """
 
@@ -81,12 +87,19 @@ class RequestedChange:
     judge: Callable[[Forest], Judgement]
     entry: LedgerEntry | None
     deadline: float
+    since: float = math.inf
     most: int = FEW_WORLDS
     state: SequencedState = SequencedState.UNDECIDED
     judgement: Judgement | None = None
     others: tuple[LedgerEntry, ...] = ()
     failure: Exception | None = None
     served: bool = False
+    entering: float = math.inf
+    """When the write began that entered it."""
+
+    def wait(self, others: tuple[LedgerEntry, ...], failure: Exception | None) -> None:
+        """It has to wait for these entries. `failure` is the answer where they stay."""
+        self.state, self.judgement, self.others, self.failure = SequencedState.UNDECIDED, None, others, failure
 
 
 class LedgerStore(Protocol):
@@ -120,8 +133,13 @@ class _Ages:
         now = self.clock()
         self.first = {entry: self.first.get(entry, now) for entry in entries}
 
+    def of(self, entry: object) -> float:
+        """Seconds; 0 where it was not seen yet."""
+        now = self.clock()
+        return now - self.first.get(entry, now)
+
     def over(self, entry: object, seconds: float) -> bool:
-        return entry in self.first and self.clock() - self.first[entry] > seconds
+        return self.of(entry) > seconds
 
 
 class Sequencer:
@@ -140,7 +158,89 @@ class Sequencer:
         self._pause = pause
         self._ages = _Ages(clock)
         self._void: dict[str, float] = {}
-        self.direct_reads = DirectReads(clock)
+        self._direct_reads = DirectReads(clock)
+        self._times = StoreTimes()
+        self._looked: dict[str, tuple[float, bool]] = {}
+        """When the object of an entry was read last, and whether the change was not stored."""
+        self._abandoned: set[str] = set()
+
+    def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
+        """Take in what was read of the entry's object; None: there is none."""
+        self._direct_reads.note(entry, found)
+        self._looked[entry.request] = self._clock(), _unstored(entry, found)
+
+    def abandon(self, request: str) -> None:
+        """Nobody gets the answer to this request, so the API server refuses it: its entry came to nothing."""
+        self._void[request] = self._clock()
+        self._abandoned.add(request)
+
+    def borrowable(self, asked: RequestedChange) -> list[LedgerEntry]:
+        """The entries that `asked` depends on and whose room may be lent to it once a read shows them unstored."""
+        contents = self._store.newest()
+        return [
+            each
+            for each in asked.others
+            if contents and self._overtime(each, contents, asked) and self._look_at(each)[0] < asked.since
+        ]
+
+    def too_late(self, asked: RequestedChange) -> bool:
+        """Whether so much time has gone since it was entered that others may soon have its room; then it is void."""
+        contents, entry = self._store.newest(), asked.entry
+        if entry is None or contents is None or place(entry.author) not in contents.marks:
+            return False
+        if self._clock() - asked.entering <= self._times.usual() / 2:
+            return False
+        self._void[entry.request] = self._clock()
+        return True
+
+    def awaits_waste(self, asked: RequestedChange) -> bool:
+        """Whether `asked` depends on entries of authors whose entries came to nothing before."""
+        contents = self._store.newest()
+        return contents is not None and any(place(each.author) in contents.marks for each in asked.others)
+
+    def observe(self) -> None:
+        """Measure how long the changes took that the cache shows by now."""
+        contents = self._store.newest()
+        if contents is not None and contents.entries:
+            self._keep(contents)
+            self._measure(contents, self._snapshot().sightings)
+
+    def _keep(self, contents: LedgerContents) -> None:
+        """Count the ages of what is in the ledger, and forget what has left it."""
+        self._ages.keep([*contents.entries, *contents.marks.items()])
+        self._times.keep(contents.entries)
+        self._looked = {each: seen for each, seen in self._looked.items() if each in contents.entries}
+
+    def _measure(self, contents: LedgerContents, sightings: Sightings) -> None:
+        for request, entry in contents.entries.items():
+            outcome = settled(entry, sightings)
+            if outcome is not None and outcome.mark is not None:
+                self._times.note(request, self._ages.of(request))
+
+    def _overtime(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+        """Whether others may have its room: it takes longer than usual, and its author has come to nothing before."""
+        own = asked.entry is not None and asked.entry.author == entry.author
+        known = place(entry.author) in contents.marks
+        return known and not own and self._ages.over(entry.request, self._times.usual())
+
+    def _lent(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+        """Whether it does not count for `asked`: a read after `asked` came showed that it is not stored."""
+        at, unstored = self._look_at(entry)
+        return unstored and at >= asked.since and self._overtime(entry, contents, asked)
+
+    def _look_at(self, entry: LedgerEntry) -> tuple[float, bool]:
+        return self._looked.get(entry.request, (-math.inf, False))
+
+    def _own(
+        self, asked: RequestedChange, contents: LedgerContents, entries: Sequence[LedgerEntry]
+    ) -> tuple[LedgerEntry, ...]:
+        """What an author whose entries came to nothing before has to wait for: the own ones, until others had a turn
+        with their room."""
+        if asked.entry is None or place(asked.entry.author) not in contents.marks:
+            return ()
+        enough = self._times.usual() + APART_SECONDS
+        author = asked.entry.author
+        return tuple(each for each in entries if each.author == author and not self._ages.over(each.request, enough))
 
     def serve(self, asked: Sequence[RequestedChange]) -> None:
         """Decide all of these, each on top of those before it, and enter what is allowed: one write for all.
@@ -161,6 +261,8 @@ class Sequencer:
                 contents = contents or self._store.read()
                 added = self._judge([each for each in asked if not self._entered(each, contents)], contents)
                 if added:
+                    for each in asked:
+                        each.entering = self._clock()
                     self._write(contents, added)
                 return
             except Conflict:
@@ -191,35 +293,45 @@ class Sequencer:
 
     def _judge(self, asked: Sequence[RequestedChange], contents: LedgerContents) -> list[LedgerEntry]:
         """The entries of those that are allowed, each judged on top of those before it."""
-        self._ages.keep([*contents.entries, *contents.marks.items()])
+        self._keep(contents)
         cache = self._snapshot()
         late = contents.behind(cache.sightings, self._forgiven(contents))
-        view = self.direct_reads.over(cache)
+        view = self._direct_reads.over(cache)
         open_ = [entry for entry in opened(contents.entries.values(), view) if entry.request not in self._void]
         added: list[LedgerEntry] = []
         for each in asked:
             if each.entry is not None and self._clock() > each.deadline:
                 self._fail(each, "the ledger took too long; try again")
-                continue
-            if late:
-                each.state, each.others = SequencedState.UNDECIDED, ()
-                each.failure = LedgerUnavailable(
-                    f"this replica has not seen the newest {', '.join(late)} yet; try again"
-                )
-                continue
-            if each.most < MANY_WORLDS and (same := _rivals(each.entry, [*open_, *added])):
-                each.state, each.judgement, each.others, each.failure = SequencedState.UNDECIDED, None, same, None
-                continue
-            _decide_safely(each, view.forest, [*open_, *added])
-            if each.state is SequencedState.ALLOWED and each.entry is not None:
-                if crowd := crowded(each.entry, [*open_, *added]):
-                    self._fail(each, crowd, LedgerBusy)
-                else:
+            elif late:
+                why = f"this replica has not seen the newest {', '.join(late)} yet; try again"
+                each.wait((), LedgerUnavailable(why))
+            elif own := self._own(each, contents, [*open_, *added]):
+                why = f"your own {own[0]} is not stored yet, as others before; try again in some seconds"
+                each.wait(own, LedgerBusy(why))
+            else:
+                counted = [entry for entry in open_ if not self._lent(entry, contents, each)]
+                self._judge_one(each, view.forest, [*counted, *added])
+                if each.state is SequencedState.ALLOWED and each.entry is not None:
                     added.append(each.entry)
         return added
 
+    def _judge_one(self, each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
+        """Judge a change on top of these entries; what is allowed has room in the ledger."""
+        if each.most < MANY_WORLDS and (same := _rivals(each.entry, entries)):
+            each.wait(same, None)
+            return
+        _decide_safely(each, forest, entries)
+        if each.state is SequencedState.ALLOWED and each.entry is not None:
+            crowd, why = crowded(each.entry, entries)
+            if why:
+                each.wait(crowd, LedgerBusy(why))
+
     def _forgiven(self, contents: LedgerContents) -> list[str]:
-        return [place for place, mark in contents.marks.items() if self._ages.over((place, mark), LINGERING_SECONDS)]
+        return [
+            place
+            for place, mark in contents.marks.items()
+            if self._ages.over((place, mark), WASTED_SECONDS if is_waste(place) else LINGERING_SECONDS)
+        ]
 
     def _write(
         self,
@@ -229,19 +341,33 @@ class Sequencer:
     ) -> None:
         """Write the `added` entries. Removes settled and `expired` ones, and those that an added one repeats."""
         dropped, marks = self._leaving(contents)
+        wasted = [contents.entries[each] for each in self._abandoned & contents.entries.keys()]
         for entry, found in expired:
             dropped.add(entry.request)
+            wasted += [entry] if _unstored(entry, found) else []
             if found is not None:
                 _advance(marks, contents, entry, found.seen.version)
-        wanted = [(entry.ref, entry.base, entry.after) for entry in added]
-        again = {each for each, entry in contents.entries.items() if (entry.ref, entry.base, entry.after) in wanted}
-        self._store.write(contents, added, dropped | again, marks)
+        again = _repeated(added, contents)
+        # who asks for the same again knows that it was not stored
+        wasted += [entry for entry in again if self._ages.over(entry.request, self._times.usual())]
+        self._remember(wasted, marks, contents)
+        self._store.write(contents, added, dropped | {entry.request for entry in again}, marks)
         late = self._clock() - LINGERING_SECONDS  # no write of ours is on its way for that long
         self._void = {each: at for each, at in self._void.items() if at > late and each not in dropped}
+        self._abandoned &= self._void.keys()
+
+    def _remember(self, wasted: Sequence[LedgerEntry], marks: dict[str, str | None], contents: LedgerContents) -> None:
+        """Mark the authors of entries that came to nothing."""
+        found = {place(entry.author): entry.request for entry in wasted}
+        if found:
+            ages = {each: self._ages.of((each, mark)) for each, mark in contents.marks.items()}
+            marks.update(dict.fromkeys(beyond(contents.marks, ages, found)))
+            marks.update(found)
 
     def _leaving(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
         """The entries that the cache settles, and how far others must have come to do without them."""
         sightings = self._snapshot().sightings
+        self._measure(contents, sightings)
         dropped = self._void.keys() & contents.entries.keys()
         marks: dict[str, str | None] = dict.fromkeys(self._forgiven(contents))
         for request, entry in contents.entries.items():
@@ -260,7 +386,7 @@ class Sequencer:
         contents = self._store.newest()
         if contents is None:
             return []
-        self._ages.keep([*contents.entries, *contents.marks.items()])
+        self._keep(contents)
         entries = opened(contents.entries.values(), self._snapshot())
         return [entry for entry in entries if self._ages.over(entry.request, REQUEST_SECONDS)]
 
@@ -275,9 +401,20 @@ class Sequencer:
 
     def _dead(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
         """Never stored; or stored so long ago that every cache shows it."""
-        untouched = found is not None and found.seen == (entry.uid, entry.base)
-        unmade = not entry.base and (found is None or found.seen.uid != entry.uid)
-        return untouched or unmade or self._ages.over(entry.request, LINGERING_SECONDS)
+        return _unstored(entry, found) or self._ages.over(entry.request, LINGERING_SECONDS)
+
+
+def _unstored(entry: LedgerEntry, found: DirectRead | None) -> bool:
+    """Whether the change is not stored, or was and the object is gone again."""
+    if entry.base:
+        return found is not None and found.seen == (entry.uid, entry.base)
+    return found is None or found.seen.uid != entry.uid
+
+
+def _repeated(added: Sequence[LedgerEntry], contents: LedgerContents) -> list[LedgerEntry]:
+    """The entries that an added one repeats."""
+    wanted = [(entry.author, entry.ref, entry.base, entry.after) for entry in added]
+    return [each for each in contents.entries.values() if (each.author, each.ref, each.base, each.after) in wanted]
 
 
 def _advance(marks: dict[str, str | None], contents: LedgerContents, entry: LedgerEntry, version: str) -> None:
@@ -294,18 +431,31 @@ def _rivals(entry: LedgerEntry | None, entries: Sequence[LedgerEntry]) -> tuple[
     return tuple(each for each in entries if each.ref == entry.ref and each.operation is ChangeOperation.CREATE)
 
 
-def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> str:
-    """Why it is not entered: so many others of the same object or namespace are open; empty where there is room.
+def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> tuple[tuple[LedgerEntry, ...], str]:
+    """The open entries that leave no room for this one, and what to say of them; empty where there is room.
 
-    Without this limit, a user who may write in one namespace could fill the ledger for all.
+    Without these limits, a user who may write in one namespace could fill the ledger for all.
     """
-    same = sum(each.ref == entry.ref for each in entries)
-    if same >= MOST_OF_OBJECT:
-        return f"{same} other changes of {entry.ref} are not stored yet; try again in a minute"
-    beside = sum(each.ref.namespace == entry.ref.namespace for each in entries) if entry.ref.namespace else 0
-    if beside >= MOST_OF_NAMESPACE:
-        return f"{beside} changes in namespace {entry.ref.namespace} are not stored yet; try again in a minute"
-    return ""
+    if entry.ref.group_kind == CONFIG_MAP:
+        return (), ""  # there are two of them
+    size = len(entry.text)
+    if size > LONGEST_ENTRY:
+        return (), f"{entry.ref} takes {size} bytes of the ledger, and one object may take {LONGEST_ENTRY}"
+    namespace = entry.ref.namespace
+    same = tuple(each for each in entries if each.ref == entry.ref)
+    if len(same) >= MOST_OF_OBJECT:
+        return same, f"{len(same)} other changes of {entry.ref} are not stored yet; try again in a minute"
+    beside = tuple(each for each in entries if namespace and each.ref.namespace == namespace)
+    if len(beside) >= MOST_OF_NAMESPACE or _bytes(beside) + size > BYTES_OF_NAMESPACE:
+        return beside, f"{len(beside)} changes in namespace {namespace} are not stored yet; try again in a minute"
+    own = tuple(each for each in entries if each.author == entry.author)
+    if _bytes(own) + size > BYTES_OF_AUTHOR:
+        return own, f"{len(own)} changes of {entry.author} are not stored yet; try again in a minute"
+    return (), ""
+
+
+def _bytes(entries: Sequence[LedgerEntry]) -> int:
+    return sum(len(each.text) for each in entries)
 
 
 def _decide_safely(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:

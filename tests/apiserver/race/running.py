@@ -16,6 +16,8 @@ from cluster.wire import Timeouts
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.replicas import Replicas
 from tests.apiserver.race.shapes import SHAPES, Pair, Shape, Step, slots
+from tests.apiserver.race.wasteful import REFUSES, RIVAL, become_known, client, install
+from tests.waiting import eventually
 
 GAPS = (0.0, 0.001, 0.010, 0.050)
 """Seconds between the two changes of a pair."""
@@ -50,7 +52,7 @@ class Tally:
 
 
 class Racers:
-    """Two clients of the API server with connections of their own."""
+    """Two clients of the API server with connections of their own. `longest`: the seconds of the longest request."""
 
     def __init__(self, control_plane: ControlPlane) -> None:
         connect = partial(
@@ -58,6 +60,7 @@ class Racers:
         )
         self._clients = [connect(), connect()]
         self._threads = ThreadPoolExecutor(2)
+        self.longest = 0.0
 
     def close(self) -> None:
         self._threads.shutdown()
@@ -68,11 +71,15 @@ class Racers:
         for step in slots():
             self._prepare(step)
 
-    def run(self, shape: Shape, at: str, gap: float) -> tuple[str, str]:
-        """What the API server said to both, empty where it accepted."""
+    def run(self, shape: Shape, at: str, gap: float, rival: ClusterClient | None = None) -> tuple[str, str]:
+        """What the API server said to both, empty where it accepted. `rival` wants the first change just before, and
+        another webhook refuses it."""
         pair = shape.make(at)
         for step in pair.before:
             self._prepare(step)
+        if rival is not None and pair.first.body is not None:
+            wasted = pair.first.spoilt()
+            eventually(lambda: REFUSES in wasted.run(rival))
         start = threading.Barrier(2)
         futures = [
             self._threads.submit(self._send, pair, which, start, gap * which) for which in range(len(self._clients))
@@ -90,7 +97,10 @@ class Racers:
     def _send(self, pair: Pair, which: int, start: threading.Barrier, wait: float) -> str:
         start.wait(10)
         time.sleep(wait)
-        return (pair.second if which else pair.first).run(self._clients[which])
+        began = time.monotonic()
+        said = (pair.second if which else pair.first).run(self._clients[which])
+        self.longest = max(self.longest, time.monotonic() - began)
+        return said
 
 
 Rows = dict[tuple[str, str, float], tuple[Shape, Tally]]
@@ -102,19 +112,37 @@ class Race:
 
     rows: Rows = field(default_factory=dict)
     number: int = 0
+    longest: float = 0.0
 
-    def run(self, label: str, replicas: Replicas, each: int, shapes: Sequence[Shape] = SHAPES) -> None:
+    def run(
+        self,
+        label: str,
+        replicas: Replicas,
+        each: int,
+        shapes: Sequence[Shape] = SHAPES,
+        gaps: Sequence[float] = GAPS,
+        rival: ClusterClient | None = None,
+    ) -> None:
         """`each` pairs of each shape and gap."""
         racers = Racers(replicas.control_plane)
         try:
             racers.set_up()
-            for shape, gap in product(shapes, GAPS):
+            for shape, gap in product(shapes, gaps):
                 _, tally = self.rows.setdefault((label, shape.name, gap), (shape, Tally()))
                 for _ in range(each):
                     self.number += 1
-                    tally.take(shape, *racers.run(shape, f"p-{self.number}", gap))
+                    tally.take(shape, *racers.run(shape, f"p-{self.number}", gap, rival))
         finally:
+            self.longest = max(self.longest, racers.longest)
             racers.close()
+
+    def wasteful(self, label: str, replicas: Replicas, each: int, gaps: Sequence[float] = GAPS) -> None:
+        """The same beside an author whose changes are allowed and never stored. Both users have to be known."""
+        control_plane = replicas.control_plane
+        install(control_plane)
+        with client(control_plane, RIVAL.name) as rival, client(control_plane, "admin") as admin:
+            become_known(control_plane, rival, admin)
+            self.run(label, replicas, each, gaps=gaps, rival=rival)
 
     def complaints(self) -> list[str]:
         """The refusals of pairs that are right together, and of both of a pair, each with how often it came."""

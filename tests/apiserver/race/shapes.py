@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -17,6 +17,7 @@ QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 COHORTS = "/apis/kueue.x-k8s.io/v1beta2/cohorts"
 NAMESPACES = "/api/v1/namespaces"
 SLOTS = 40
+SPOILT = "spoilt"
 _GUARANTEED, _PARENT = "yunikorn.apache.org/namespace.guaranteed", "yunikorn.apache.org/parentqueue"
 _NO_QUOTA = {"metadata": {"annotations": {_GUARANTEED: None, _PARENT: None}}}
 
@@ -28,6 +29,12 @@ class Step:
     method: str
     path: str
     body: Manifest | None = None
+
+    def spoilt(self) -> Step:
+        """The same with a label by which another webhook refuses it (`wasteful.py`), where it has one."""
+        body = self.body or {}
+        meta = body.get("metadata", {})
+        return replace(self, body={**body, "metadata": {**meta, "labels": {**meta.get("labels", {}), SPOILT: "yes"}}})
 
     def run(self, cluster: ClusterClient) -> str:
         """Empty where it was accepted, else the refusal."""

@@ -13,43 +13,37 @@ import pytest
 
 from cluster.client import ClusterClient
 from cluster.errors import ApiError
-from cluster.wire import Timeouts
 from tests.apiserver import build
-from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.replicas import Replicas
+from tests.apiserver.race.running import Race
 from tests.apiserver.race.shapes import QUEUES, Step
+from tests.apiserver.race.wasteful import LEDGER, RIVAL, client
 from tests.builders import cluster_queue, local_queue, namespace, queue
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 LOCAL_QUEUES = f"{KUEUE}/namespaces/waste/localqueues"
-LEDGER = "/api/v1/namespaces/quotree-system/configmaps/quotree-ledger"
 _numbers = count(1)
 
 
 @pytest.fixture(scope="module")
 def replicas(programs: build.Programs) -> Iterator[Replicas]:
-    users = [User("rival", ("system:masters",))]
-    with ControlPlane(users=users) as control_plane, Replicas(control_plane, 2) as running:
+    with ControlPlane(users=[RIVAL]) as control_plane, Replicas(control_plane, 2) as running:
         yield running
 
 
 @pytest.fixture
 def admin(replicas: Replicas) -> Iterator[ClusterClient]:
-    with client(replicas, "admin") as connected:
+    with client(replicas.control_plane, "admin") as connected:
         yield connected
 
 
 @pytest.fixture
 def rival(replicas: Replicas) -> Iterator[ClusterClient]:
-    with client(replicas, "rival") as connected:
+    with client(replicas.control_plane, "rival") as connected:
         yield connected
-
-
-def client(replicas: Replicas, user: str) -> ClusterClient:
-    kubeconfig = str(replicas.control_plane.kubeconfig_for(user))
-    return ClusterClient.connect(kubeconfig=kubeconfig, timeouts=Timeouts(connect=5.0, read=30.0), attempts=1)
 
 
 def tree(admin: ClusterClient, *children: str) -> str:
@@ -120,3 +114,14 @@ def test_of_two_who_apply_a_name_at_the_same_moment_one_may_have_to_apply_again(
 
             assert sorted(both) in (["", ""], ["", "Conflict"])
             assert apply(rival, name) == apply(admin, name) == ""
+
+
+def test_beside_an_author_whose_changes_are_never_stored_pairs_are_judged_as_ever(replicas: Replicas) -> None:
+    race = Race(number=20_000)
+
+    race.wasteful("wasteful", replicas, each=1, gaps=(0.0,))
+
+    assert sum(tally.both_passed for shape, tally in race.rows.values() if shape.wrong) == 0
+    right = [tally for shape, tally in race.rows.values() if not shape.wrong]
+    assert sum(tally.pairs - tally.both_passed for tally in right) == 0, race.complaints()
+    assert race.longest < 2.0 + 0.5

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,14 +27,19 @@ from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
 from webhook.ledger.sequencer import (
+    BYTES_OF_AUTHOR,
+    BYTES_OF_NAMESPACE,
     LINGERING_SECONDS,
     MOST_OF_NAMESPACE,
     MOST_OF_OBJECT,
+    REQUEST_SECONDS,
     AlreadyExists,
     LedgerBusy,
     LedgerUnavailable,
+    crowded,
 )
 from webhook.ledger.store import LARGEST
+from webhook.ledger.waste import APART_SECONDS, MOST_AUTHORS, WASTED_SECONDS, beyond, place
 
 Manifest = dict[str, Any]
 
@@ -422,3 +428,230 @@ def test_a_warning_that_one_world_does_not_give_is_not_given() -> None:
     assert desk.ask(local_queue("main", "lab")).verdict.findings == ()
     [warned] = desk.ask(local_queue("other", "lba")).verdict.findings
     assert warned.rule.id == "cluster-queue-missing"
+
+
+# -- authors whose entries came to nothing -----------------------------------------------------------------------------
+
+
+def usual(desk: Desk) -> None:
+    """The API server stores eight changes at once."""
+    for number in range(8):
+        name = f"usual-{number}"
+        assert desk.allowed(queue(name))
+        desk.stored(queue(name))
+        desk.shown(name)
+        desk.ledger.observe()
+
+
+def came_to_nothing(desk: Desk) -> None:
+    """An entry of eve's is never stored."""
+    assert lost(desk, queue("nothing", "top", deserved="cpu:6"))
+    desk.ledger.tidy()
+    desk.now += REQUEST_SECONDS + 1
+    desk.ledger.tidy()
+    assert "request-1" not in desk.api.contents().entries
+
+
+def test_the_room_of_who_came_to_nothing_is_lent_after_the_usual_time() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    came_to_nothing(desk)
+    assert lost(desk, six("a"))
+
+    started = desk.now
+    assert desk.allowed(six("b"))
+    assert 1.0 < desk.now - started < 1.5
+    assert "request-2" in desk.api.contents().entries
+
+
+def test_the_room_of_anybody_else_is_not_lent() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    assert lost(desk, six("a"))
+
+    assert not desk.allowed(six("b"))
+    desk.now += 30
+    assert not desk.allowed(six("b"))
+
+
+def test_nor_before_it_is_known_what_is_usual() -> None:
+    desk = Desk(TOP)
+    came_to_nothing(desk)
+    assert lost(desk, six("a"))
+
+    assert not desk.allowed(six("b"))
+
+
+def test_nor_where_the_api_server_takes_long() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    assert desk.allowed(queue("slow"))
+    desk.ledger.observe()
+    desk.now += 5.0
+    desk.stored(queue("slow"))
+    desk.shown("slow")
+    desk.ledger.observe()
+    came_to_nothing(desk)
+    assert lost(desk, six("a"))
+
+    assert not desk.allowed(six("b"))
+    desk.now += 10.0
+    assert desk.allowed(six("b"))
+
+
+def test_what_is_stored_after_all_is_judged_on() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    came_to_nothing(desk)
+    assert lost(desk, six("a"))
+    desk.now += 5.0
+    made = six("a")
+    made["metadata"] |= {"uid": "uid-2", "resourceVersion": desk.api.next()}
+    desk.api.objects[typed(made).ref] = made
+
+    assert not desk.allowed(six("b"))
+
+
+def test_who_came_to_nothing_waits_for_the_own_entries_until_others_had_a_turn() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    came_to_nothing(desk)
+    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+
+    started = desk.now
+    assert lost(desk, queue("b", "top", deserved="cpu:1"))
+    assert desk.now - started >= 1.0 + APART_SECONDS
+
+
+def test_who_came_to_nothing_and_is_stored_at_once_hardly_waits() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    came_to_nothing(desk)
+    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+    made = queue("a", "top", deserved="cpu:1")
+    made["metadata"] |= {"uid": "uid-2", "resourceVersion": desk.api.next()}
+    desk.api.objects[typed(made).ref] = made
+
+    started = desk.now
+    assert lost(desk, queue("b", "top", deserved="cpu:1"))
+    assert desk.now - started < 0.5
+
+
+def test_eight_entries_of_a_moment_do_not_make_others_wait_for_long() -> None:
+    desk = Desk(queue("top", deserved="cpu:100"))
+    usual(desk)
+    for number in range(8):
+        assert lost(desk, queue(f"q{number}", "top", deserved="cpu:1"))
+
+    started = desk.now
+    assert desk.allowed(queue("mine", "top", deserved="cpu:1"))
+    assert desk.now - started < DECIDING_SECONDS
+    with pytest.raises(LedgerBusy):
+        lost(desk, queue("q8", "top", deserved="cpu:1"))
+
+
+def test_who_asks_for_the_same_again_came_to_nothing() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    assert lost(desk, six("a"))
+    desk.now += 2.0
+    assert lost(desk, six("a"))
+
+    assert place("eve") in desk.api.contents().marks
+    assert desk.allowed(six("b"))
+
+
+def test_a_request_that_was_given_up_counts_no_longer_and_its_author_is_known() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    assert lost(desk, six("a"))
+    desk.ledger.abandon("request-1")
+
+    assert desk.allowed(six("b"))
+    assert list(desk.api.contents().entries) == ["request-b"]
+    assert place("eve") in desk.api.contents().marks
+
+
+def test_an_author_is_forgotten_after_an_hour() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    came_to_nothing(desk)
+    desk.now += LINGERING_SECONDS + 1
+    desk.ledger.tidy()
+    assert place("eve") in desk.api.contents().marks
+
+    desk.now += WASTED_SECONDS + 1
+    desk.ledger.tidy()
+
+    assert place("eve") not in desk.api.contents().marks
+
+
+def test_a_few_authors_are_known_at_a_time() -> None:
+    marks = [place(str(number)) for number in range(MOST_AUTHORS)]
+    ages = {each: float(number) for number, each in enumerate(marks)}
+
+    assert beyond([*marks, "Queue.scheduling.volcano.sh"], ages, [place("new")]) == [marks[-1]]
+    assert beyond(marks[1:], ages, [place("new")]) == []
+    assert beyond(marks, ages, [marks[0]]) == []
+
+
+def test_an_answer_that_others_may_no_longer_wait_for_is_not_given() -> None:
+    desk = Desk(TOP)
+    usual(desk)
+    came_to_nothing(desk)
+
+    def slow() -> None:
+        desk.now += 0.6
+
+    desk.gate = slow
+    with pytest.raises(LedgerUnavailable, match="took too long"):
+        lost(desk, six("a"))
+    desk.gate = lambda: None
+    assert desk.allowed(six("b"))
+
+
+# -- bytes -------------------------------------------------------------------------------------------------------------
+
+
+def large(name: str, resources: int) -> Manifest:
+    """A queue whose entry has some 60 bytes for each resource."""
+    chance = random.Random(name)
+    manifest = queue(name)
+    manifest["spec"]["capability"] = {f"example.com/{chance.randbytes(30).hex()}": "1" for _ in range(resources)}
+    return manifest
+
+
+def test_one_object_takes_so_many_bytes_at_most() -> None:
+    desk = Desk()
+
+    assert lost(desk, large("some", 500))
+    with pytest.raises(LedgerBusy, match=r"Queue many takes \d+ bytes of the ledger, and one object may"):
+        lost(desk, large("many", 3000))
+
+
+@pytest.mark.parametrize(
+    ("others", "says"),
+    [
+        ([("q", "eve", 100), ("p", "eve", 100)], "2 changes of eve are not stored yet"),
+        ([("q", "eve", 100), ("p", "ada", 100)], ""),
+    ],
+)
+def test_one_author_takes_so_many_bytes_at_most(others: list[tuple[str, str, int]], says: str) -> None:
+    entries = [sized(queue(name), user, BYTES_OF_AUTHOR * percent // 200) for name, user, percent in others]
+
+    assert says in crowded(sized(queue("new"), "eve", 1000), entries)[1]
+    assert bool(crowded(sized(queue("new"), "eve", 1000), entries)[1]) == bool(says)
+
+
+def test_one_namespace_takes_so_many_bytes_at_most() -> None:
+    full = [sized(local_queue("a", "cq", "team"), "ada", BYTES_OF_NAMESPACE)]
+
+    assert crowded(sized(local_queue("b", "cq", "team"), "eve", 1000), full)[1].startswith(
+        "1 changes in namespace team"
+    )
+    assert not crowded(sized(local_queue("b", "cq", "others"), "eve", 1000), full)[1]
+
+
+def sized(manifest: Manifest, user: str, size: int) -> LedgerEntry:
+    """An entry of so many bytes."""
+    return replace(written("r", typed(manifest).ref, None, manifest, user, "now"), text="x" * size)

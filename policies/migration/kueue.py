@@ -34,7 +34,7 @@ def migrate_kueue(manifests: Iterable[Manifest]) -> Migration:
             continue
         called = _called(manifest)
         try:
-            converted = convert(_at_least_old(manifest, version), NEW)
+            converted = convert(_with_texts(_at_least_old(manifest, version)), NEW)
         except Unconvertible as error:
             lost.append(NotKept(called, "apiVersion", str(error), f"write it as {NEW}"))
             continue
@@ -66,7 +66,11 @@ def _at_least_old(manifest: Manifest, version: str) -> dict[str, Any]:
 
 
 def _with_texts(value: Any) -> Any:
-    """Fractional numbers as texts: that is what the API server takes as a quantity."""
+    """Fractional numbers as texts, which is what the API server takes as a quantity.
+
+    Before the conversion too: it writes what v1beta2 lacks as JSON, which has no exact numbers. What it restores from
+    an annotation comes from JSON.
+    """
     if isinstance(value, Mapping):
         return {key: _with_texts(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -59,3 +59,14 @@ def test_a_fractional_number_becomes_a_text() -> None:
 
     (made,) = migrate_kueue([weighted]).objects
     assert made["spec"] == {"fairSharing": {"weight": "0.5"}}
+
+
+def test_a_fractional_number_that_the_new_version_has_no_place_for_is_named() -> None:
+    check = kueue(
+        "AdmissionCheck", "a", {"controllerName": "c", "retryDelayMinutes": Decimal("1.5")}, version="v1beta1"
+    )
+
+    migration = migrate_kueue([check])
+
+    assert migration.objects[0]["spec"] == {"controllerName": "c"}
+    assert [each.field for each in migration.lost] == ["spec.retryDelayMinutes"]

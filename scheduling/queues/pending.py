@@ -135,19 +135,23 @@ class PendingQueue:
         return None
 
     def requeue(self, entry: PendingEntry, reason: Requeue, now: int) -> bool:
-        """Return an entry that was popped and tried. False: it is inadmissible now."""
+        """Return an entry that was popped and tried, unless it came again meanwhile. False: it is inadmissible now."""
         there = self.get(entry.key)
         self._moved(entry.key)
+        unfinished = entry.progress is not None and entry.progress.pending
+        again = self._at_once(reason) or unfinished or self._flushed_since_pop
         if there is not None:
             self._carry(entry, there)
+            if entry.key not in self._active and again and backoff_over(there.workload, now):
+                self.drop(entry.key, forget_sticky=False)
+                self._activate(there)
             return entry.key in self._active
         if reason == Requeue.PENDING_PREEMPTION:
             self.sticky, self._sticky_generation = entry.key, entry.workload.generation
         if not backoff_over(entry.workload, now):
             self._park(entry)
             return False
-        unfinished = entry.progress is not None and entry.progress.pending
-        if self._at_once(reason) or unfinished or self._flushed_since_pop:
+        if again:
             self._activate(entry)
             self.stuck = not (unfinished or self._flushed_since_pop or reason in _MAY_SUCCEED_NEXT)
             return True
@@ -376,7 +380,7 @@ class PendingQueue:
 
 
 def _may_help(before: Workload, after: Workload) -> bool:
-    """Whether the workload changed in a way that may make it fit now."""
+    """Whether the workload changed in a way that may make it fit now, or its backoff was ended."""
     return (
         before.generation != after.generation
         or before.pod_sets != after.pod_sets
@@ -387,4 +391,10 @@ def _may_help(before: Workload, after: Workload) -> bool:
         or before.preemption_gated != after.preemption_gated
         or before.conditions.get(EVICTED) != after.conditions.get(EVICTED)
         or before.conditions.get(REQUEUED) != after.conditions.get(REQUEUED)
+        or (_time(before) != 0 and _time(after) == 0)
     )
+
+
+def _time(workload: Workload) -> int:
+    """When it may return to its queue; 0 if no time is set."""
+    return workload.requeue.at if workload.requeue is not None else 0

@@ -188,6 +188,29 @@ def test_a_running_backoff_keeps_a_workload_out_also_over_a_flush() -> None:
     assert queue.flush(lambda _: True, now=100) == 1
 
 
+def test_a_requeue_time_that_is_cleared_queues_the_workload_whatever_its_conditions_say() -> None:
+    queue = filled(entry("w", requeue=RequeueState(1, at=100)))
+    assert names(queue.inadmissible()) == ["w"]
+
+    queue.push(entry("w", requeue=RequeueState(1)), now=50)
+
+    assert names(queue.active()) == ["w"]
+
+
+@pytest.mark.parametrize(("reason", "again"), [(Requeue.FAILED_AFTER_NOMINATION, True), (Requeue.GENERIC, False)])
+def test_a_workload_that_came_back_while_it_was_tried_is_tried_again_if_its_try_asks_for_that(
+    reason: Requeue, again: bool
+) -> None:
+    queue = filled(entry("w"))
+    head = queue.pop()
+    assert head is not None
+    queue.push(entry("w", requeue=RequeueState(1, at=100)), now=0)
+
+    assert not queue.requeue(head, reason, now=50), "its backoff is not over"
+    assert queue.requeue(head, reason, now=100) is again
+    assert names(queue.active()) == (["w"] if again else [])
+
+
 def test_requeued_false_keeps_a_workload_out_for_as_long_as_it_says_so() -> None:
     stopped = entry("a", conditions={REQUEUED: Condition("False")}).workload
 

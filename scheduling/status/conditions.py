@@ -12,11 +12,11 @@ _LONGEST = 32 * 1024
 def with_condition(workload: Workload, kind: str, status: str, reason: str, message: str, now: int) -> Workload:
     """Replace the condition; its last transition changes only with the status.
 
-    As in Kueue, Preempted alone does not say of which generation it speaks.
+    As in Kueue, Preempted alone has no generation while it is True.
     """
     before = workload.conditions.get(kind)
     since = before.since if before is not None and before.status == status else now
-    generation = workload.generation if kind != PREEMPTED else 0
+    generation = 0 if (kind, status) == (PREEMPTED, "True") else workload.generation
     condition = Condition(status, reason, shortened(message), since, generation)
     if condition == before:
         return workload

@@ -156,12 +156,14 @@ def test_requests_are_shown_until_the_admission_has_them() -> None:
     assert reserve(waits, GRANTED, NOW).resource_requests == {}
 
 
-def test_every_condition_but_preempted_says_of_which_generation_it_speaks() -> None:
+def test_every_condition_but_preempted_while_it_holds_says_of_which_generation_it_speaks() -> None:
     gone = preempt(replace(admitted(), generation=7), "InClusterQueue", "m", NOW)
 
     assert gone.conditions["Evicted"].generation == 7
     assert gone.conditions["Preempted"].generation == 0
     assert "observedGeneration" not in written_condition("Preempted", gone.conditions["Preempted"])
+    back = reserve(replace(gone, generation=8), GRANTED, NOW)
+    assert [back.conditions[kind].generation for kind in ("Evicted", "Preempted")] == [8, 8]
 
 
 def test_a_topology_that_is_still_to_be_made_keeps_from_admission() -> None:

@@ -7,12 +7,13 @@ of a move: a user who was interrupted runs the command again.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 
 REPLICAS_BEFORE = "quotree.dev/replicas-before"
 CONVERSION_BEFORE = "quotree.dev/conversion-before"
@@ -316,3 +317,17 @@ def at_work(found: FoundCluster, deployment: ObjectRef, lease: ObjectRef) -> str
         return f"{left} Pod{'s' * (left > 1)} of {deployment} to end"
     holder = found.held.get(lease)
     return f"{lease}, which {holder} holds, to be given up" if holder else ""
+
+
+def manager_version(manager: Manifest) -> str:
+    """The version of Kueue's manager, by the tag of its image, else by its label; empty if neither has one."""
+    pod = pod_spec(manager)
+    images = [
+        text(each.get("image")) or ""
+        for each in map(mapping, listing(pod.get("containers")))
+        if each.get("name") == "manager"
+    ]
+    label = texts(metadata(manager).get("labels")).get("app.kubernetes.io/version", "")
+    tags = (image.partition("@")[0].rpartition("/")[2].partition(":")[2] for image in images)
+    known = (re.fullmatch(r"v?(\d+\.\d+(?:\.\d+)?)", each) for each in (*tags, label))
+    return next((each[1] for each in known if each), "")

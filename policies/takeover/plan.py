@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator
 
 from policies.configuration.file import read_configuration
@@ -19,6 +18,7 @@ from policies.takeover.objects import (
     FoundCluster,
     ReleaseNames,
     TakeoverPlan,
+    manager_version,
     pod_spec,
     ref_of,
     replicas,
@@ -108,23 +108,9 @@ def _missing(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
 
 
 def _unknown(manager: Manifest, names: ReleaseNames) -> Iterator[str]:
-    version = _version(manager)
+    version = manager_version(manager)
     if version != VERSIONS and not version.startswith(f"{VERSIONS}."):
         yield f"{names.manager} is Kueue {version or 'of an unknown version'}: only {VERSIONS} can be taken over"
-
-
-def _version(manager: Manifest) -> str:
-    """The manager's version, by the tag of its image, else by its label; empty if neither has one."""
-    pod = pod_spec(manager)
-    images = [
-        text(each.get("image")) or ""
-        for each in map(mapping, listing(pod.get("containers")))
-        if each.get("name") == "manager"
-    ]
-    label = texts(metadata(manager).get("labels")).get("app.kubernetes.io/version", "")
-    tags = (image.partition("@")[0].rpartition("/")[2].partition(":")[2] for image in images)
-    known = (re.fullmatch(r"v?(\d+\.\d+(?:\.\d+)?)", each) for each in (*tags, label))
-    return next((each[1] for each in known if each), "")
 
 
 def _unserved(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:

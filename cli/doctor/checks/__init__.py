@@ -9,6 +9,7 @@ from cli.doctor.checks.dashboard import dashboard
 from cli.doctor.checks.definitions import crds
 from cli.doctor.checks.gates import quota_gates
 from cli.doctor.checks.health import audit_age, cache_age
+from cli.doctor.checks.kueue_version import kueue_version
 from cli.doctor.checks.leases import audit_lease, kueue_manager, reconciler_lease
 from cli.doctor.checks.ledger import ledger
 from cli.doctor.checks.parts import parts
@@ -37,6 +38,7 @@ CHECKS = (
     reconciler_lease,
     parts,
     kueue_manager,
+    kueue_version,
     quota_gates,
     workers,
     audit_lease,

@@ -158,7 +158,7 @@ def test_a_whole_installation_is_fine(installed: Installed) -> None:
         *("endpoints", "audit-lease", "reports"),
     }
     assert states["rbac"] == states["certificate-expiry"] == {"ok", "skipped"}  # no reconciler has made its certificate
-    assert states["workers"] == states["api-service"] == {"skipped"}
+    assert states["workers"] == states["api-service"] == states["kueue-version"] == {"skipped"}
     assert [id for id, each in states.items() if "warning" in each] == ["parts"]
     assert states["parts"] == {"ok", "warning"}  # batch runs, and no root names it
     assert states["dashboard"] == {"ok", "skipped"}  # nor has the reconciler a certificate that it could trust

@@ -15,6 +15,7 @@ from cli.doctor.checks.api_service import api_service
 from cli.doctor.checks.certificates import certificate_expiry, secret_of
 from cli.doctor.checks.dashboard import dashboard, judged_impersonation, judged_trust, service_of
 from cli.doctor.checks.health import judged_audit
+from cli.doctor.checks.kueue_version import judged_version
 from cli.doctor.checks.leases import lease_of_process
 from cli.doctor.checks.reports import ReportKeeper, judged_reports, reports
 from cli.doctor.checks.rights import account_of, of_part, roles
@@ -23,6 +24,7 @@ from cli.doctor.served import from_secret
 from cli.doctor.target import option, part_of
 from cluster.reviews import Access
 from policies.audit.reports import OPEN_REPORTS
+from policies.configuration.kueue.gates import KueueVersion
 from policies.takeover.objects import ObjectRef
 from tests.builders import manifest
 from tests.cli.doctor.objects import NOW, SYSTEM, secret, service, target
@@ -38,6 +40,29 @@ def deployment(component: str) -> dict[str, Any]:
 def started(*arguments: str, **pod: Any) -> dict[str, Any]:
     container = {"args": list(arguments), "volumeMounts": pod.pop("mounts", [])}
     return {"spec": {"template": {"spec": {"containers": [container], **pod}}}}
+
+
+@pytest.mark.parametrize(
+    ("image", "state", "says"),
+    [
+        ("registry.k8s.io/kueue/kueue:v0.19.2", "ok", "is Kueue 0.19.2, as configured"),
+        ("registry.k8s.io/kueue/kueue:v0.20.1", "warning", "is Kueue 0.20.1, and feature gates are those of 0.19"),
+        ("registry.k8s.io/kueue/kueue:v0.21.0", "warning", "is Kueue 0.21.0, and feature gates are those of 0.19"),
+        ("registry.k8s.io/kueue/kueue@sha256:0", "skipped", "its version is unknown"),
+        (None, "skipped", "does not exist"),
+    ],
+)
+def test_the_installed_version_of_kueue_is_compared_with_the_configured_one(
+    image: str | None, state: str, says: str
+) -> None:
+    pod = {"containers": [{"name": "manager", "image": image}]}
+    manager = {"metadata": {}, "spec": {"template": {"spec": pod}}} if image else None
+
+    found = judged_version("Deployment kueue-system/kueue-controller-manager", manager, KueueVersion.V0_19)
+
+    assert (found.state, found.message.startswith(says)) == (state, True)
+    if state == "warning":
+        assert found.fix.startswith('set kueueVersion: "0.20"' if "0.20" in says else "Quotree knows 0.19 and 0.20")
 
 
 def test_an_option_is_read_in_both_forms() -> None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, g, redirect, render_template, request, url_for
 from werkzeug.exceptions import HTTPException
 
+from analysis.impact import effect_text
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
 from cluster.roles import missing_role
 from dashboard.backend import Backend
@@ -24,7 +25,8 @@ from dashboard.settings import DashboardSettings
 from dashboard.trees.tree import NodeKey
 from dashboard.what_if.edits import BadEdit
 from dashboard.what_if.form import Form, linked, sent
-from dashboard.what_if.port import MissingRights
+from dashboard.what_if.unanswered import MissingRights
+from policies.impact.quotas import amount_text
 from policies.model.printing import plain
 
 log = logging.getLogger(__name__)
@@ -71,6 +73,8 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "namespace_url": shown.namespace_url,
         "object_url": shown.object_url,
         "job_text": shown.job_text,
+        "amount_text": amount_text,
+        "effect_text": effect_text,
         "refresh": settings.refresh_seconds,
         "signs_in": settings.authenticator.asks,
         "stamp": _STAMP,

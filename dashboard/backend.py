@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from dashboard.reading.backend import UserLogin, UserReader
-from dashboard.what_if.port import WhatIf
+from dashboard.what_if.processes import Processes
 
 
 class Backend(Protocol):
     @property
-    def what_if(self) -> WhatIf | None:
-        """Computes the result of a change; None if what-ifs are off."""
+    def what_if(self) -> Processes | None:
+        """Computes the result of a change; None for files, which `quotree diff` compares."""
 
     @property
     def audited(self) -> bool:

@@ -17,6 +17,7 @@ PACKAGES = (
     "reconciler",
     "webhook",
     "audit",
+    "analysis",
     "dashboard",
     "cli",
     "certs",

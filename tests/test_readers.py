@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("policies", "scheduling", "reconciler", "webhook", "certs", "cluster", "cli", "examples")
+PACKAGES = ("policies", "scheduling", "reconciler", "webhook", "certs", "cluster", "analysis", "cli", "examples")
 READER = ROOT / "policies" / "text" / "yaml_events.py"
 WRITERS = tuple(ROOT / "cli" / name for name in ("commands/install.py", "report/formats/yaml.py"))
 """Modules that write YAML."""

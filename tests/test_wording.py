@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
+    "analysis",
     "audit",
     "certs",
     "cli",

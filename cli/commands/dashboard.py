@@ -17,7 +17,7 @@ from cli.output import note
 if TYPE_CHECKING:
     from dashboard.reading.backend import UserReader
     from dashboard.reading.remote import Getter
-    from dashboard.what_if.port import WhatIf
+    from dashboard.what_if.processes import Processes
 
 
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
@@ -60,15 +60,15 @@ def dashboard(
     click.get_current_context().exit(run_own(settings, lambda: reader, what_if, browser=not no_browser, say=note))
 
 
-def _what_if(against: Against) -> Callable[[], WhatIf]:
+def _what_if(against: Against) -> Callable[[], Processes | None]:
+    from cli.input.settings import settings
     from cli.serving.connection import UserConnection
-    from cli.serving.file_reader import NoWhatIf
-    from cli.what_if.processes import Processes
+    from dashboard.what_if.processes import Processes
 
     if against.kind == "files":
-        return NoWhatIf
+        return lambda: None
     own = UserConnection(login=against.login)
-    return lambda: Processes(lambda _: own)
+    return lambda: Processes(lambda _: own, settings(None, ()))
 
 
 def _audit(against: Against) -> Getter:
@@ -101,17 +101,18 @@ def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserR
 
 
 def _of_files(against: Against, audit: Getter) -> UserReader:
+    from analysis.simulation import decision_settings, play
     from cli.input.given import gather
-    from cli.input.options import EngineOptions
     from cli.input.settings import settings
-    from cli.input.simulation import play
+    from cli.input.simulation import note_problems
     from cli.report.whole_trees import answer, context_of, users_of
     from cli.serving.file_reader import FilesReader
     from policies.dialects.declared import DECLARED
     from policies.model.forest import Forest
 
     given = gather([against.name])
-    played = play(given, settings(None, [against.name], None), EngineOptions())
-    played.note_problems()
+    configuration = settings(None, [against.name])
+    played = play(given, configuration, decision_settings(configuration))
+    note_problems(played.files, played.kueue, played.beside)
     forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in given.objects.values())
     return FilesReader(given, played, answer(forest, context_of(against), users_of(played)), audit)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from cli.exits import strongest
+from analysis.impact import impact
 from cli.input.change_set import ChangeRequest, change_options, read_change
-from cli.input.impact import impact
 from cli.input.options import EngineOptions
 from cli.input.options import engine as engine_options
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
-from cli.input.simulation import exit_codes, note_problems
+from cli.input.simulation import engine_settings, note_problems
+from cli.input.snapshot import read
 from cli.progress import progress, stage
 from cli.report.formats import OF_IMPACTS, deliver
 
@@ -39,8 +39,10 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
     """
     configuration = settings(engine.config, request.selection.places, engine.profile)
     change = read_change(request, configuration.yunikorn)
+    decisions = engine_settings(engine, configuration)
+    world = read(request.against, decisions) if request.against.of_cluster else None
     stage("simulating")
-    found = impact(change, configuration, engine)
-    note_problems(found.files, found.simulation)
+    found = impact(change, configuration, decisions, world)
+    code = note_problems(found.files, found.simulation)
     deliver(outputs, OF_IMPACTS, found)
-    click.get_current_context().exit(strongest(exit_codes(found.files, found.simulation)))
+    click.get_current_context().exit(code)

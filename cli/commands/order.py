@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import click
 
+from analysis.change import ChangeSet
+from analysis.rollout import Rollout, rollout
 from cli.exits import Exit, strongest
-from cli.input.change_set import ChangeRequest, ChangeSet, change_options, read_change
+from cli.input.change_set import ChangeRequest, change_options, read_change
 from cli.input.options import configured
 from cli.input.outputs import Output, outputs
-from cli.input.rollout import Rollout, rollout
 from cli.input.settings import settings
 from cli.output import note
 from cli.report.changes.wave_files import write_waves as write_files

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from analysis.context import Context
 from cli.exits import Exit, OutOfReach, strongest
 from cli.input.against import Against
-from cli.input.context import Context, load
+from cli.input.context import load
 from cli.input.options import against as against_option
 from cli.input.options import configured, output
 from cli.input.settings import settings
@@ -76,14 +77,16 @@ def review(
     context = load(against, configuration.yunikorn)
     for item in context.unreadable:
         note(str(item))
-    answered = _answer(asked, much, context, configuration, mutating)
+    answered = _answer(asked, much, against, context, configuration, mutating)
     emit(json_text(json.loads(answered.body)) if output == "json" else words(asked, against, answered))
     allowed = json.loads(answered.body)["response"]["allowed"]
     codes = [Exit.UNREADABLE] if context.unreadable else []
     click.get_current_context().exit(strongest([*codes, Exit.CLEAN if allowed else Exit.FINDINGS]))
 
 
-def _answer(asked: Review, much: str, context: Context, configuration: Configuration, mutating: bool) -> Replay:
+def _answer(
+    asked: Review, much: str, against: Against, context: Context, configuration: Configuration, mutating: bool
+) -> Replay:
     from cluster.errors import ClusterError, NotFound
     from cluster.resource import Resource
     from cluster.stream import Manifest
@@ -91,16 +94,16 @@ def _answer(asked: Review, much: str, context: Context, configuration: Configura
     from webhook.replay import replay
 
     world = context.world
-    if context.against.kind == "files":  # what was read from a cluster is stored already
+    if against.kind == "files":  # what was read from a cluster is stored already
         world = stored_state(Before(world, context.manifests), configuration).world
 
     with ExitStack() as stack:
 
         def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
             """The owner of a job or Pod; only a cluster proves one, by its UID."""
-            if context.against.kind != "cluster":
+            if against.kind != "cluster":
                 return None
-            cluster = stack.enter_context(context.against.login.connect())
+            cluster = stack.enter_context(against.login.connect())
             try:
                 return cluster.get(resource.item(name, namespace))
             except NotFound:

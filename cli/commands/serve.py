@@ -325,7 +325,7 @@ def dashboard(
     """
     from cli.serving.connection import Address
     from cli.serving.dashboard import AskedServers, SignIn, run, settings_of  # here, since servers take long to load
-    from cli.what_if.processes import Processes
+    from dashboard.what_if.processes import Processes
 
     settings = settings_of(host, port, health_host, health_port, folder, refresh, address_file)
     others = AskedServers(
@@ -335,7 +335,8 @@ def dashboard(
     )
     sign_in = SignIn(proxies, user_header, groups_header, session_key, token_file)
     certificates = kept.certificates(folder) if folder else None
-    click.get_current_context().exit(run(settings, others, sign_in, certificates, partial(Processes, most=what_ifs)))
+    what_if = partial(Processes, configuration=read_settings(None, ()), most=what_ifs)
+    click.get_current_context().exit(run(settings, others, sign_in, certificates, what_if))
 
 
 serve.add_command(audit_command, "audit")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from analysis.simulation import Simulations
 from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import engine as engine_options
-from cli.input.simulation import Simulations, start
+from cli.input.simulation import note_problems, start
 from cli.input.simulation_events import CommandWithEvents, EventOption, events, play
 from cli.output import emit, json_text
 from cli.progress import progress
@@ -40,9 +41,9 @@ def simulate(
     simulations = start(input_paths(paths, filenames), engine)
     for event in events:
         play(simulations, event)
-    simulations.note_problems()
+    code = note_problems(simulations.files, simulations.kueue, simulations.beside)
     emit(_json(simulations) if output == "json" else _text(simulations))
-    click.get_current_context().exit(simulations.exit)
+    click.get_current_context().exit(code)
 
 
 def _json(simulations: Simulations) -> str:

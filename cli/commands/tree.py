@@ -11,22 +11,25 @@ from urllib.parse import quote
 
 import click
 
+from analysis.context import Context
+from analysis.given import NO_FILES, Given, joined
+from analysis.simulation import Simulations, decision_settings, has_work, play
 from cli.exits import AccessDenied, Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
-from cli.input.context import Context
 from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
-from cli.input.given import NO_FILES, Given, gather, joined, noted
-from cli.input.options import EngineOptions, against_of, filename_option, input_paths, namespace, output
+from cli.input.given import gather, noted
+from cli.input.options import against_of, filename_option, input_paths, namespace, output
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.roots import as_one
 from cli.input.selection import InputSelection
 from cli.input.settings import settings
-from cli.input.simulation import Simulations, has_work, play
+from cli.input.simulation import note_problems
 from cli.input.surveyed import survey_roots
 from cli.input.visibility import Ask, asked, reporting_bad_answers
 from cli.output import emit, json_text, note
+from cli.progress import stage
 from cli.report.answered_tree import chosen, tree_lines
 from cli.report.drawing import glyphs, lines, row_text
 from cli.report.quotas import with_quota
@@ -165,7 +168,7 @@ def _from_world(files: list[str], every: list[str], children: bool, against: Aga
     """Print the trees of a world read here. Raises AccessDenied if the cluster may not be read."""
     roots = _roots(files, against)
     context = _context(against, every)
-    drawings = [_drawn(root, files, context) for root in roots]
+    drawings = [_drawn(root, files, against, context) for root in roots]
     with _named():
         shown = _shown(drawings, list(map(wanted, every)), children)
     if output == "json":
@@ -200,14 +203,12 @@ def _roots(files: list[str], against: Against) -> list[tuple[str, Given]]:
     return [(named[0][0], first), *((name, joined(rest, given)) for name, given in named[1:])]
 
 
-def _drawn(root: tuple[str, Given], files: list[str], context: Context) -> _Drawing:
+def _drawn(root: tuple[str, Given], files: list[str], against: Against, context: Context) -> _Drawing:
     name, held = root
-    against = context.against
     forest = context.world.put_all(placed.obj for placed in held.objects.values())
     if not against.of_cluster and has_work(held):
         played = _played(held, [against.name, *files])
-        played.note_problems()
-        return _Drawing(name, forest, users_of(played), played.exit)
+        return _Drawing(name, forest, users_of(played), note_problems(played.files, played.kueue, played.beside))
     for item in held.unreadable + context.unreadable:
         note(str(item))
     return _Drawing(name, forest, users(against, forest), Exit.UNREADABLE if held.unreadable else Exit.CLEAN)
@@ -255,8 +256,9 @@ def _context(against: Against, nodes: list[str]) -> Context:
 
 def _played(files: Given, paths: list[str]) -> Simulations:
     """The work of the files in their queues, when nothing moves any more."""
-    places = [path for path in paths if path]
-    return play(files, settings(None, places, None), EngineOptions())
+    configuration = settings(None, [path for path in paths if path])
+    stage("simulating")
+    return play(files, configuration, decision_settings(configuration))
 
 
 def _text(forest: Forest, use: Users, view: ShownTree) -> Iterator[str]:

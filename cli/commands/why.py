@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from analysis.simulation import OtherQueues, Simulations
 from cli.exits import AccessDenied, Misused
 from cli.input import snapshot, unqueued
 from cli.input.against import Against
@@ -18,7 +19,7 @@ from cli.input.options import EngineOptions, against_of, namespace, output
 from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
-from cli.input.simulation import OtherQueues, Simulations, start
+from cli.input.simulation import note_problems, start
 from cli.input.visibility import asked, find_workload, reporting_bad_answers
 from cli.output import emit, json_text
 from cli.report.simulations import beside
@@ -166,9 +167,9 @@ def _shown(found: dict[str, Any], output: str) -> str:
 
 def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
     simulations = start([folder], engine)
-    simulations.note_problems()
+    code = note_problems(simulations.files, simulations.kueue, simulations.beside)
     emit(_json_of(simulations, workload) if output == "json" else _text_of(simulations, workload))
-    click.get_current_context().exit(simulations.exit)
+    click.get_current_context().exit(code)
 
 
 def _text_of(simulations: Simulations, workload: str) -> str:

@@ -10,35 +10,17 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from analysis.context_name import ContextName
 from cli.exits import Misused
 from cli.input.contexts import complete_context
 from cli.input.login import ClusterLogin, read_login
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """What --against names: `kind` is nothing, files, snapshot or cluster.
+class Against(ContextName):
+    """What --against names. `login` is how a cluster is reached, with that context."""
 
-    `name` is a folder, a file or a kubeconfig context; it may be empty for a cluster. `login` is how a cluster is
-    reached, with that context.
-    """
-
-    kind: str = "nothing"
-    name: str = ""
     login: ClusterLogin = field(default=ClusterLogin(), compare=False)
-
-    @property
-    def of_cluster(self) -> bool:
-        """Whether it is a cluster with its work, as it is now or in a snapshot."""
-        return self.kind in ("cluster", "snapshot")
-
-    def __str__(self) -> str:
-        """For the head line of a report: judged against ..."""
-        if self.kind == "nothing":
-            return "nothing but the given files"
-        if self.kind == "snapshot":
-            return f"snapshot {self.name}"
-        return f"the files in {self.name}" if self.kind == "files" else f"cluster {self.name or '(current context)'}"
 
 
 def reached(against: Against, options: Mapping[str, Any]) -> Against:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.documents import MAX_SIZE, Place
 from cli.exits import Misused
-from cli.input.documents import MAX_SIZE, Place
 from cli.input.regular_file import read_regular
 from cli.output import replace
 from policies.judging.fingerprint import fingerprints

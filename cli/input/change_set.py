@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
 import click
 
+from analysis.change import ChangeSet
+from analysis.context import Context
+from analysis.given import NO_FILES, Given, joined
+from analysis.pruning import missing
 from cli.exits import Misused
 from cli.input.against import Against
-from cli.input.context import Context, load
-from cli.input.documents import Unreadable
-from cli.input.given import NO_FILES, Given, gather, joined
+from cli.input.context import load
+from cli.input.given import gather
 from cli.input.options import against as against_option
-from cli.input.pruning import missing
 from cli.input.roots import as_one
 from cli.input.selection import InputSelection, selected
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
-from policies.model.objects import KubeObject, Ref
+from policies.model.objects import Ref
 
 _FILES = "files:"
 
@@ -35,32 +37,6 @@ class ChangeRequest:
     against: Against
     base: str | None
     prune: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeSet:
-    """`cluster` is what a cluster holds, with the manifests of the applied objects; empty without one.
-
-    `before` are the files as they were, those of --against too; `applied` are the files of the change that differ from
-    them. `deleted` are in the cluster or in `before`, and are removed. `was` says for the head line what the change is
-    compared with.
-    """
-
-    was: str
-    against: Against
-    cluster: Context
-    before: Given
-    applied: Given
-    deleted: tuple[KubeObject, ...]
-
-    @property
-    def unreadable(self) -> tuple[Unreadable, ...]:
-        return self.before.unreadable + self.applied.unreadable
-
-    def existing(self) -> Iterator[KubeObject]:
-        """All that is there before the change; an object of the files replaces that of the cluster."""
-        yield from (each for each in self.cluster.world.objects() if each.ref not in self.before.objects)
-        yield from (placed.obj for placed in self.before.objects.values())
 
 
 def change_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,56 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from analysis.context import Context
 from cli.input import snapshot_file
 from cli.input.against import Against
-from cli.input.documents import Unreadable
 from cli.input.given import gather
 from cli.input.login import unavailable
-from cli.input.snapshot_file import WORK, SnapshotFile
+from cli.input.snapshot_file import WORK
 from cli.progress import stage, tick
 from policies import dialects
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.declared import DECLARED
-from policies.dialects.reading import Manifest, identity
+from policies.dialects.reading import Manifest
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 
 if TYPE_CHECKING:
-    from cluster.client import ClusterClient
+    from analysis.cluster import Keep
     from cluster.sources import WatchSource
-
-Keep = Callable[[Ref, Manifest], None]
-"""Gets each object, and keeps the parts that it needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """A commit, what the user called it, and when it was made."""
-
-    name: str
-    commit: str
-    committed: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The world before the change; `unreadable` are the parts that could not be read.
-
-    `manifests` are those of the world where it is made of files; else those of the objects that were asked for.
-    `snapshot` is the one that the world was made of, `as_of` when the world was so; None for what is read now.
-    """
-
-    against: Against
-    world: Forest
-    unreadable: tuple[Unreadable, ...] = ()
-    manifests: Mapping[Ref, Manifest] = field(default_factory=dict)
-    snapshot: SnapshotFile | None = None
-    as_of: datetime | None = None
 
 
 def load(
@@ -85,7 +56,8 @@ def _of_snapshot(against: Against, wanted: Container[Ref]) -> Context:
     found = [(each, manifest) for each, manifest in found if each.ref.group_kind in taken.complete]
     objects = (each for each, _ in found if each.ref.group_kind not in WORK or each.ref not in wanted)
     manifests = {each.ref: manifest for each, manifest in found if each.ref in wanted}
-    return Context(against, Forest.of(objects, taken.complete), manifests=manifests, snapshot=taken, as_of=taken.taken)
+    world = Forest.of(objects, taken.complete)
+    return Context(against, world, manifests=manifests, as_of=taken.taken, cluster=taken.cluster)
 
 
 def _of_cluster(
@@ -96,26 +68,13 @@ def _of_cluster(
 ) -> Forest:
     """The world; `manifests` gets the manifests of `wanted`."""
 
+    from cluster.sources import sources  # here, since it takes long to load
+
     def keep(ref: Ref, manifest: Manifest) -> None:
         if ref in wanted:
             manifests[ref] = manifest
 
-    from cluster.errors import ClusterError  # here, since these take long to load and only this needs them
-    from cluster.sources import sources
-
-    try:
-        with against.login.connect() as cluster:
-            return followed(cluster, sources(yunikorn), keep)
-    except ClusterError as error:
-        raise unavailable(error, f"cannot read {against}") from error
-
-
-def followed(cluster: ClusterClient, following: Iterable[WatchSource], keep: Keep) -> Forest:
-    """All objects of these kinds, as they are now; `keep` is shown each manifest. Raises ClusterError."""
-    from cluster.store import load as read_all  # here, since it takes long to load
-
-    stage("reading the cluster")
-    return read_all(cluster, [_noticed(source, keep) for source in following])
+    return _read(against, sources(yunikorn), keep)
 
 
 def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
@@ -123,33 +82,22 @@ def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozens
 
     Raises OutOfReach.
     """
-    from cluster.errors import ClusterError  # here, since it takes long to load
+    from analysis.cluster import read_kinds  # here, since it takes long to load
 
+    return _read(against, read_kinds(yunikorn), keep).known
+
+
+def _read(against: Against, sources: Iterable[WatchSource], keep: Keep) -> Forest:
+    from analysis.cluster import followed  # here, since these take long to load
+    from cluster.errors import ClusterError
+
+    def noted(ref: Ref, manifest: Manifest) -> None:
+        tick()
+        keep(ref, manifest)
+
+    stage("reading the cluster")
     try:
         with against.login.connect() as cluster:
-            return followed(cluster, read_kinds(yunikorn), keep).known
+            return followed(cluster, sources, noted)
     except ClusterError as error:
         raise unavailable(error, f"cannot read {against}") from error
-
-
-def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
-    """All kinds of a cluster that rules or decisions read."""
-    from cluster.sources import WatchSource, sources  # here, since these take long to load
-    from reconciler.objects.watched import WATCHED_KINDS
-
-    followed = [*sources(yunikorn)]
-    kinds = {source.kind for source in followed}
-    watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
-    return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]
-
-
-def _noticed(source: WatchSource, keep: Keep) -> WatchSource:
-    """The source; it passes each manifest to `keep`, so that the cluster is read once."""
-    trim, namespaced = source.trim, source.versions[0].namespaced
-
-    def note(manifest: dict[str, Any]) -> dict[str, Any]:
-        tick()
-        keep(identity(manifest, source.kind, namespaced), manifest)
-        return trim(manifest) if trim else manifest
-
-    return replace(source, trim=note)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from analysis.simulation import OtherQueues
 from cli.exits import OutOfReach
 from cli.input.against import Against
-from cli.input.simulation import OtherQueues
 from cli.output import note
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano, yunikorn

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from analysis.documents import Unreadable
 from cli.exits import Exit, strongest
-from cli.input.documents import Unreadable
 from policies.judging.verdict import Unjudged
 from policies.model.findings import FAILING, Severity
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from analysis.documents import Unreadable
+from analysis.given import Given
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import collect
-from cli.input.documents import Unreadable
-from cli.input.given import Given, gather
+from cli.input.given import gather
 from cli.input.settings import settings
 from cli.input.snapshot_file import read as read_snapshot
 from policies import dialects

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
+from analysis.documents import Document, Place, Unreadable
 from cli.exits import Misused
-from cli.input.documents import Document, Place, Unreadable, read
+from cli.input.documents import read
 from policies.text import json_values
 from policies.text.positions import DocumentRoot
 from webhook.bounds import crowded

@@ -9,8 +9,9 @@ from functools import reduce
 from operator import getitem
 from typing import Any, TypeAlias
 
-from cli.input.documents import Document, read
-from cli.input.queue_config import KEY, QueuesRegion
+from analysis.documents import Document
+from analysis.queue_config import KEY, QueuesRegion
+from cli.input.documents import read
 from policies.model.fields import pointer, steps, unpointed
 from policies.mutation.patching import patched
 from policies.text import yaml_values

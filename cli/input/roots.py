@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cli.input.context import Context
-from cli.input.documents import Document, Unreadable
-from cli.input.given import NO_FILES, Given, Placed, identify, noted
+from analysis.context import Context
+from analysis.documents import Document, Unreadable
+from analysis.given import NO_FILES, Given, Placed, identify
+from analysis.queue_config import QueuesRegion
+from cli.input.given import noted
 from cli.input.paths import HERE, path_within
-from cli.input.queue_config import QueuesRegion
 from cli.input.selection import InputSelection
 from cli.input.survey import ReadUnit, Survey, survey
 from cli.output import note

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import click
 
+from analysis.simulation import Simulations
 from cli.exits import Misused
-from cli.input.simulation import Simulations
+from cli.input.given import gather
 from policies.configuration.kueue.durations import duration
 from policies.model.errors import BadConfiguration, PolicyError
 from scheduling.objects import times
@@ -78,7 +79,7 @@ def play(simulations: Simulations, event: EventOption) -> None:
         each.announce(str(event))
     try:
         if option == "--add":
-            simulation.add(simulations.files.take([value]))
+            simulation.add(simulations.files.accept(gather([value])))
         elif option == "--finish":
             if not any(each.finish(value) for each in simulations.beside):
                 simulation.finish(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from analysis.simulation import OtherQueues
 from cli.exits import Exit, Misused
 from cli.input import elsewhere, snapshot_file
 from cli.input.against import Against
@@ -15,7 +16,7 @@ from cli.input.login import unavailable
 from cli.input.named import NamedWork, workload_of
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
-from cli.input.simulation import OtherQueues, engine_settings, start
+from cli.input.simulation import engine_settings, note_problems, start
 from cli.progress import stage
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.submissions import LeftOut
@@ -78,12 +79,10 @@ def _of_cluster(world: World, others: OtherQueues | None) -> LoadedSnapshot:
 
 def _of_files(folder: str, engine: EngineOptions) -> LoadedSnapshot:
     simulations = start([folder], engine)
-    simulations.note_problems()
+    code = note_problems(simulations.files, simulations.kueue, simulations.beside)
     simulation = simulations.kueue
     left_out = tuple(simulation.left_out.values())
-    return LoadedSnapshot(
-        simulation.world, lambda key: str(simulation.names[key]), simulations.exit, simulations, left_out
-    )
+    return LoadedSnapshot(simulation.world, lambda key: str(simulation.names[key]), code, simulations, left_out)
 
 
 def key_of(world: World, wanted: NamedWork) -> str:

@@ -11,7 +11,8 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from cli.input.documents import MAX_SIZE, Place, passed_over
+from analysis.documents import MAX_SIZE, Place
+from cli.input.documents import passed_over
 from cli.input.documents import read as read_documents
 from cli.input.regular_file import read_regular
 from cli.input.settings import settings

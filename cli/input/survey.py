@@ -15,16 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
+from analysis.documents import MAX_SIZE, Document, Unreadable
 from cli.exits import OutOfReach
-from cli.input.documents import (
-    MAX_SIZE,
-    Document,
-    Files,
-    Found,
-    Unreadable,
-    matching,
-    standard_input,
-)
+from cli.input.documents import Files, Found, matching, standard_input
 from cli.input.folders import JUDGED, Folder, PassedOver, PassedOverReason, look
 from cli.input.kustomizations import KustomizeBuild, builds
 from cli.input.regular_file import read_regular

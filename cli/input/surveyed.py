@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from analysis.context import Context
+from analysis.given import NO_FILES, Given, joined
 from cli.input.against import Against
-from cli.input.context import Context, load
-from cli.input.given import NO_FILES, Given, joined
+from cli.input.context import load
 from cli.input.roots import FoundRoot, find_roots, whole
 from cli.input.selection import InputSelection
 from cli.input.survey import Survey, survey

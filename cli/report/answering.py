@@ -8,22 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from analysis.context import Context, Revision
+from analysis.documents import Document
+from analysis.given import Given, identify
+from analysis.judgement import judge
+from analysis.report import Looked, Report, report, unjudged
 from cli.exits import OutOfReach
-from cli.input.context import Context, Revision
-from cli.input.documents import Document
 from cli.input.folders import PassedOverReason
-from cli.input.given import Given, identify
 from cli.input.question import ValidationQuestion
 from cli.input.roots import FoundRoot, context_of
 from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.survey import survey
 from cli.input.surveyed import Surveyed, contexts_of, survey_roots, together
-from cli.judgement import judge
 from cli.output import note, note_internal
 from cli.progress import stage
 from cli.report.merging import merged, with_entries
-from cli.report.model import Looked, Report, report, unjudged
 from cli.report.repeated import of_repeated
 from policies.configuration.settings import Configuration
 from policies.judging.proposal import Proposal

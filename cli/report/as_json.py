@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.input.documents import Place, Unreadable
-from cli.report.model import LocatedCause, Looked, Report, ReportedObject, ReportEntry
+from analysis.documents import Place, Unreadable
+from analysis.report import LocatedCause, Looked, Report, ReportedObject, ReportEntry
 from cli.version import VERSION
 from policies.model.findings import Severity
 

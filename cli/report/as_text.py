@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cli.input.documents import Place
+from analysis.documents import Place
+from analysis.report import LocatedCause, Report, ReportEntry, Subject
 from cli.output import paint
-from cli.report.model import LocatedCause, Report, ReportEntry, Subject
 from policies.judging.sentence import flat, sentence
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from analysis.documents import Place
+from analysis.report import Report, ReportEntry, identity, in_order
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline, OldFinding
-from cli.input.documents import Place
-from cli.report.model import Report, ReportEntry, identity, in_order
 from policies.judging.proposal import Proposal
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged

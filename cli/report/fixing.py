@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from cli.input.context import Context
-from cli.input.documents import Document, Unreadable
-from cli.input.given import Given, identify
+from analysis.context import Context
+from analysis.documents import Document, Unreadable
+from analysis.given import Given, identify
+from analysis.judgement import judge
 from cli.input.rewriting import Operations, rewritten
-from cli.judgement import judge
 from policies.configuration.settings import Configuration
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cli.report.model import Report, ReportEntry, Subject, in_order
+from analysis.report import Report, ReportEntry, Subject, in_order
 from policies.judging.verdict import Unjudged
 
 

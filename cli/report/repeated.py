@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from cli.input.given import Repeated
-from cli.report.model import LocatedCause, ReportEntry, identity
+from analysis.given import Repeated
+from analysis.report import LocatedCause, ReportEntry, identity
 from policies.judging.proposal import Proposal
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged

@@ -8,8 +8,8 @@ import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from analysis.documents import MAX_SIZE
 from cli.exits import OutOfReach
-from cli.input.documents import MAX_SIZE
 from cli.input.regular_file import read_regular
 from cli.links import OwnedFile
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from analysis.context import Context
+from analysis.simulation import Simulations
 from cli.exits import OutOfReach
 from cli.input import elsewhere
 from cli.input.against import Against
-from cli.input.context import Context, load
+from cli.input.context import load
 from cli.input.settings import settings
-from cli.input.simulation import Simulations
 from cli.output import note
 from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users

@@ -13,6 +13,7 @@ from cli.input.login import ClusterLogin
 from cluster.addresses import is_loopback
 from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
+from cluster.errors import NotConfigured
 
 log = logging.getLogger(__name__)
 
@@ -54,10 +55,13 @@ class UserConnection:
     login: ClusterLogin | None = None
 
     def open(self) -> ClusterClient:
-        """Open a client with the rights of the user. Raises ClusterError or Misused."""
-        if self.login is not None:
-            return self.login.connect()
-        endpoint = self.address.endpoint() if self.address else from_service_account()
+        """Open a client with the rights of the user. Raises ClusterError."""
+        try:
+            if self.login is not None:
+                return self.login.connect()
+            endpoint = self.address.endpoint() if self.address else from_service_account()
+        except Misused as error:
+            raise NotConfigured(error.message) from error
         return ClusterClient(
             replace(endpoint, authorization=lambda: self.authorization, headers=self.headers), attempts=2
         )

@@ -21,7 +21,7 @@ from dashboard.reading.backend import UserLogin
 from dashboard.reading.remote import RemoteBackend, Servers
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
-from dashboard.what_if.port import WhatIf
+from dashboard.what_if.processes import Processes
 from webhook.logs import log_as_json
 
 
@@ -76,7 +76,7 @@ def run(
     others: AskedServers,
     sign_in: SignIn,
     certificates: Certificates | None,
-    what_if: Callable[[Callable[[UserLogin], UserConnection]], WhatIf],
+    what_if: Callable[[Callable[[UserLogin], UserConnection]], Processes],
 ) -> Exit:
     """Serve everybody until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
 
@@ -101,7 +101,7 @@ def run(
     return Exit.UNJUDGED if code else Exit.CLEAN
 
 
-def _backend(servers: Callable[[], Servers], keeper: Keeper | None, what_if: WhatIf) -> RemoteBackend:
+def _backend(servers: Callable[[], Servers], keeper: Keeper | None, what_if: Processes) -> RemoteBackend:
     """Called in the process that serves, since threads do not survive a fork."""
     if keeper:
         KeptCertificates(keeper).start()

@@ -8,17 +8,15 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
 
-from cli.input.given import Given
-from cli.input.simulation import Simulations
+from analysis.given import Given
+from analysis.simulation import Simulations
 from cli.serving.answers import FileReviews, only, refused_as_by_a_server
 from cluster.errors import NotFound
 from cluster.resource import Resource
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
-from dashboard.reading.backend import NO_PARAMS, Manifest, UserLogin
+from dashboard.reading.backend import NO_PARAMS, Manifest
 from dashboard.reading.remote import FINDINGS, Getter
-from dashboard.what_if.outcome import WhatIfOutcome
-from dashboard.what_if.port import ProposedChange, Unanswered
 from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from scheduling.objects.times import written
@@ -81,16 +79,6 @@ class FilesReader:
 
     def _ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:  # noqa: ARG002, as `Asked` has it
         return question(self._core)
-
-
-class NoWhatIf:
-    """See `dashboard.what_if.port.WhatIf`."""
-
-    def missing(self, login: UserLogin) -> tuple[str, ...]:  # noqa: ARG002, as `WhatIf` has it
-        return ()
-
-    def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:  # noqa: ARG002, as `WhatIf` has it
-        raise Unanswered("Files can be changed: edit them, and ask `quotree diff` what that does.")
 
 
 def _manifest(workload: Workload) -> Manifest:

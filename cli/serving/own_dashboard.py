@@ -20,7 +20,7 @@ from dashboard.reading.backend import Manifest, UserLogin, UserReader
 from dashboard.reading.remote import Getter, RemoteReader
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
-from dashboard.what_if.port import WhatIf
+from dashboard.what_if.processes import Processes
 from reconciler.api.routes import ReconcilerApi
 from reconciler.api.snapshot import observed
 from reconciler.core.core import Core
@@ -37,7 +37,7 @@ OtherTrees = Callable[[], Manifest]
 def run_own(
     settings: DashboardSettings,
     open_reader: Callable[[], UserReader],
-    what_if: Callable[[], WhatIf],
+    what_if: Callable[[], Processes | None],
     *,
     browser: bool,
     say: Callable[[str], None],
@@ -67,7 +67,7 @@ class _OwnBackend:
 
     audited = True
 
-    def __init__(self, reader: UserReader, what_if: WhatIf) -> None:
+    def __init__(self, reader: UserReader, what_if: Processes | None) -> None:
         self._reader, self.what_if = reader, what_if
 
     def reader(self, _: UserLogin) -> UserReader:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from cli.exits import OutOfReach
 from cli.input.against import Against
-from cli.input.context import read_kinds
 
 if TYPE_CHECKING:
     from cluster.sources import WatchSource
@@ -40,7 +39,8 @@ def following(against: Against) -> Iterator[ChangeCounter]:
     if against.kind != "cluster":
         yield changes
         return
-    from cluster.errors import ClusterError  # here, since these take long to load
+    from analysis.cluster import read_kinds  # here, since these take long to load
+    from cluster.errors import ClusterError
     from cluster.store import Store
 
     try:

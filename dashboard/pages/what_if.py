@@ -7,24 +7,26 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from analysis.what_if.outcome import WhatIfOutcome
+from analysis.what_if.state import ProposedChange
 from cluster.errors import Forbidden, NotFound
 from dashboard.reading.backend import Manifest, UserLogin
 from dashboard.reading.cache import CachedReader
 from dashboard.what_if.edits import FIELDS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
-from dashboard.what_if.outcome import WhatIfOutcome
-from dashboard.what_if.port import Later, MissingRights, ProposedChange, ReadingCluster, Unanswered, WhatIf
+from dashboard.what_if.processes import Processes
+from dashboard.what_if.unanswered import Later, MissingRights, ReadingCluster, Unanswered
 from policies.model.printing import plain
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The user who asks, and what answers; `what_if` is None if no what-if engine is available."""
+    """The user who asks, and what answers; `what_if` is None for files."""
 
     reader: CachedReader
     login: UserLogin
-    what_if: WhatIf | None
+    what_if: Processes | None
 
 
 def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
@@ -65,7 +67,7 @@ def _edited(asker: Asker, form: Form) -> tuple[Manifest, ...]:
 
 def _asked(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:
     if asker.what_if is None:
-        raise Unanswered("This dashboard cannot compute changes.")
+        raise Unanswered("Files can be changed: edit them, and ask `quotree diff` what that does.")
     if not made and not form.pasted.strip():
         raise BadEdit("The form has no change yet. Fill in one of its parts.")
     return asker.what_if.ask(asker.login, ProposedChange(made, form.pasted))

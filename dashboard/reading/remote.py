@@ -15,7 +15,7 @@ from cluster.errors import NotFound
 from cluster.resource import Resource
 from cluster.wire import Timeouts
 from dashboard.reading.backend import NO_PARAMS, Manifest, UserLogin, UserReader
-from dashboard.what_if.port import WhatIf
+from dashboard.what_if.processes import Processes
 
 _TIMEOUTS = Timeouts(connect=3.0, read=10.0)
 _MOST = 64
@@ -87,7 +87,7 @@ class RemoteReader:
 class RemoteBackend:
     """See `Backend`. `servers` returns another object once an address or a CA has changed."""
 
-    def __init__(self, servers: Callable[[], Servers], what_if: WhatIf | None = None) -> None:
+    def __init__(self, servers: Callable[[], Servers], what_if: Processes | None = None) -> None:
         self.what_if = what_if
         self._servers = servers
         self._known = servers()

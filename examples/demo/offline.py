@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.context import Context
+from analysis.given import Given
+from analysis.judgement import judge
+from analysis.report import Report, report
 from cli.input.against import Against
-from cli.input.context import Context, load
+from cli.input.context import load
 from cli.input.documents import read
-from cli.input.given import Given, gather
+from cli.input.given import gather
 from cli.input.settings import FILES, settings
-from cli.judgement import judge
 from cli.report.as_text import as_text, finding_lines
-from cli.report.model import Report, report
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.judging.sentence import sentence

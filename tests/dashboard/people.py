@@ -7,6 +7,8 @@ from typing import Any
 
 from flask.testing import FlaskClient
 
+from analysis.what_if.outcome import WhatIfOutcome
+from analysis.what_if.state import ProposedChange
 from cluster.errors import Forbidden, NotFound, Unauthorized
 from cluster.resource import Resource
 from dashboard.app import create_app
@@ -14,8 +16,6 @@ from dashboard.login.authenticators import Authenticator, ByToken
 from dashboard.login.sessions import Sessions
 from dashboard.reading.backend import NO_PARAMS, UserLogin, UserReader
 from dashboard.settings import DashboardSettings
-from dashboard.what_if.outcome import WhatIfOutcome
-from dashboard.what_if.port import ProposedChange
 from tests.dashboard.trees.entries import kueue, tree
 
 COOKIE = "quotree-0"

@@ -16,6 +16,8 @@ from wsgiref.util import setup_testing_defaults
 
 import jsonpatch
 
+from analysis.judgement import judge
+from analysis.report import report
 from cli.input.against import Against
 from cli.input.context import load
 from cli.input.documents import read
@@ -23,13 +25,11 @@ from cli.input.given import gather
 from cli.input.migration import Origin, migrated
 from cli.input.options import EngineOptions
 from cli.input.simulation import start
-from cli.judgement import judge
 from cli.output import json_text
 from cli.report.as_json import report_json
 from cli.report.as_text import as_text
 from cli.report.migration_json import migration_json
 from cli.report.migration_text import migration_text
-from cli.report.model import report
 from cli.report.simulations.simulation_json import simulation_json
 from cli.report.simulations.simulation_text import simulation_text
 from cli.report.simulations.volcano_json import volcano_json

@@ -13,10 +13,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.context import Context
+from analysis.given import Given
+from analysis.judgement import judge
 from cli.input.against import Against
-from cli.input.context import Context
-from cli.input.given import Given, gather
-from cli.judgement import judge
+from cli.input.given import gather
 from policies.configuration.settings import Configuration
 from policies.judging.sentence import assertion
 from policies.judging.verdict import Verdict

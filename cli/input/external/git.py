@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis.context import Revision
 from cli.exits import OutOfReach
-from cli.input.context import Revision
 from cli.input.external import programs
 from cli.input.external.checkout import checkout_of
 from cli.input.external.programs import ProgramFailed

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cli.input.documents import Place, Unreadable, read
+from analysis.documents import Place, Unreadable
+from cli.input.documents import read
 from cli.links import GIT, enclosing, leads_out
 from policies.text import yaml_values
 from policies.text.positions import BadText

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from analysis.documents import MAX_SIZE, Document, Place, Unreadable, parse
 from cli.exits import OutOfReach
-from cli.input.documents import MAX_SIZE, Document, Place, Unreadable, parse
 from cli.input.documents import read as read_documents
 from cli.input.external import programs
 from cli.input.external.offline import fetched, has_own_schemas, helm_environment, kustomize_environment, linked_out

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from analysis.context import Revision
+from analysis.given import Given, Placed, identify
 from cli.exits import Misused, OutOfReach
-from cli.input.context import Revision
 from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
 from cli.input.folders import RENDERED_FROM, PathExclusion
-from cli.input.given import Given, Placed, identify, noted
+from cli.input.given import noted
 from cli.input.selection import InputSelection
 from cli.input.survey import survey
 from cli.output import note

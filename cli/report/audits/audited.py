@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from analysis.documents import Unreadable
 from cli.input.against import Against
 from cli.input.baseline import Baseline
 from cli.input.context import load
-from cli.input.documents import Unreadable
 from cli.progress import stage
 from policies.audit.audited import Audit
 from policies.audit.audited import audit as audit_of

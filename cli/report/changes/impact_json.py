@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.input.impact import Impact
+from analysis.impact import Impact
 from cli.report.as_json import place_json
 from policies.impact.differences import NodeChange, PairChange
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair, amount_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.input.impact import Impact
+from analysis.impact import Impact, effect_text
 from policies.impact.differences import Effect, NodeChange, PairChange
 from policies.impact.quotas import Excess, PairQuota, amount_text
 from policies.model.printing import plain
@@ -23,7 +23,6 @@ _COUNTED = {
     Effect.MIXED: ("node gains and loses", "nodes gain and lose"),
     Effect.MOVES: ("node moves", "nodes move"),
 }
-_VERBS = {Effect.GAINS: "gains", Effect.LOSES: "loses", Effect.MIXED: "gains and loses", Effect.MOVES: "moves"}
 
 
 def impact_text(impact: Impact) -> str:
@@ -69,7 +68,7 @@ def _section(heading: str, content: Iterable[str]) -> Iterator[str]:
 def _nodes(nodes: Iterable[NodeChange]) -> Iterator[str]:
     shown, more = without_followers(nodes)
     for node in shown:
-        yield title(node)
+        yield f"{node.ref} {effect_text(node)}"
         yield from (f"    {_pair(each)}" for each in node.pairs)
     if more:
         yield more
@@ -84,18 +83,6 @@ def without_followers(nodes: Iterable[NodeChange]) -> tuple[list[NodeChange], st
             shown.append(node)
     more = followers - _MOST_FOLLOWERS
     return shown, f"and {more} more of which only the reach changes; -o json has them" if more > 0 else ""
-
-
-def title(node: NodeChange) -> str:
-    if node.before is None:
-        return f"{node.ref} is created"
-    if node.after is None:
-        return f"{node.ref} is deleted"
-    verb = _VERBS[node.effect]
-    if not node.moved:
-        return f"{node.ref} {verb}"
-    way = f"from {node.before.parent or 'no parent'} to {node.after.parent or 'no parent'}"
-    return f"{node.ref} moves {way}" + (f" and {verb}" if node.effect is not Effect.MOVES else "")
 
 
 def _pair(each: PairChange) -> str:

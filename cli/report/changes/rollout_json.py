@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.input.rollout import Rollout
+from analysis.rollout import Rollout
 from cli.report.as_json import place_json
 from policies.judging.sentence import statement
 from policies.judging.verdict import Judged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.input.rollout import Rollout
+from analysis.rollout import Rollout
 from cli.report.as_text import some
 from policies.judging.sentence import sentence
 from policies.model.change import ChangeOperation

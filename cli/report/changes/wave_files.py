@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from analysis.rollout import Rollout
 from cli.exits import Misused
-from cli.input.rollout import Rollout
 from cli.output import within_checkout
 from cli.report.formats.yaml import document
 from policies.dialects.reading import Manifest, mapping, metadata

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from analysis.report import Report, ReportEntry
 from cli.report.as_text import CLEAN, where, without_fix
 from cli.report.formats.wording import details
-from cli.report.model import Report, ReportEntry
 from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import found_line, missing_line
 from policies.model.printing import plain

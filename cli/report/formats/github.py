@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cli.input.documents import Place
+from analysis.documents import Place
+from analysis.report import Report
 from cli.report.as_text import closing_line, head_line, not_evaluated_lines
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_ANNOTATIONS
 from cli.report.formats.wording import STDIN, annotated, relative
-from cli.report.model import Report
 from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 from policies.model.findings import Severity

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from cli.input.documents import Place, Unreadable
+from analysis.documents import Place, Unreadable
+from analysis.report import Report
 from cli.output import json_text
 from cli.report.as_text import rendered
 from cli.report.formats.wording import relative
-from cli.report.model import Report
 from policies.judging.sentence import sentence
 from policies.model.findings import Severity
 from policies.model.printing import plain

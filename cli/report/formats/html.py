@@ -6,9 +6,9 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
+from analysis.report import Report
 from cli.report.as_text import closing_line, head_line, not_evaluated_lines, where, without_fix
 from cli.report.formats.wording import details
-from cli.report.model import Report
 from cli.version import VERSION
 from policies.model.printing import plain
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from analysis.report import Report
 from cli.report.as_text import closing_line, head_line
 from cli.report.formats.checks import CaseState, ReportedCase, of_report, of_suites
-from cli.report.model import Report
 from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 

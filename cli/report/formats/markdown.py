@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from analysis.report import Report
 from cli.report.as_text import closing_line, head_line, not_evaluated_lines, where
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_SUMMARY
 from cli.report.formats.wording import paragraph
-from cli.report.model import Report
 from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 from policies.model.printing import plain

@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from cli.input.documents import Place
+from analysis.documents import Place
+from analysis.report import LocatedCause, Report, ReportEntry
 from cli.output import json_text
 from cli.report.as_text import head_line, rendered
 from cli.report.formats.limits import SARIF_RELATED_LOCATIONS, SARIF_RESULTS
 from cli.report.formats.wording import annotated, relative
-from cli.report.model import LocatedCause, Report, ReportEntry
 from cli.version import VERSION
 from policies.judging.rule import Rule
 from policies.model.findings import SEVERITY, Severity

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from analysis.report import Report
 from cli.output import paint
 from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines, where
-from cli.report.model import Report
 from policies.judging.sentence import assertion
 from policies.model.printing import plain
 

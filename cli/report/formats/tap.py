@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from analysis.report import Report
 from cli.report.as_text import closing_line, head_line
 from cli.report.formats.checks import CaseState, ReportedCase, of_report, of_suites
-from cli.report.model import Report
 from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 

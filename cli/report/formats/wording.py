@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from analysis.report import ReportEntry
 from cli.report.as_text import cause_line, consequence_lines, rendered, without_fix
-from cli.report.model import ReportEntry
 from policies.model.printing import plain
 
 STDIN = "<stdin>"

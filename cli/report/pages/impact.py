@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.input.impact import Impact
+from analysis.impact import Impact, effect_text
 from cli.report.changes.impact_text import (
     counts_line,
     head_line,
     in_use_lines,
     over_line,
     risk_lines,
-    title,
     without_followers,
     work_lines,
 )
@@ -51,7 +50,7 @@ def _rows(nodes: Iterable[NodeChange]) -> Iterator[Sequence[str]]:
     for node in nodes:
         cells = [(str(each.pair), *_amounts(each)) for each in node.pairs] or [("",) * (len(_HEAD) - 1)]
         for number, row in enumerate(cells):
-            yield ("" if number else title(node), *row)
+            yield ("" if number else f"{node.ref} {effect_text(node)}", *row)
 
 
 def _amounts(each: PairChange) -> Iterator[str]:

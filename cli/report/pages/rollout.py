@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.input.rollout import Rollout
+from analysis.rollout import Rollout
 from cli.report.changes.rollout_text import VERBS, head_line
 from cli.report.pages.page import Page, Table
 from policies.judging.sentence import sentence

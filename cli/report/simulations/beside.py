@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cli.input.simulation import OtherQueues, Simulations
+from analysis.simulation import OtherQueues, Simulations
 from cli.report.simulations import volcano_json, volcano_text, yunikorn_json, yunikorn_text
 from scheduling.volcano.play import waiting as of_volcano
 from scheduling.yunikorn import waiting as of_yunikorn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from cli.input.simulation import SimulatedFiles
+from analysis.simulation import SimulatedFiles
 from cli.report.as_json import place_json
 from cli.report.elapsed import elapsed
 from cli.report.simulations.usage import QuotasInUse

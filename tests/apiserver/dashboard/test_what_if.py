@@ -14,11 +14,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from analysis.what_if.state import ProposedChange
 from cli.input.login import ClusterLogin as ClusterLogin
+from cli.input.settings import settings
 from cli.serving.connection import UserConnection
-from cli.what_if.processes import Processes
 from dashboard.reading.backend import UserLogin
-from dashboard.what_if.port import ProposedChange
+from dashboard.what_if.processes import Processes
 from tests.apiserver.dashboard import world
 from tests.apiserver.dashboard.world import ADMIN, TENANT, Dashboard, organisation, reconciling
 from tests.apiserver.harness import ControlPlane, User
@@ -187,7 +188,9 @@ def test_whatever_is_pasted_has_a_clear_answer(page: Page, text: str, status: in
 
 
 def test_with_a_kubeconfig_and_nothing_is_ever_written(page: Page, server: ControlPlane) -> None:
-    asked = Processes(lambda _: UserConnection(login=ClusterLogin(kubeconfig=str(server.kubeconfig))))
+    asked = Processes(
+        lambda _: UserConnection(login=ClusterLogin(kubeconfig=str(server.kubeconfig))), settings(None, ())
+    )
     try:
         found = asked.ask(UserLogin(), ProposedChange((workload("extra", "10"),)))
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.judgement import judge
+from analysis.judgement import judge
 from cli.report import fixing
 from tests.cli.runs import report, run
 

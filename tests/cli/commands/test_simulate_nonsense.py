@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from analysis.simulation import SimulatedFiles
+from cli.input.given import gather
 from cli.input.settings import settings as read_settings
-from cli.input.simulation import SimulatedFiles
 from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
 from tests.cli.organisations import KUEUE, local, org_queue
 from tests.cli.runs import run, write
@@ -192,5 +193,5 @@ def test_limits_of_a_namespace_and_overhead_are_looked_at_too(tmp_path: Path) ->
 
 def _refused(file: Path) -> list[str]:
     given = SimulatedFiles(read_settings(None, [str(file)]))
-    given.take([str(file)])
+    given.accept(gather([str(file)]))
     return [item.message for item in given.refused]

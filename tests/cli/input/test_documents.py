@@ -9,8 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.input import documents
-from cli.input.documents import Document, Place, Unreadable, read
+from analysis import documents
+from analysis.documents import Document, Place, Unreadable
+from cli.input.documents import read
 
 QUEUE = """\
 # the training queue

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from analysis.given import Given, identify
 from cli.input.documents import read
-from cli.input.given import Given, identify
 from policies import dialects
 from policies.model.objects import KubeObject
 

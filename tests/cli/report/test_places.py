@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from analysis.context import Context
+from analysis.documents import Place
+from analysis.judgement import judge
+from analysis.places import InputPlaces
 from cli.input.against import Against
-from cli.input.context import Context
-from cli.input.documents import Place
 from cli.input.given import gather
-from cli.judgement import judge
-from cli.report.places import InputPlaces
 from policies.configuration.settings import Configuration
 from policies.model.findings import Cause, Finding
 from policies.model.objects import Ref

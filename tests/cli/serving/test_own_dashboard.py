@@ -12,7 +12,6 @@ from cli.serving.own_dashboard import ReadOnce, of_cluster
 from cluster.client import ClusterClient
 from cluster.errors import Forbidden, NotFound, Unreachable
 from dashboard.reading.backend import UserLogin, UserReader
-from dashboard.what_if.port import WhatIf
 from tests.dashboard import people
 
 _NO_CLUSTER = cast("ClusterClient", None)
@@ -30,7 +29,7 @@ class Backend:
     """Whose trees cannot be read."""
 
     audited = False
-    what_if = cast("WhatIf", None)
+    what_if = None
 
     def __init__(self, error: Exception) -> None:
         self._reader = of_cluster(_NO_CLUSTER, reading(error), reading(error))

@@ -1,10 +1,10 @@
-"""Outcomes of what-ifs, as `cli.what_if.outcome` makes them."""
+"""Outcomes of what-ifs, as `analysis.what_if.outcome` makes them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dashboard.what_if.outcome import FindingRow, WhatIfOutcome
+from analysis.what_if.outcome import FindingRow, WhatIfOutcome
 from policies.model.findings import Severity
 from policies.model.objects import Ref
 

@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboard.what_if.outcome import GainRow, LossRow, NodeRow, OverRow, RiskRow, WhatIfOutcome
-from dashboard.what_if.port import Later, ProposedChange, ReadingCluster, Unanswered
+from analysis.what_if.outcome import GainRow, LossRow, RiskRow, WhatIfOutcome
+from analysis.what_if.state import ProposedChange
+from dashboard.what_if.unanswered import Later, ReadingCluster, Unanswered
+from policies.impact.differences import Effect, NodeChange, PairChange
+from policies.impact.quotas import Excess, NodeQuotas, PairQuota, QuotaPair
 from policies.model.findings import Severity
+from policies.model.objects import Ref
 from scheduling.simulation.submissions import LeftOut, Name
 from tests.builders import cluster_queue, flavor, group
 from tests.dashboard.people import ADMIN, TENANT, Cluster, Telling, signed_in
 from tests.dashboard.what_if.answers import answer, finding
 
 CQ = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/a"
+A, CPU = Ref("", "ClusterQueue", "", "a"), QuotaPair("spot", "cpu")
 QUOTA = {
     "quota-kind": "ClusterQueue",
     "quota-name": "a",
@@ -89,12 +94,13 @@ def test_pasted_yaml_goes_along_as_it_is() -> None:
 
 
 def test_what_comes_of_it() -> None:
+    less = PairChange(CPU, PairQuota(4 * 10**9, None), PairQuota(2 * 10**9, None))
     said = answer(
         findings=[finding(Severity.WARNING, "it lends more than it has")],
-        nodes=[NodeRow("ClusterQueue a", "moves from org to lab and loses", "spot/cpu", (("own", "4", "2"),))],
+        nodes=[NodeChange(A, NodeQuotas(A, "org"), NodeQuotas(A, "lab"), (less,), Effect.LOSES)],
         losses=[LossRow("Job ml/low", "a", "preempted", "Preempted to make room", "Job ml/high in b")],
         gains=[GainRow("Job ml/late", "b")],
-        over=[OverRow("Cohort lab", "spot/cpu", "9", "8")],
+        over=[Excess(Ref("", "Cohort", "", "lab"), CPU, 9 * 10**9, 8 * 10**9)],
         risks=[RiskRow("ClusterQueue b", "spot/cpu", "9 in use, 8 its own", ("Job ml/x", "2 more"))],
         more={"nodes": 3},
         settled=False,

@@ -14,7 +14,7 @@ from scheduling.volcano.gates import gated_pod as volcano
 from scheduling.yunikorn.gates import gated_pod as yunikorn
 
 ROOT = Path(__file__).parents[3]
-PRODUCT = ("policies", "scheduling", "reconciler", "cluster", "webhook", "audit", "dashboard", "cli")
+PRODUCT = ("policies", "scheduling", "reconciler", "cluster", "webhook", "audit", "analysis", "dashboard", "cli")
 VIEWS = (read_member, read_remote_pod, volcano.read_gated_pod, yunikorn.read_gated_pod)
 
 

@@ -13,8 +13,8 @@ from xml.etree.ElementTree import fromstring
 import yaml
 from markdown_it import MarkdownIt
 
+from analysis.report import Report, ReportEntry
 from cli.report.as_text import without_fix
-from cli.report.model import Report, ReportEntry
 from policies.judging.sentence import assertion, sentence
 from policies.model.printing import plain
 

@@ -6,8 +6,8 @@ import random
 import re
 import sys
 
-from cli.input.documents import Place, Unreadable
-from cli.report.model import LocatedCause, Report, ReportedObject, ReportEntry, Subject
+from analysis.documents import Place, Unreadable
+from analysis.report import LocatedCause, Report, ReportedObject, ReportEntry, Subject
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Cause, Finding, Severity

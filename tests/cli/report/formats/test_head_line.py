@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from analysis.report import Report
 from cli.report.as_json import report_json
 from cli.report.as_text import head_line
-from cli.report.model import Report
 from tests.cli.report.formats.reports import many
 
 MOMENT = datetime(2026, 11, 22, 14, 2, tzinfo=UTC)

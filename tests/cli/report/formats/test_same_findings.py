@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from analysis.report import Report
 from cli.report import formats
 from cli.report.formats import OF_REPORTS
-from cli.report.model import Report
 from tests.cli.report.formats.parsing import FORMATS, Cells, expected, markdown_cells
 from tests.cli.report.formats.reports import example, random_report
 from tests.profiles import seeds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cli.input.context import read_kinds
+from analysis.cluster import read_kinds
 from cluster.client import ClusterClient
 from cluster.resource import Resource
 from cluster.reviews import Access, may_i

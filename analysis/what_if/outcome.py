@@ -1,25 +1,21 @@
-"""The outcome of a what-if, of what the judge and the simulation found."""
+"""The outcome of a what-if: what the judge and the simulation found, in rows for a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from cli.input.documents import Unreadable
-from cli.input.impact import Impact
-from cli.report.model import Report
-from dashboard.what_if.outcome import (
-    FindingRow,
-    GainRow,
-    LossRow,
-    MissedRule,
-    NodeRow,
-    OverRow,
-    RiskRow,
-    WhatIfOutcome,
-)
-from policies.impact.differences import Effect, NodeChange
-from policies.impact.quotas import QuotaPair, amount_text
+from analysis.documents import Unreadable
+from analysis.impact import Impact
+from analysis.report import Report
+from policies.dialects.reading import Manifest
+from policies.impact.differences import NodeChange
+from policies.impact.quotas import Excess, amount_text
+from policies.model.findings import Severity
+from policies.model.objects import Ref
 from scheduling.impact.prediction import AtRisk
+from scheduling.simulation.submissions import LeftOut
 from scheduling.simulation.trace import Evicted, Preempted
 
 MOST = 200
@@ -28,6 +24,76 @@ _MOST_JOBS = 5
 """Jobs of a queue that could be preempted."""
 PASTED = "pasted"
 """The name of the text that the user typed, in places."""
+
+
+class FindingRow(NamedTuple):
+    """A finding, with the names that the findings of /v1 have."""
+
+    severity: Severity
+    object: Ref
+    message: str
+    fix: str
+    rule: str
+
+
+class MissedRule(NamedTuple):
+    """A rule that could not be evaluated."""
+
+    rule: str
+    reason: str
+
+
+class LossRow(NamedTuple):
+    """`what` is preempted or evicted; `whom` is who it makes room for."""
+
+    job: str
+    queue: str
+    what: str
+    why: str
+    whom: str
+
+
+class GainRow(NamedTuple):
+    job: str
+    queue: str
+
+
+class RiskRow(NamedTuple):
+    node: str
+    pair: str
+    borrowed: str
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfOutcome:
+    """`work` has an explanation of /v1 for each new workload. `only_reach` counts nodes whose reach alone changes.
+
+    `more` has how many entries of a list are not shown, by its name. `unreadable` is what would not be stored,
+    `left_out` what the caller may not list. `as_of` is when the cluster was read.
+    """
+
+    as_of: str
+    findings: Sequence[FindingRow] = ()
+    nodes: Sequence[NodeChange] = ()
+    over: Sequence[Excess] = ()
+    losses: Sequence[LossRow] = ()
+    gains: Sequence[GainRow] = ()
+    risks: Sequence[RiskRow] = ()
+    work: Sequence[Manifest] = ()
+    in_no_queue: Sequence[LeftOut] = ()
+    not_judged: Sequence[str] = ()
+    not_evaluated: Sequence[MissedRule] = ()
+    unreadable: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+    assumptions: Sequence[str] = ()
+    settled: bool = True
+    only_reach: int = 0
+    more: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> bool:
+        return any(each.severity is Severity.ERROR for each in self.findings)
 
 
 def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
@@ -49,11 +115,8 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
             FindingRow(each.severity, each.finding.object, each.finding.message, each.finding.fix, each.rule.id)
             for each in (entry.judged for entry in judged.entries)
         ],
-        nodes=[row for each in nodes[:MOST] for row in _node(each)],
-        over=[
-            OverRow(str(each.ref), str(each.pair), *_amounts(each.pair, each.used, each.limit))
-            for each in impact.over[:MOST]
-        ],
+        nodes=nodes[:MOST],
+        over=impact.over[:MOST],
         losses=[*_losses(impact, found.lost, ""), *_losses(impact, found.restarted, "; then admitted again")],
         gains=[
             GainRow(str(names[key]), admission.cluster_queue if (admission := workloads[key].admission) else "")
@@ -69,29 +132,6 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
     )
 
 
-def _node(node: NodeChange) -> Iterator[NodeRow]:
-    name, effect = str(node.ref), _effect(node)
-    if not node.pairs:
-        yield NodeRow(name, effect, "", ())
-    for each in node.pairs:
-        numbers = zip(
-            each.before._fields, _amounts(each.pair, *each.before), _amounts(each.pair, *each.after), strict=True
-        )
-        yield NodeRow(name, effect, str(each.pair), tuple(number for number in numbers if number[1] != number[2]))
-
-
-def _effect(node: NodeChange) -> str:
-    if node.before is None:
-        return "is created"
-    if node.after is None:
-        return "is deleted"
-    effect = "gains and loses" if node.effect is Effect.MIXED else str(node.effect)
-    if not node.moved:
-        return effect
-    way = f"moves from {node.before.parent or 'no parent'} to {node.after.parent or 'no parent'}"
-    return way if node.effect is Effect.MOVES else f"{way} and {effect}"
-
-
 def _losses(impact: Impact, losses: Sequence[Evicted | Preempted], end: str) -> Iterator[LossRow]:
     names = impact.simulation.names
     for each in losses[:MOST]:
@@ -102,7 +142,7 @@ def _losses(impact: Impact, losses: Sequence[Evicted | Preempted], end: str) -> 
 def _risk(impact: Impact, risk: AtRisk) -> RiskRow:
     borrowing, more = risk.borrowing, len(risk.workloads) - _MOST_JOBS
     jobs = [str(impact.simulation.names[key]) for key in risk.workloads[:_MOST_JOBS]]
-    used, nominal = _amounts(borrowing.pair, borrowing.used, borrowing.nominal)
+    used, nominal = (amount_text(borrowing.pair.resource, each) for each in (borrowing.used, borrowing.nominal))
     return RiskRow(
         str(borrowing.ref),
         str(borrowing.pair),
@@ -115,7 +155,3 @@ def _unreadable(items: Sequence[Unreadable]) -> list[str]:
     """With the line of what was pasted. Each text once."""
     lines = (f"line {each.place.line}: " if each.place.file == PASTED else "" for each in items)
     return list(dict.fromkeys(line + each.message for line, each in zip(lines, items, strict=True)))
-
-
-def _amounts(pair: QuotaPair, *amounts: int | None) -> list[str]:
-    return [amount_text(pair.resource, each) for each in amounts]

@@ -11,23 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.input.against import Against
-from cli.input.change_set import ChangeSet
-from cli.input.context import Context, followed
-from cli.input.documents import Document, Unreadable, parse
-from cli.input.given import NO_FILES, Given, identify
-from cli.input.impact import of_cluster, played
-from cli.input.options import EngineOptions
-from cli.input.settings import settings
-from cli.input.simulation import SimulatedFiles, engine_settings
-from cli.judgement import judge
-from cli.report.model import report
-from cli.what_if.outcome import MOST, PASTED, outcome
-from cli.what_if.rights import Rights
+from analysis.change import ChangeSet
+from analysis.cluster import followed
+from analysis.context import Context
+from analysis.context_name import ContextName
+from analysis.documents import Document, Unreadable, parse
+from analysis.given import NO_FILES, Given, identify
+from analysis.impact import of_cluster, played
+from analysis.judgement import judge
+from analysis.report import report
+from analysis.simulation import SimulatedFiles, decision_settings
+from analysis.what_if.outcome import MOST, PASTED, WhatIfOutcome, outcome
+from analysis.what_if.rights import Rights
 from cluster.client import ClusterClient
 from cluster.sources import FOLLOWED, WatchSource
-from dashboard.what_if.outcome import WhatIfOutcome
-from dashboard.what_if.port import ProposedChange
+from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
@@ -43,7 +41,16 @@ from scheduling.world.world import World
 
 _NO_TEXT = Region.of("", lambda *_: iter(()), TextSpan(0, 0, (0, 0)), TextLines(""))
 """Objects of the form are in no text."""
-_AGAINST = Against("cluster")
+_CLUSTER = ContextName("cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedChange:
+    """`manifests` are the objects that the form makes. `pasted` is YAML as it was typed; the engine parses it, since
+    only there is its time limited."""
+
+    manifests: tuple[dict[str, Any], ...] = ()
+    pasted: str = ""
 
 
 @dataclass(slots=True)
@@ -61,7 +68,7 @@ class Resting:
     left_out: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, cluster: ClusterClient, found: Rights) -> Resting:
+    def read(cls, cluster: ClusterClient, found: Rights, configuration: Configuration) -> Resting:
         """What there is now, as far as the caller may list it. Raises ClusterError."""
         as_of, kept = datetime.now(UTC), dict[Ref, bytes]()
 
@@ -74,7 +81,7 @@ class Resting:
         forest = replace(forest, known=forest.known | {source.kind for source in found.absent})
         unread = {resource for source in (*found.absent, *found.left_out) for resource in source.versions}
         left_out = _plurals(found.left_out)
-        return cls.of(forest, kept, lambda decisions: snapshot(cluster, decisions, unread), as_of, left_out)
+        return cls.of(forest, kept, lambda found: snapshot(cluster, found, unread), as_of, configuration, left_out)
 
     @classmethod
     def of(
@@ -83,11 +90,11 @@ class Resting:
         manifests: Mapping[Ref, bytes],
         read: Callable[[DecisionSettings], World],
         as_of: datetime,
+        configuration: Configuration,
         left_out: tuple[str, ...] = (),
     ) -> Resting:
         """What was read, once nothing moves any more; `read` gets the settings of decisions."""
-        configuration = settings(None, ())
-        engine = engine_settings(EngineOptions(), configuration)
+        engine = decision_settings(configuration)
         files = SimulatedFiles(configuration, trees=False)
         world = read(DecisionSettings(engine.options, engine.ordering, engine.counting, engine.waiting))
         simulation = of_cluster(world, forest, engine, files)
@@ -98,10 +105,10 @@ class Resting:
         """What the rules say of the change, and what it does."""
         given = _given(change)
         manifests = {ref: json.loads(self.manifests[ref]) for ref in given.objects if ref in self.manifests}
-        context = Context(_AGAINST, self.forest, manifests=manifests, as_of=self.as_of)
+        context = Context(_CLUSTER, self.forest, manifests=manifests, as_of=self.as_of)
         judged = report(given, context, judge(given, context, self.files.configuration))
         known, left_out = set(self.simulation.names), dict(self.simulation.left_out)
-        impact = played(ChangeSet("the cluster", _AGAINST, context, NO_FILES, given, ()), self.simulation, self.files)
+        impact = played(ChangeSet("the cluster", _CLUSTER, context, NO_FILES, given, ()), self.simulation, self.files)
         left = [each for name, each in self.simulation.left_out.items() if name not in left_out]
         return replace(
             outcome(judged, impact, f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}"),

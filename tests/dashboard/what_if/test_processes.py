@@ -12,17 +12,20 @@ from typing import Any
 
 import pytest
 
+from analysis.what_if.outcome import WhatIfOutcome
+from analysis.what_if.state import ProposedChange
+from cli.input.settings import settings
 from cli.serving.connection import Address, UserConnection
 from cli.serving.dashboard import as_someone
-from cli.what_if.child import NoOutcome
-from cli.what_if.processes import COMMAND, KEPT, READERS, Processes, _Process
 from cluster.api.callers import Impersonated
 from cluster.errors import NotFound, Unreachable
 from dashboard.reading.backend import UserLogin
-from dashboard.what_if.outcome import WhatIfOutcome
-from dashboard.what_if.port import Later, MissingRights, ProposedChange, Unanswered
+from dashboard.what_if.child import NoOutcome
+from dashboard.what_if.processes import COMMAND, KEPT, READERS, Processes, WhatIfProcess
+from dashboard.what_if.unanswered import Later, MissingRights, Unanswered
 
 NOTHING = ProposedChange()
+CONFIGURATION = settings(None, ())
 
 
 class Served:
@@ -69,11 +72,11 @@ class Process:
 
 
 def processes(made: list[Process], served: Served | None = None, *, reading: bool = False) -> Processes:
-    def start(_: object) -> Process:
+    def start(*_: object) -> Process:
         made.append(Process(reading=reading))
         return made[-1]
 
-    return Processes(lambda _: Way(served or Served()), start)  # type: ignore[arg-type, return-value]
+    return Processes(lambda _: Way(served or Served()), CONFIGURATION, start)  # type: ignore[arg-type, return-value]
 
 
 def login(number: int) -> UserLogin:
@@ -119,7 +122,7 @@ def test_who_is_being_answered_makes_no_room() -> None:
 
 def test_nothing_is_started_where_nobody_may_try_out_changes() -> None:
     with pytest.raises(Unanswered, match="--what-ifs 0"):
-        Processes(lambda _: Way(Served()), pytest.fail, most=0).ask(login(1), NOTHING)  # type: ignore[arg-type, return-value]
+        Processes(lambda _: Way(Served()), CONFIGURATION, pytest.fail, most=0).ask(login(1), NOTHING)  # type: ignore[arg-type, return-value]
 
 
 def test_few_read_at_once() -> None:
@@ -163,8 +166,7 @@ def test_the_way_to_the_api_server_does_not_show_its_token() -> None:
 
 
 CHILD = """
-import sys, time, cli.what_if.child as child
-from dashboard.what_if.outcome import WhatIfOutcome
+import time, dashboard.what_if.child as child
 child.THINKING = 0.2
 class State:
     def answer(self, change):
@@ -188,7 +190,7 @@ def test_a_question_that_takes_too_long_ends_and_the_state_is_as_before() -> Non
 
 def test_a_process_ends_with_who_has_started_it_while_it_reads() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        started = _Process(UserConnection(Address(f"http://127.0.0.1:{silent.getsockname()[1]}")))
+        started = WhatIfProcess(CONFIGURATION, UserConnection(Address(f"http://127.0.0.1:{silent.getsockname()[1]}")))
         connected, _ = silent.accept()
         assert started.reading
         started._questions.close()
@@ -200,7 +202,7 @@ def test_a_process_ends_with_who_has_started_it_while_it_reads() -> None:
 def test_a_cluster_that_cannot_be_read_is_said_and_not_kept() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         way = UserConnection(Address(f"http://127.0.0.1:{gone.getsockname()[1]}"))
-    started = _Process(way)
+    started = WhatIfProcess(CONFIGURATION, way)
     assert started._answers.poll(30)
     with pytest.raises(Unreachable, match="ask again"):
         started.ask(NOTHING)
@@ -221,8 +223,8 @@ def test_a_person_is_asked_for_with_their_own_token_or_in_their_name_and_never_o
 
 
 def test_a_process_is_ours_whatever_the_folder_has_where_the_dashboard_was_started(tmp_path: Path) -> None:
-    (tmp_path / "cli").mkdir()
-    (tmp_path / "cli" / "__init__.py").write_text("print('theirs'); raise SystemExit(7)")
+    (tmp_path / "dashboard").mkdir()
+    (tmp_path / "dashboard" / "__init__.py").write_text("print('theirs'); raise SystemExit(7)")
     done = subprocess.run(COMMAND, input=b"", capture_output=True, cwd=tmp_path, check=False)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

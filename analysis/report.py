@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from cli.input.against import Against
-from cli.input.context import Context, Revision
-from cli.input.documents import Place, Unreadable
-from cli.input.given import NO_FILES, Given, joined
-from cli.report.places import InputPlaces
+from analysis.context import Context, Revision
+from analysis.context_name import ContextName
+from analysis.documents import Place, Unreadable
+from analysis.given import NO_FILES, Given, joined
+from analysis.places import InputPlaces
 from policies.configuration.settings import Configuration
 from policies.dialects.newest import newest_version
 from policies.dialects.yunikorn_config.configmap import count_queues
@@ -144,8 +144,8 @@ def report(
     held = sum(1 for _ in context.world.nodes()) + count_queues(context.world.objects())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
     subject = replace(subject, as_of=context.as_of, judged_at=judgement.proposal.circumstances.now)
-    if context.snapshot is not None and context.snapshot.cluster:
-        subject = replace(subject, against=f"{context.against} of cluster {context.snapshot.cluster}")
+    if context.cluster:
+        subject = replace(subject, against=f"{context.against} of cluster {context.cluster}")
     if base:
         changes = judgement.proposal.changes
         deleted = sum(change.after is None for change in changes)
@@ -164,14 +164,14 @@ def _rank(entry: ReportEntry) -> tuple[object, ...]:
     return entry.judged.severity.rank, place.file, place.line, place.column, entry.judged.rank
 
 
-def unjudged(inputs: Given, against: Against, configuration: Configuration, reason: str) -> Report:
+def unjudged(inputs: Given, against: ContextName, configuration: Configuration, reason: str) -> Report:
     """The report where the context is unreachable, so that no rule can judge anything."""
     missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
     subject = _subject(inputs, against, 0, configuration)
     return Report(subject, (), missed, inputs.unreadable, out_of_reach=reason)
 
 
-def _subject(inputs: Given, against: Against, held: int, configuration: Configuration) -> Subject:
+def _subject(inputs: Given, against: ContextName, held: int, configuration: Configuration) -> Subject:
     return Subject(
         against=str(against),
         kind=against.kind,

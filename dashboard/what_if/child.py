@@ -1,9 +1,10 @@
 """The process that holds a cluster for what-ifs of one login, and answers each in a forked copy.
 
 A process, since the cluster takes much memory and the simulation much time: both end with it, and pages of others wait
-for neither. Its standard input has a `UserConnection`, then each `ProposedChange`; its standard output has a
-`ClusterRead`, then for each change a `WhatIfOutcome` or `NoOutcome`. These are pickled: both ends are this program. It
-has one thread, so a fork is a copy without locks that nobody opens. The copy is thrown away: the state is as before.
+for neither. Its standard input has the configuration and a `UserWay`, then each `ProposedChange`; its standard output
+has a `ClusterRead`, then for each change a `WhatIfOutcome` or `NoOutcome`. These are pickled: both ends are this
+program. It has one thread, so a fork is a copy without locks that nobody opens. The copy is thrown away: the state is
+as before.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
+from typing import Protocol
 
-from cli.exits import Misused
-from cli.serving.connection import UserConnection
-from cli.what_if.rights import rights
-from cli.what_if.state import Resting
+from analysis.what_if.rights import rights
+from analysis.what_if.state import ProposedChange, Resting
+from cluster.client import ClusterClient
 from cluster.errors import ApiError, ClusterError
-from dashboard.what_if.port import ProposedChange
 
 READING = 300
 """Seconds that reading may take."""
@@ -42,6 +42,13 @@ _SHORTEST = 20.0
 """Seconds for which what was read serves, at least."""
 _TIMES = 3.0
 """It serves for so many times as long as it took to read."""
+
+
+class UserWay(Protocol):
+    """How to reach the API server as one person."""
+
+    def open(self) -> ClusterClient:
+        """Open a client with the rights of that person. Raises ClusterError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +80,16 @@ def main() -> None:
 
 
 def _serve(questions: Connection, answers: Connection) -> None:
-    connection: UserConnection = questions.recv()
+    configuration, connection = questions.recv()
     began = time.monotonic()
     state, failed = None, ClusterRead(0.0)
     with _ended_with_who_asks():
         try:
             with connection.open() as cluster:
-                state = Resting.read(cluster, rights(cluster))
+                state = Resting.read(cluster, rights(cluster), configuration)
         except ApiError as error:
             failed = ClusterRead(0.0, error.message or str(error), error.status, error.reason)
-        except (ClusterError, Misused) as error:
+        except ClusterError as error:
             failed = ClusterRead(0.0, str(error))
     if state is None:
         answers.send(failed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.input.given import Given
+from analysis.given import Given
 from policies.dialects import core, kueue, volcano
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject

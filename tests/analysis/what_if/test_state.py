@@ -9,10 +9,11 @@ from typing import Any
 
 import yaml
 
-from cli.what_if.state import Resting
-from dashboard.what_if.outcome import GainRow, RiskRow, WhatIfOutcome
-from dashboard.what_if.port import ProposedChange
+from analysis.impact import effect_text
+from analysis.what_if.outcome import GainRow, RiskRow, WhatIfOutcome
+from analysis.what_if.state import ProposedChange, Resting
 from policies import dialects
+from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.model.forest import Forest
 from reconciler.api.snapshot import of_manifests
@@ -30,7 +31,11 @@ def state(*more: dict[str, Any]) -> Resting:
     forest = Forest.of((each for manifest in STORED if (each := dialects.read(manifest)) is not None), DECLARED)
     kept = {ref: json.dumps(manifest).encode() for ref, manifest in read if ref.group_kind in DECLARED}
     return Resting.of(
-        forest, kept, lambda decisions: of_manifests(manifests, decisions), datetime(2026, 11, 23, tzinfo=UTC)
+        forest,
+        kept,
+        lambda decisions: of_manifests(manifests, decisions),
+        datetime(2026, 11, 23, tzinfo=UTC),
+        Configuration(),
     )
 
 
@@ -47,17 +52,17 @@ def with_quota(manifest: dict[str, Any], cpu: str) -> dict[str, Any]:
 def test_quota_before_and_after() -> None:
     found = answered(state(), with_quota(A, "6"))
 
-    assert [(each.node, each.effect, each.pair) for each in found.nodes] == [
-        ("ClusterQueue a", "gains", "spot/cpu"),
-        ("Cohort org", "gains", "spot/cpu"),
+    assert [(str(each.ref), effect_text(each)) for each in found.nodes] == [
+        ("ClusterQueue a", "gains"),
+        ("Cohort org", "gains"),
     ]
-    assert ("own", "4", "6") in found.nodes[0].numbers
+    assert [(each.before.own, each.after.own) for each in found.nodes[0].pairs] == [(4 * 10**9, 6 * 10**9)]
     assert found.only_reach == 1
 
 
 def test_a_node_that_moves_says_from_where() -> None:
     moved = cluster_queue("a", "lab", group("cpu", flavor("spot", cpu=2)))
-    effects = {each.node: each.effect for each in answered(state(), moved).nodes}
+    effects = {str(each.ref): effect_text(each) for each in answered(state(), moved).nodes}
 
     assert effects["ClusterQueue a"] == "moves from org to lab and loses"
     assert effects["Cohort lab"] == "is created"

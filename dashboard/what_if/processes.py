@@ -13,18 +13,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from multiprocessing import Pipe
-from typing import Any, Protocol
+from typing import Any
 
-from cli.serving.connection import UserConnection
-from cli.what_if.child import READING, THINKING, UNREAD, ClusterRead, NoOutcome
-from cli.what_if.rights import rights
+from analysis.what_if.outcome import WhatIfOutcome
+from analysis.what_if.rights import rights
+from analysis.what_if.state import ProposedChange
 from cluster.errors import Unreachable, from_status
 from dashboard.reading.backend import UserLogin
-from dashboard.what_if.outcome import WhatIfOutcome
-from dashboard.what_if.port import Later, MissingRights, ProposedChange, ReadingCluster, Unanswered
+from dashboard.what_if.child import READING, THINKING, UNREAD, ClusterRead, NoOutcome, UserWay
+from dashboard.what_if.unanswered import Later, MissingRights, ReadingCluster, Unanswered
+from policies.configuration.settings import Configuration
 
-COMMAND = (sys.executable, "-P", "-c", "from cli.what_if.child import main; main()")
-"""With -P, a folder `cli` where the dashboard was started is not taken for ours."""
+COMMAND = (sys.executable, "-P", "-c", "from dashboard.what_if.child import main; main()")
+"""With -P, a folder `dashboard` where the dashboard was started is not taken for ours."""
 KEPT = 4
 """Processes at once, unless something else is asked for."""
 READERS = 2
@@ -35,95 +36,10 @@ _MARGIN = 1.0
 _DIED = "The process that had read the cluster has ended, perhaps for lack of memory. Try it again."
 
 
-class WhatIfProcess(Protocol):
+class WhatIfProcess:
     """`busy` is held by who asks. `reading`: the cluster is not read yet. `over`: it is of no more use."""
 
-    busy: threading.Lock
-
-    @property
-    def reading(self) -> bool: ...
-
-    @property
-    def over(self) -> bool: ...
-
-    def ask(self, change: ProposedChange) -> WhatIfOutcome: ...
-
-    def end(self) -> None: ...
-
-
-class Processes:
-    """See `dashboard.what_if.port.WhatIf`. `connect` says how to reach the API server as someone.
-
-    `most` is how many processes there are at once; without one, nothing is computed.
-    """
-
-    def __init__(
-        self,
-        connect: Callable[[UserLogin], UserConnection],
-        start: Callable[[UserConnection], WhatIfProcess] | None = None,
-        *,
-        most: int = KEPT,
-    ) -> None:
-        self._connect = connect
-        self._most = most
-        self._start = start or _Process
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[bytes, WhatIfProcess] = OrderedDict()
-
-    def missing(self, login: UserLogin) -> tuple[str, ...]:
-        """See `WhatIf.missing`."""
-        with self._connect(login).open() as cluster:
-            return rights(cluster).missing
-
-    def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
-        """See `WhatIf.ask`. Rights are asked for each time, so one that is taken away ends at once."""
-        if not self._most:
-            raise Unanswered("This dashboard cannot compute changes: it runs with --what-ifs 0.")
-        if missing := self.missing(login):
-            raise MissingRights(missing)
-        process = self._taken(login.digest(), self._connect(login))
-        try:
-            return process.ask(change)
-        finally:
-            process.busy.release()
-
-    def close(self) -> None:
-        """End them all. They end by themselves when this process does."""
-        with self._lock:
-            for each in self._kept.values():
-                each.end()
-            self._kept.clear()
-
-    def _taken(self, key: bytes, connection: UserConnection) -> WhatIfProcess:
-        """The process of this login, busy from now on. Raises Later."""
-        with self._lock:
-            for old in [old for old, each in self._kept.items() if each.over]:
-                self._kept.pop(old).end()
-            found = self._kept.get(key)
-            if found is None:
-                self._make_room()
-                found = self._kept[key] = self._start(connection)
-            self._kept.move_to_end(key)
-            if not found.busy.acquire(blocking=False):
-                raise Later("Your last question is not answered yet. Ask again in a moment.")
-            return found
-
-    def _make_room(self) -> None:
-        """End an idle process if there are too many. Raises Later if all are busy."""
-        if sum(each.reading for each in self._kept.values()) >= READERS:
-            raise Later(f"{READERS} others have the cluster read just now. Ask again in a moment.")
-        if len(self._kept) < self._most:
-            return
-        idle = next((key for key, each in self._kept.items() if not each.reading and not each.busy.locked()), None)
-        if idle is None:
-            raise Later(f"{self._most} others ask just now. Ask again in a moment.")
-        self._kept.pop(idle).end()
-
-
-class _Process:
-    """See `WhatIfProcess`."""
-
-    def __init__(self, connection: UserConnection) -> None:
+    def __init__(self, configuration: Configuration, connection: UserWay) -> None:
         self.busy = threading.Lock()
         questions, self._questions = Pipe(duplex=False)
         self._answers, answers = Pipe(duplex=False)
@@ -131,7 +47,7 @@ class _Process:
             self._process = subprocess.Popen(COMMAND, stdin=questions.fileno(), stdout=answers.fileno())  # noqa: S603, our own
         self._began = time.monotonic()
         self._until: float | None = None
-        self._send(connection)
+        self._send((configuration, connection))
 
     @property
     def reading(self) -> bool:
@@ -184,7 +100,7 @@ class _Process:
         if first.problem:
             raise Unreachable("the API server", first.problem, "ask again")
 
-    def _send(self, what: UserConnection | ProposedChange) -> None:
+    def _send(self, what: tuple[Configuration, UserWay] | ProposedChange) -> None:
         """Raises Unanswered. A process that has ended is found out by its answer."""
         try:
             self._questions.send(what)
@@ -197,3 +113,77 @@ class _Process:
             return self._answers.recv() if self._answers.poll(seconds) else None
         except (EOFError, OSError):
             return None
+
+
+class Processes:
+    """May be asked by many threads. `connect` says how to reach the API server as someone.
+
+    `most` is how many processes there are at once; without one, nothing is computed.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[UserLogin], UserWay],
+        configuration: Configuration,
+        start: Callable[[Configuration, UserWay], WhatIfProcess] = WhatIfProcess,
+        *,
+        most: int = KEPT,
+    ) -> None:
+        self._connect = connect
+        self._configuration = configuration
+        self._most = most
+        self._start = start
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[bytes, WhatIfProcess] = OrderedDict()
+
+    def missing(self, login: UserLogin) -> tuple[str, ...]:
+        """The rights that this person lacks for an answer. Raises ClusterError."""
+        with self._connect(login).open() as cluster:
+            return rights(cluster).missing
+
+    def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
+        """What comes of applying the change: for this person, with their rights. Raises Unanswered, ClusterError.
+
+        Rights are asked for each time, so one that is taken away ends at once.
+        """
+        if not self._most:
+            raise Unanswered("This dashboard cannot compute changes: it runs with --what-ifs 0.")
+        if missing := self.missing(login):
+            raise MissingRights(missing)
+        process = self._taken(login.digest(), self._connect(login))
+        try:
+            return process.ask(change)
+        finally:
+            process.busy.release()
+
+    def close(self) -> None:
+        """End them all. They end by themselves when this process does."""
+        with self._lock:
+            for each in self._kept.values():
+                each.end()
+            self._kept.clear()
+
+    def _taken(self, key: bytes, connection: UserWay) -> WhatIfProcess:
+        """The process of this login, busy from now on. Raises Later."""
+        with self._lock:
+            for old in [old for old, each in self._kept.items() if each.over]:
+                self._kept.pop(old).end()
+            found = self._kept.get(key)
+            if found is None:
+                self._make_room()
+                found = self._kept[key] = self._start(self._configuration, connection)
+            self._kept.move_to_end(key)
+            if not found.busy.acquire(blocking=False):
+                raise Later("Your last question is not answered yet. Ask again in a moment.")
+            return found
+
+    def _make_room(self) -> None:
+        """End an idle process if there are too many. Raises Later if all are busy."""
+        if sum(each.reading for each in self._kept.values()) >= READERS:
+            raise Later(f"{READERS} others have the cluster read just now. Ask again in a moment.")
+        if len(self._kept) < self._most:
+            return
+        idle = next((key for key, each in self._kept.items() if not each.reading and not each.busy.locked()), None)
+        if idle is None:
+            raise Later(f"{self._most} others ask just now. Ask again in a moment.")
+        self._kept.pop(idle).end()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cli.input.context import Context
-from cli.input.given import Given, same
-from cli.input.pruning import missing
+from analysis.context import Context
+from analysis.given import Given, same
+from analysis.pruning import missing
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
 from policies.judge import Before, Judgement, judge_files, stored_state

@@ -6,16 +6,14 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cli.input.change_set import ChangeSet
-from cli.input.given import Given
-from cli.input.options import EngineOptions
-from cli.input.simulation import SimulatedFiles, beside, engine_settings
-from cli.input.snapshot import read
+from analysis.change import ChangeSet
+from analysis.given import Given
+from analysis.simulation import SimulatedFiles, beside
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
 from policies.dialects.declared import DECLARED
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.impact.differences import NodeChange, differences
+from policies.impact.differences import Effect, NodeChange, differences
 from policies.impact.quotas import Excess, Quotas
 from policies.impact.volcano_quotas import resources, volcano_quotas
 from policies.impact.yunikorn_quotas import yunikorn_quotas
@@ -59,11 +57,33 @@ class Impact:
         return self.prediction.settled and all(each.settled for each in self.elsewhere)
 
 
-def impact(change: ChangeSet, configuration: Configuration, engine: EngineOptions) -> Impact:
-    """Simulate the change and compare. Raises Misused, or OutOfReach if a cluster cannot be read."""
+def effect_text(node: NodeChange) -> str:
+    """What happens to a node, as the verb of a sentence."""
+    if node.before is None:
+        return "is created"
+    if node.after is None:
+        return "is deleted"
+    verb = "gains and loses" if node.effect is Effect.MIXED else str(node.effect)
+    if not node.moved:
+        return verb
+    way = f"moves from {node.before.parent or 'no parent'} to {node.after.parent or 'no parent'}"
+    return way if node.effect is Effect.MOVES else f"{way} and {verb}"
+
+
+def impact(
+    change: ChangeSet, configuration: Configuration, decisions: SimulationSettings, world: World | None
+) -> Impact:
+    """Simulate the change and compare. `world` is what decisions read in the cluster; None for files."""
     files = SimulatedFiles(configuration, trees=False)
-    simulation = _existing(change, files, engine)
-    return played(change, simulation, files, _beside(simulation, files) if not change.against.of_cluster else [])
+    if world is not None:
+        simulation = of_cluster(world, change.cluster.world, decisions, files)
+        simulation.add(files.accept(change.before))
+        return played(change, simulation, files)
+    manifests = files.accept(change.before)
+    applied = (placed.document.manifest for placed in change.applied.objects.values())
+    simulation = KueueSimulation(decisions, begin([*manifests, *applied]))
+    simulation.add(manifests)
+    return played(change, simulation, files, _beside(simulation, files))
 
 
 def played(
@@ -86,20 +106,6 @@ def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[PlayedElsewhe
         each.change(manifests)
         each.settle()
     return [*others]
-
-
-def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions) -> KueueSimulation:
-    """The state before the change, at rest."""
-    settings = engine_settings(engine, files.configuration)
-    if change.against.of_cluster:
-        simulation = of_cluster(read(change.against, settings), change.cluster.world, settings, files)
-        simulation.add(files.accept(change.before))
-        return simulation
-    manifests = files.accept(change.before)
-    applied = (placed.document.manifest for placed in change.applied.objects.values())
-    simulation = KueueSimulation(settings, begin([*manifests, *applied]))
-    simulation.add(manifests)
-    return simulation
 
 
 def of_cluster(world: World, forest: Forest, settings: SimulationSettings, files: SimulatedFiles) -> KueueSimulation:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.input.documents import Place
-from cli.input.given import Given
+from analysis.documents import Place
+from analysis.given import Given
 from policies.judging.proposal import Proposal
 from policies.model.findings import Cause, Finding
 from policies.model.forest import Forest

@@ -1,0 +1,1 @@
+"""What the command line and the dashboard ask: what the rules say of a change, and what it does."""

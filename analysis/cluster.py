@@ -1,0 +1,43 @@
+"""Reads a cluster once: all objects of the kinds that rules or decisions read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from cluster.client import ClusterClient
+from cluster.sources import WatchSource, sources
+from cluster.store import load as read_all
+from policies.configuration.settings import YuniKornSettings
+from policies.dialects.reading import Manifest, identity
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, Ref
+from reconciler.objects.watched import WATCHED_KINDS
+
+Keep = Callable[[Ref, Manifest], None]
+"""Gets each object, and keeps the parts that it needs."""
+
+
+def followed(cluster: ClusterClient, following: Iterable[WatchSource], keep: Keep) -> Forest:
+    """All objects of these kinds, as they are now; `keep` is shown each manifest. Raises ClusterError."""
+    return read_all(cluster, [_noticed(source, keep) for source in following])
+
+
+def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
+    """All kinds of a cluster that rules or decisions read."""
+    followed = [*sources(yunikorn)]
+    kinds = {source.kind for source in followed}
+    watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
+    return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]
+
+
+def _noticed(source: WatchSource, keep: Keep) -> WatchSource:
+    """The source; it passes each manifest to `keep`, so that the cluster is read once."""
+    trim, namespaced = source.trim, source.versions[0].namespaced
+
+    def note(manifest: dict[str, Any]) -> dict[str, Any]:
+        keep(identity(manifest, source.kind, namespaced), manifest)
+        return trim(manifest) if trim else manifest
+
+    return replace(source, trim=note)

@@ -1,0 +1,154 @@
+"""Manifests of a text, with the place of every field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from analysis.queue_config import as_config_map, is_queue_config, within_config_map
+from policies.dialects.reading import text as text_of
+from policies.text import json_values, yaml_values
+from policies.text.field_paths import Region, Steps
+from policies.text.positions import BadText, DocumentRoot, Position, TextLines, TextSpan, position
+
+MAX_SIZE = 64 * 2**20
+"""Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines and columns are counted from 1. `overlay` is the kustomization that makes the object of the file, or ""."""
+
+    file: str
+    line: int
+    column: int
+    overlay: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        """FILE:LINE:COLUMN. A file whose name begins with `::` gets a `./`: GitHub's runner reads `::` as a command."""
+        file = f"./{self.file}" if self.file.lstrip().startswith("::") else self.file
+        return f"{file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One manifest: a mapping, and where it was read."""
+
+    manifest: dict[str, Any]
+    source: str
+    """The file's tidy path from where the user named it, or the name of standard input."""
+    region: Region = field(repr=False, compare=False)
+    overlay: str = ""
+
+    def locate(self, field: str) -> Position:
+        """Line and column of a field path in Kubernetes' spelling: `spec.groups[0].name`, `metadata.labels[a/b]`.
+
+        That is the place of its value if it is a scalar, else of its key; where the field is absent, of its nearest
+        ancestor; for "" the start of the manifest.
+        """
+        return self.region.locate(field)
+
+    def place(self, field: str = "") -> Place:
+        """The same, with the file."""
+        return Place(self.source, *self.locate(field), self.overlay)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Input that cannot be read or judged; the message says why and, where there is one, the cure.
+
+    `well_formed`: the text itself is sound, but it does not hold manifests. `below`: the file lies in a folder that was
+    named; nobody named the file.
+    """
+
+    place: Place
+    message: str
+    well_formed: bool = field(default=False, repr=False, compare=False)
+    below: bool = field(default=False, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.place}: unreadable: {self.message}"
+
+
+def is_object(manifest: Mapping[str, Any]) -> bool:
+    """Whether it has a kind or a version; without either it is a file of another program."""
+    return text_of(manifest.get("kind")) is not None or text_of(manifest.get("apiVersion")) is not None
+
+
+def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
+    """The manifests of one text, which `source` names in places."""
+    if len(data) > MAX_SIZE:
+        yield Unreadable(Place(source, 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        return
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        yield _not_utf8(source, data, error)
+        return
+    json_only = source.lower().endswith(".json")
+    if json_only or text.lstrip().startswith("{"):
+        root = json_values.read(text)
+        if json_only or isinstance(root, DocumentRoot):
+            yield from _documents(source, text, [root], json_values.steps)
+            return
+    yield from _documents(source, text, yaml_values.read_shared(text), yaml_values.steps)
+
+
+def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Unreadable(Place(source, 1, 1), "this is UTF-16; save it as UTF-8")
+    before = data[: error.start].decode()
+    place = Place(source, *position(before + " ", len(before)))
+    return Unreadable(place, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
+
+
+def _documents(
+    source: str, text: str, roots: Iterable[DocumentRoot | BadText], steps: Steps
+) -> Iterator[Document | Unreadable]:
+    lines = TextLines(text)
+    for root in roots:
+        if isinstance(root, BadText):
+            yield Unreadable(Place(source, *lines.position(root.offset)), root.message)
+        else:
+            yield from _flattened(source, root.value, Region.of(text, steps, root.span, lines), root.items)
+
+
+def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan]) -> Iterator[Document | Unreadable]:
+    """The manifest; of a List its items, at any depth of Lists."""
+    if not isinstance(value, dict):
+        place = Place(source, *region.locate(""))
+        yield Unreadable(place, f"{_named(value)} stands where a manifest is expected, a mapping", well_formed=True)
+        return
+    if is_queue_config(value):
+        manifest, within = as_config_map(region)
+        yield Document(manifest, source, within)
+        return
+    kind = value.get("kind")
+    if not isinstance(kind, str) or not kind.endswith("List") or "items" not in value:
+        yield Document(value, source, within_config_map(value, region))
+        return
+    items = value["items"] or []
+    if not isinstance(items, list):
+        place = Place(source, *region.locate("items"))
+        yield Unreadable(place, f"`items` of a {kind} is {_named(items)}, not a list")
+        return
+    for index, item in enumerate(items):
+        region = region.inside(spans[index]) if spans else region
+        inner = region if spans else replace(region, within=f"{region.within}.items[{index}]".lstrip("."))
+        yield from _flattened(source, _typed(item, value), inner, ())
+
+
+def _typed(item: Any, around: dict[str, Any]) -> Any:
+    """An item of a QueueList may omit its version and kind, as in the API server's answers."""
+    kind = around["kind"].removesuffix("List")
+    if not kind or not isinstance(item, dict):
+        return item
+    version = {"apiVersion": around["apiVersion"]} if "apiVersion" in around else {}
+    return {**version, "kind": kind, **item}
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, list):
+        return "a list"
+    return "a mapping" if isinstance(value, dict) else "nothing" if value is None else "a single value"

@@ -1,1 +1,0 @@
-"""What if: a cluster that was read once, and changes tried out on it, in processes of their own."""

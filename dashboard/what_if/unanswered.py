@@ -1,0 +1,23 @@
+"""Why a what-if has no answer."""
+
+from __future__ import annotations
+
+
+class Unanswered(Exception):
+    """There is no answer. The text tells the person what to do about it."""
+
+
+class MissingRights(Unanswered):
+    """`missing` are the rights that it takes, as `kubectl auth can-i` has them."""
+
+    def __init__(self, missing: tuple[str, ...]) -> None:
+        super().__init__("Only those who may list all of a tree can see what a change does to it.")
+        self.missing = missing
+
+
+class Later(Unanswered):
+    """The same question has an answer soon: the cluster is being read, or others are ahead."""
+
+
+class ReadingCluster(Later):
+    """The cluster is being read for this question."""

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -135,3 +136,15 @@ def _coloured() -> bool:
     """Whether to print colours: the value of --color, if the command has that option."""
     context = click.get_current_context(silent=True)
     return terminal_wants_colour() if context is None or context.color is None else context.color
+
+
+def some(count: int, word: str) -> str:
+    """`1 queue`, `2 queues`."""
+    return f"{count} {word}" + ("" if count == 1 else "s")
+
+
+def section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterator[str]:
+    """A heading with lines below it; nothing where there are none."""
+    lines = list(content)
+    if lines:
+        yield from ("", f"{heading}:", *(f"{indent}{line}" for line in lines))

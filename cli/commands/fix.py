@@ -20,8 +20,7 @@ from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.surveyed import contexts_of, survey_roots, together
 from cli.links import owned
-from cli.output import emit, note
-from cli.report.as_text import some
+from cli.output import emit, note, some
 from cli.report.fixing import Fixing, fixed
 from cli.report.replacing import replace_text
 from policies.judging.sentence import sentence

@@ -13,9 +13,8 @@ from cli.input.context import collect
 from cli.input.options import against_of
 from cli.input.settings import settings
 from cli.input.snapshot_file import MAX_SIZE, SnapshotFile
-from cli.output import emit, note, replace
+from cli.output import emit, note, replace, some
 from cli.progress import progress
-from cli.report.as_text import some
 from cli.report.redaction import Redaction
 from cli.report.snapshot_json import snapshot_json
 from policies.dialects.reading import Manifest

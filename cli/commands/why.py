@@ -168,16 +168,17 @@ def _shown(found: dict[str, Any], output: str) -> str:
 def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
     simulations = start([folder], engine)
     code = note_problems(simulations.files, simulations.kueue, simulations.beside)
-    emit(_json_of(simulations, workload) if output == "json" else _text_of(simulations, workload))
+    emit(_explained(simulations, workload, output))
     click.get_current_context().exit(code)
 
 
-def _text_of(simulations: Simulations, workload: str) -> str:
+def _explained(simulations: Simulations, workload: str, output: str) -> str:
     """The explanation by Volcano's or YuniKorn's queues if they have such work, else by Kueue's. Raises Misused."""
-    if found := _of_others(simulations, workload, "text"):
+    if found := _of_others(simulations, workload, output):
         return found
     try:
-        return why_text(simulations.kueue, workload)
+        kueue = simulations.kueue
+        return json_text(why_json(kueue, workload)) if output == "json" else why_text(kueue, workload)
     except PolicyError as error:
         raise Misused(str(error)) from error
 
@@ -188,12 +189,3 @@ def _of_others(others: OtherQueues, name: str, output: str) -> str:
         return beside.why_text(others, name)
     found = beside.why_json(others, name)
     return json_text({"apiVersion": API_VERSION, **found}) if found else ""
-
-
-def _json_of(simulations: Simulations, workload: str) -> str:
-    if found := _of_others(simulations, workload, "json"):
-        return found
-    try:
-        return json_text(why_json(simulations.kueue, workload))
-    except PolicyError as error:
-        raise Misused(str(error)) from error

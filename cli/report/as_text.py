@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from analysis.documents import Place
 from analysis.report import LocatedCause, Report, ReportEntry, Subject
-from cli.output import paint
+from cli.output import paint, some
 from policies.judging.sentence import flat, sentence
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity
@@ -162,8 +162,3 @@ def severities(count: Callable[[Severity], int]) -> list[str]:
     """`1 error`, `2 warnings`, `3 info`: those that there are."""
     counts = [(count(severity), severity.value) for severity in Severity]
     return [f"{found} {word}" if word == "info" else some(found, word) for found, word in counts if found]
-
-
-def some(count: int, word: str) -> str:
-    """`1 queue`, `2 queues`."""
-    return f"{count} {word}" + ("" if count == 1 else "s")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.output import paint
-from cli.report.as_text import COLOURS, closing, reason_lines, severities, some, without_fix
+from cli.output import paint, some
+from cli.report.as_text import COLOURS, closing, reason_lines, severities, without_fix
 from cli.report.audits.audited import ShownAudit
 from policies.audit.audited import AuditedFinding as Found
 from policies.audit.audited import TreeFindings

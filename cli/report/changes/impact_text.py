@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from analysis.impact import Impact, effect_text
+from cli.output import section, some
 from policies.impact.differences import Effect, NodeChange, PairChange
 from policies.impact.quotas import Excess, PairQuota, amount_text
 from policies.model.printing import plain
@@ -26,23 +28,21 @@ _COUNTED = {
 
 
 def impact_text(impact: Impact) -> str:
-    return "\n".join(
-        [
-            plain(head_line(impact)),
-            counts_line(impact),
-            *_section("quota", _nodes(impact.nodes)),
-            *_section("deleted, but still in use", in_use_lines(impact)),
-            *_section("becomes over quota", map(over_line, impact.over)),
-            *_section("work", work_lines(impact)),
-            *_section("could be preempted when others want their quota back", risk_lines(impact)),
-        ]
-    )
+    sections = {
+        "quota": _nodes(impact.nodes),
+        "deleted, but still in use": in_use_lines(impact),
+        "becomes over quota": map(over_line, impact.over),
+        "work": work_lines(impact),
+        "could be preempted when others want their quota back": risk_lines(impact),
+    }
+    found = (section(heading, map(plain, lines)) for heading, lines in sections.items())
+    return "\n".join([plain(head_line(impact)), counts_line(impact), *chain.from_iterable(found)])
 
 
 def head_line(impact: Impact) -> str:
     change = impact.change
     applied, deleted = len(change.applied.objects) + len(change.applied.rest), len(change.deleted)
-    parts = [f"{_some(applied, 'object')} applied"] + ([f"{deleted} deleted"] if deleted else [])
+    parts = [f"{some(applied, 'object')} applied"] + ([f"{deleted} deleted"] if deleted else [])
     return f"compared with {change.was}: {', '.join(parts)}"
 
 
@@ -50,16 +50,8 @@ def counts_line(impact: Impact) -> str:
     counts = Counter(node.effect for node in impact.nodes)
     parts = [f"{counts[effect]} {_COUNTED[effect][counts[effect] != 1]}" for effect in _ORDER if counts[effect]]
     in_use = impact.prediction.in_use
-    stay = [f"{_some(len(in_use), 'deleted object')} still in use"] if in_use else []
+    stay = [f"{some(len(in_use), 'deleted object')} still in use"] if in_use else []
     return ", ".join([*(parts or ["no quota changes" + " yet" * bool(in_use)]), *stay])
-
-
-def _section(heading: str, content: Iterable[str]) -> Iterator[str]:
-    found = list(content)
-    if found:
-        yield ""
-        yield f"{heading}:"
-        yield from (f"  {plain(line)}" for line in found)
 
 
 # --- quota
@@ -160,7 +152,3 @@ def _some_of(names: Sequence[str]) -> str:
 
 def _name(impact: Impact, key: str) -> str:
     return str(impact.simulation.names[key])
-
-
-def _some(count: int, word: str) -> str:
-    return f"{count} {word}" + ("" if count == 1 else "s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.rollout import Rollout
-from cli.report.as_text import some
+from cli.output import some
 from policies.judging.sentence import sentence
 from policies.model.change import ChangeOperation
 from policies.model.printing import plain

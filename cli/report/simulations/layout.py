@@ -1,11 +1,13 @@
-"""How simulations are written as text: sections, counts, and trees of queues."""
+"""How simulations are written as text: sections and trees of queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, Self, TypeVar
 
+from cli.output import section, some
 from cli.report.drawing import glyphs
+from policies.model.printing import plain
 
 
 class Branch(Protocol):
@@ -18,16 +20,30 @@ class Branch(Protocol):
 B = TypeVar("B", bound=Branch)
 
 
-def section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterator[str]:
-    """Nothing where there is no content."""
-    lines = list(content)
-    if lines:
-        yield from ("", f"{heading}:")
-        yield from (f"{indent}{line}" for line in lines)
+def outcome_text(
+    where: str,
+    counts: Iterable[tuple[int, str]],
+    assumed: Iterable[str],
+    happened: Iterable[str],
+    waits: Iterable[str],
+    in_use: Iterable[str],
+    left_out: Iterable[str] = (),
+    how: str = "",
+) -> str:
+    """The outcome of one simulation. `where` is the scheduler, with `in` before it; empty for Kueue.
 
-
-def some(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    `counts` say what was read, each with its word; `how` ends that line. `left_out` are the jobs that are in no queue.
+    """
+    return "\n".join(
+        [
+            f"simulated{where}: {', '.join(some(*count) for count in counts)}{how}",
+            *(f"assumed: {plain(each)}" for each in assumed),
+            *section(f"what happened{where}", map(plain, happened)),
+            *section(f"what waits{where}", waits),
+            *section("in no queue", map(plain, left_out)),
+            *section(f"what is in use{where}", in_use, indent=""),
+        ]
+    )
 
 
 def tree(

@@ -7,7 +7,7 @@ from functools import partial
 
 from cli.report.drawing import glyphs, lines
 from cli.report.elapsed import elapsed
-from cli.report.simulations.layout import section, some
+from cli.report.simulations.layout import outcome_text
 from cli.report.simulations.usage import QuotasInUse
 from cli.report.simulations.waiting_text import explained_lines, placed_text, waiting_lines
 from cli.report.trees import walk
@@ -24,35 +24,19 @@ from scheduling.visibility.workloads import waiting
 
 
 def simulation_text(simulation: KueueSimulation, forest: Forest) -> str:
-    return "\n".join(
-        [
-            plain(_head(simulation)),
-            *(f"assumed: {plain(each)}" for each in simulation.intake.assumptions()),
-            *section("what happened", _happened(simulation)),
-            *section("what waits", _waiting(simulation)),
-            *section("in no queue", (plain(f"{each.name}: {each.reason}") for each in simulation.left_out.values())),
-            *section("what is in use", _tree(simulation, forest), indent=""),
-        ]
-    )
-
-
-def _head(simulation: KueueSimulation) -> str:
-    world = simulation.world
-    counts = (
-        (len(world.state.queues), "ClusterQueue"),
-        (sum(cohort.explicit for cohort in world.state.tree.cohorts.values()), "Cohort"),
-        (len(world.workloads), "workload"),
-    )
+    state, cohorts = simulation.world.state, simulation.world.state.tree.cohorts.values()
+    explicit = sum(cohort.explicit for cohort in cohorts)
     shares = "; fair sharing" if simulation.settings.options.fair_sharing else ""
-    return f"simulated: {', '.join(some(*count) for count in counts)}{shares}"
-
-
-# --- what happened
-
-
-def _happened(simulation: KueueSimulation) -> Iterator[str]:
-    for each in simulation.trace:
-        yield plain(f"{elapsed(simulation.start, each.at):<6} {_event(each, simulation)}")
+    return outcome_text(
+        "",
+        ((len(state.queues), "ClusterQueue"), (explicit, "Cohort"), (len(simulation.world.workloads), "workload")),
+        simulation.intake.assumptions(),
+        (f"{elapsed(simulation.start, each.at):<6} {_event(each, simulation)}" for each in simulation.trace),
+        _waiting(simulation),
+        _tree(simulation, forest),
+        (f"{each.name}: {each.reason}" for each in simulation.left_out.values()),
+        shares,
+    )
 
 
 def _event(each: TraceEvent, simulation: KueueSimulation) -> str:

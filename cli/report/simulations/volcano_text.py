@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from cli.output import some
 from cli.report.elapsed import elapsed
-from cli.report.simulations.layout import section, some, tree
+from cli.report.simulations.layout import outcome_text, tree
 from policies.model.printing import plain
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.jobs import GangJob
@@ -26,14 +27,14 @@ from scheduling.volcano.resources import PODS, written
 
 
 def volcano_text(simulation: VolcanoSimulation) -> str:
-    return "\n".join(
-        [
-            plain(_head(simulation)),
-            *(f"assumed: {each}" for each in assumptions(simulation)),
-            *section("what happened in Volcano", (_happened(simulation, each) for each in simulation.trace)),
-            *section("what waits in Volcano", waiting_lines(simulation, waiting(simulation))),
-            *section("what is in use in Volcano", _trees(simulation), indent=""),
-        ]
+    world = simulation.engine.world
+    return outcome_text(
+        " in Volcano",
+        ((len([*world.queues]), "queue"), (len(world.jobs), "PodGroup"), (len(world.tasks), "Pod")),
+        assumptions(simulation),
+        (f"{elapsed(simulation.start, each.at):<6} {_event(simulation, each)}" for each in simulation.trace),
+        waiting_lines(simulation, waiting(simulation)),
+        _trees(simulation),
     )
 
 
@@ -42,19 +43,6 @@ def assumptions(simulation: VolcanoSimulation) -> Iterator[str]:
     yield "Volcano runs the plugin capacity with hierarchy, and the actions enqueue, allocate, reclaim"
     if not simulation.intake.has_nodes:
         yield "there are no Nodes: the cluster has room for all that the queues allow"
-
-
-def _head(simulation: VolcanoSimulation) -> str:
-    world = simulation.engine.world
-    counts = ((len([*world.queues]), "queue"), (len(world.jobs), "PodGroup"), (len(world.tasks), "Pod"))
-    return "simulated in Volcano: " + ", ".join(some(*count) for count in counts)
-
-
-# --- what happened
-
-
-def _happened(simulation: VolcanoSimulation, each: Trace) -> str:
-    return plain(f"{elapsed(simulation.start, each.at):<6} {_event(simulation, each)}")
 
 
 def _event(simulation: VolcanoSimulation, each: Trace) -> str:

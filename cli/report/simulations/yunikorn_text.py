@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from cli.report.elapsed import elapsed
-from cli.report.simulations.layout import section, some, tree
+from cli.report.simulations.layout import outcome_text, tree
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.model.printing import plain
 from scheduling.yunikorn.application import Application
@@ -16,14 +16,14 @@ from scheduling.yunikorn.waiting import WaitingAllocation, found, waiting
 
 
 def yunikorn_text(simulation: YuniKornSimulation) -> str:
-    return "\n".join(
-        [
-            plain(_head(simulation)),
-            *(f"assumed: {each}" for each in assumptions(simulation)),
-            *section("what happened in YuniKorn", (_happened(simulation, each) for each in simulation.trace)),
-            *section("what waits in YuniKorn", waiting_lines(waiting(simulation))),
-            *section("what is in use in YuniKorn", queues_text(simulation), indent=""),
-        ]
+    scheduler, pods = simulation.scheduler, simulation.intake.pods
+    return outcome_text(
+        " in YuniKorn",
+        ((len(scheduler.tree.queues), "queue"), (len(scheduler.applications), "application"), (len(pods), "Pod")),
+        assumptions(simulation),
+        (f"{elapsed(simulation.start, each.at):<6} {_event(each)}" for each in simulation.trace),
+        waiting_lines(waiting(simulation)),
+        queues_text(simulation),
     )
 
 
@@ -33,20 +33,6 @@ def assumptions(simulation: YuniKornSimulation) -> Iterator[str]:
         yield "there is no queues.yaml: YuniKorn's built-in one makes a queue for each Namespace"
     if simulation.intake.capacity is None:
         yield "there are no Nodes: the cluster has room for all that the queues allow"
-
-
-def _head(simulation: YuniKornSimulation) -> str:
-    scheduler = simulation.scheduler
-    counts = (
-        (len(scheduler.tree.queues), "queue"),
-        (len(scheduler.applications), "application"),
-        (len(simulation.intake.pods), "Pod"),
-    )
-    return "simulated in YuniKorn: " + ", ".join(some(*count) for count in counts)
-
-
-def _happened(simulation: YuniKornSimulation, each: Trace) -> str:
-    return plain(f"{elapsed(simulation.start, each.at):<6} {_event(each)}")
 
 
 def _event(each: Trace) -> str:

@@ -16,6 +16,7 @@ Steps: TypeAlias = tuple[str, ...]
 """Functions as module:name. The first gets the result, each other one what the function before it returned."""
 
 _JSON, _YAML = "cli.output:json_text", "cli.report.formats.yaml:document"
+_JUNIT, _TAP = "cli.report.formats.junit:render", "cli.report.formats.tap:render"
 _TABLE, _MARKDOWN, _HTML = (f"cli.report.pages.page:{form}" for form in ("table", "markdown", "html"))
 
 OF_REPORTS: Mapping[str, Steps] = {
@@ -27,8 +28,8 @@ OF_REPORTS: Mapping[str, Steps] = {
     "github": ("cli.report.formats.github:render",),
     "gitlab": ("cli.report.formats.gitlab:render",),
     "sarif": ("cli.report.formats.sarif:render",),
-    "junit": ("cli.report.formats.junit:render",),
-    "tap": ("cli.report.formats.tap:render",),
+    "junit": ("cli.report.formats.checks:of_report", _JUNIT),
+    "tap": ("cli.report.formats.checks:of_report", _TAP),
     "html": ("cli.report.formats.html:render",),
 }
 """How a Report is rendered."""
@@ -39,8 +40,8 @@ OF_SUITES: Mapping[str, Steps] = {
     "yaml": ("cli.report.suites.suite_json:suites_json", _YAML),
     "markdown": ("cli.report.formats.markdown:render_suites",),
     "github": ("cli.report.formats.github:render_suites",),
-    "junit": ("cli.report.formats.junit:render_suites",),
-    "tap": ("cli.report.formats.tap:render_suites",),
+    "junit": ("cli.report.formats.checks:of_suites", _JUNIT),
+    "tap": ("cli.report.formats.checks:of_suites", _TAP),
 }
 """The same for the outcomes of suites."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.report import Report, ReportEntry
-from cli.report.as_text import CLEAN, where, without_fix
+from cli.report.as_text import CLEAN, closing_line, head_line, where, without_fix
 from cli.report.formats.wording import details
 from cli.report.suites.suite_outcomes import SuiteOutcome
+from cli.report.suites.suite_text import closing_line as suites_closing_line
 from cli.report.suites.suite_text import found_line, missing_line
 from policies.model.printing import plain
 
@@ -35,7 +36,24 @@ class ReportedCase:
     details: tuple[str, ...] = ()
 
 
-def of_report(report: Report) -> list[ReportedCase]:
+@dataclass(frozen=True, slots=True)
+class CheckedRun:
+    """The checks of one run of a command. `lines` say of all of them what text says above and below them."""
+
+    command: str
+    cases: Sequence[ReportedCase]
+    lines: Sequence[str]
+
+
+def of_report(report: Report) -> CheckedRun:
+    return CheckedRun("quotree validate", _of_report(report), (head_line(report), closing_line(report)))
+
+
+def of_suites(outcomes: Sequence[SuiteOutcome]) -> CheckedRun:
+    return CheckedRun("quotree test", list(map(_of_outcome, outcomes)), (suites_closing_line(outcomes),))
+
+
+def _of_report(report: Report) -> list[ReportedCase]:
     """Each finding, each rule that was not evaluated and all that was unreadable; at least one, as readers expect."""
     checks = [
         *(_of_entry(entry, report) for entry in report.entries),
@@ -79,21 +97,13 @@ def _of_entry(entry: ReportEntry, report: Report) -> ReportedCase:
     )
 
 
-def of_suites(outcomes: Iterable[SuiteOutcome]) -> list[ReportedCase]:
-    return [
-        ReportedCase(
-            plain(outcome.case.place.file),
-            plain(outcome.case.name),
-            CaseState.PASSED if outcome.holds else CaseState.FAILED,
-            "" if outcome.holds else "error",
-            "" if outcome.holds else "other findings than expected",
-            plain(str(outcome.case.place)),
-            tuple(_differences(outcome)),
-        )
-        for outcome in outcomes
-    ]
-
-
-def _differences(outcome: SuiteOutcome) -> Iterator[str]:
-    yield from map(missing_line, outcome.missing)
-    yield from map(found_line, outcome.unexpected)
+def _of_outcome(outcome: SuiteOutcome) -> ReportedCase:
+    return ReportedCase(
+        plain(outcome.case.place.file),
+        plain(outcome.case.name),
+        CaseState.PASSED if outcome.holds else CaseState.FAILED,
+        "" if outcome.holds else "error",
+        "" if outcome.holds else "other findings than expected",
+        plain(str(outcome.case.place)),
+        (*map(missing_line, outcome.missing), *map(found_line, outcome.unexpected)),
+    )

@@ -43,7 +43,7 @@ def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
     failed = [outcome for outcome in outcomes if not outcome.holds]
     annotations = [
         Annotation("error", check.name, "\n".join(check.details), outcome.case.place)
-        for outcome, check in zip(failed, of_suites(failed), strict=True)
+        for outcome, check in zip(failed, of_suites(failed).cases, strict=True)
     ]
     return "\n".join([*_commands(annotations, ""), suites_closing_line(outcomes)])
 

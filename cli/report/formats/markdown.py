@@ -40,7 +40,9 @@ def render(report: Report) -> str:
 
 
 def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
-    rows = [[check.state.value, check.name, check.place, "\n".join(check.details)] for check in of_suites(outcomes)]
+    rows = [
+        [check.state.value, check.name, check.place, "\n".join(check.details)] for check in of_suites(outcomes).cases
+    ]
     return _page(suites_closing_line(outcomes), "", bounded_table(["", "case", "place", "difference"], rows), ())
 
 

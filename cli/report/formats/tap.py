@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from analysis.report import Report
-from cli.report.as_text import closing_line, head_line
-from cli.report.formats.checks import CaseState, ReportedCase, of_report, of_suites
-from cli.report.suites.suite_outcomes import SuiteOutcome
-from cli.report.suites.suite_text import closing_line as suites_closing_line
+from cli.report.formats.checks import CaseState, CheckedRun, ReportedCase
 
 
-def render(report: Report) -> str:
-    return _document(of_report(report), head_line(report), closing_line(report))
-
-
-def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
-    return _document(of_suites(outcomes), suites_closing_line(outcomes))
-
-
-def _document(checks: Sequence[ReportedCase], *comments: str) -> str:
-    lines = ["TAP version 14", f"1..{len(checks)}", *(f"# {comment}" for comment in comments)]
-    for number, check in enumerate(checks, 1):
+def render(run: CheckedRun) -> str:
+    lines = ["TAP version 14", f"1..{len(run.cases)}", *(f"# {comment}" for comment in run.lines)]
+    for number, check in enumerate(run.cases, 1):
         lines += _lines(number, check)
     return "\n".join(lines)
 

@@ -9,6 +9,7 @@ from typing import Any
 from jsonschema import Draft4Validator, Draft202012Validator
 
 from cli.report.formats import gitlab, junit, sarif
+from cli.report.formats.checks import of_report
 from tests.cli.report.formats.reports import example, many, random_report
 from tests.profiles import seeds
 
@@ -47,7 +48,7 @@ def test_junit_obeys_its_schema() -> None:
     schema = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
 
     for report in [example(), many(0), many(30), *map(random_report, seeds(1))]:
-        schema.validate(junit.render(report))
+        schema.validate(junit.render(of_report(report)))
 
 
 def test_gitlab_obeys_its_documentation_and_takes_no_fingerprint_twice() -> None:

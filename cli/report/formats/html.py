@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
@@ -13,11 +14,16 @@ from cli.version import VERSION
 from policies.model.printing import plain
 
 
-def render(report: Report) -> str:
+def filled(template: str, **values: Any) -> str:
+    """A template of this folder as one file that loads and runs nothing."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files(__package__).joinpath("report.html.jinja").read_text(encoding="utf-8"))
-    return template.render(
-        version=VERSION,
+    text = files(__package__).joinpath(template).read_text(encoding="utf-8")
+    return environment.from_string(text).render(version=VERSION, plain=plain, **values)
+
+
+def render(report: Report) -> str:
+    return filled(
+        "report.html.jinja",
         head=head_line(report),
         closing=closing_line(report),
         findings=[

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import chain
 
-from jinja2 import Environment, StrictUndefined
-
+from cli.report.formats.html import filled
 from cli.report.formats.markdown import bounded_table, harmless
 from cli.report.formats.table import columns
-from cli.version import VERSION
 from policies.model.printing import plain
 
 
@@ -55,11 +52,7 @@ def _markdown_tables(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def html(page: Page) -> str:
-    """One file that loads and runs nothing."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    source = files("cli.report.formats").joinpath("page.html.jinja").read_text(encoding="utf-8")
-    template = environment.from_string(source)
-    return template.render(version=VERSION, title=page.title, head=page.head, tables=page.filled, plain=plain)
+    return filled("page.html.jinja", title=page.title, head=page.head, tables=page.filled)
 
 
 def table(page: Page) -> str:

@@ -103,8 +103,8 @@ soak: soak-kueue soak-volcano soak-yunikorn ## these three, one after the other;
 soak-kueue: venv ## random load on a reconciler that is killed again and again behind a failing connection
 	$(SOAK) tests/apiserver/reconciler/test_faults.py
 
-soak-volcano: venv ## the same for queues that are closed, paused and moved, by a command that is killed as well
-	$(SOAK) tests/apiserver/volcano/test_queue_faults.py
+soak-volcano: venv ## the same for queues that are closed, paused and moved, by a command that is killed as well, then for Pods at their gates
+	$(SOAK) tests/apiserver/volcano/test_queue_faults.py tests/apiserver/volcano/test_gate_faults.py
 
 soak-yunikorn: venv ## the same for Pods and gangs at gates, while quotas and queues are edited
 	$(SOAK) tests/apiserver/yunikorn/test_gate_faults.py

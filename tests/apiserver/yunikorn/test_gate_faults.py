@@ -8,7 +8,6 @@ room, gangs are whole, no Pod is lost, and all run in the end. `SOAK_SECONDS` sa
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,14 +17,13 @@ from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.killed import SOAK_SECONDS, SOAK_SEED, Killed, storm
+from tests.apiserver.killed import SOAK_SECONDS, SOAK_SEED, storm
+from tests.apiserver.pod_load import CALM_SECONDS, all_run, rests
 from tests.apiserver.reconciler.shipped_reconciler import dying, login_of
 from tests.apiserver.yunikorn.gate_history import GateHistory
 from tests.apiserver.yunikorn.gate_load import GateLoad
-from tests.apiserver.yunikorn.gated_world import CONFIGURATION, installed, is_gated
-from tests.waiting import eventually
+from tests.apiserver.yunikorn.gated_world import CONFIGURATION, installed
 
-CALM_SECONDS = 60.0
 FAULTS = 0.12
 
 
@@ -63,38 +61,3 @@ def test_nobody_passes_beyond_a_quota_and_nobody_is_forgotten(server: ControlPla
     assert passed > SOAK_SECONDS, "next to nothing was admitted, so nothing was tried"
     assert sum(proxy.injected.values()) > SOAK_SECONDS / 5, f"hardly a fault was injected: {proxy.injected}"
     assert "403 Forbidden" not in reconciler.log.read_text()
-
-
-def rests(load: GateLoad, reconciler: Killed) -> None:
-    """All is as it should be, and stays so."""
-
-    def wrong() -> str:
-        return f"{load.wrong_at_rest()}; the log ends: {_end(reconciler)}"
-
-    for _ in range(2):
-        eventually(lambda: not load.wrong_at_rest(), wrong, CALM_SECONDS)
-        time.sleep(1.5)
-
-
-def all_run(load: GateLoad, reconciler: Killed) -> None:
-    """What has passed ends until nobody waits. Then each room was given back: what asks for all of it passes."""
-
-    def waiting() -> list[str]:
-        return [each["metadata"]["name"] for each in load.pods() if is_gated(each)]
-
-    def drained() -> bool:
-        load.drain()
-        return not waiting()
-
-    def still() -> str:
-        return f"{waiting()} wait; the log ends: {_end(reconciler)}"
-
-    load.relax()
-    eventually(drained, still, CALM_SECONDS)
-    load.drain()
-    load.fill()
-    eventually(lambda: not waiting(), still, CALM_SECONDS)
-
-
-def _end(reconciler: Killed) -> str:
-    return reconciler.log.read_text()[-3000:]

@@ -17,9 +17,10 @@ class Recount:
 
     def __init__(self, objects: Objects) -> None:
         self._queues = {"root": {}, **{name: each["spec"] for (kind, name), each in objects.items() if kind == "Queue"}}
-        self._closed = {n for (_, n), each in objects.items() if each.get("status", {}).get("state", "Open") != "Open"}
+        self._closed = {n for (_, n), each in objects.items() if _state(each) != "Open"}
         self.groups = {name: each["spec"] for (kind, name), each in objects.items() if kind == "PodGroup"}
-        self.pods = {name: each for (kind, name), each in objects.items() if kind == "Pod"}
+        marked = (item for item in objects.items() if GATE in item[1]["metadata"].get("labels", {}))
+        self.pods = {name: each for (kind, name), each in marked if kind == "Pod"}
         self.used = dict.fromkeys(self._queues, 0)
         for each in self.pods.values():
             if not is_gated(each) and not is_over(each):
@@ -74,12 +75,18 @@ class Recount:
                 yield f"the gang {name}"
 
 
+def _state(queue: Manifest) -> str:
+    return str(queue.get("status", {}).get("state") or "Open")
+
+
 def _name(each: Manifest) -> str:
     return str(each["metadata"]["name"])
 
 
 def cpu(each: Manifest) -> int:
-    return int(each["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+    """What it requests, or what its node still keeps for it."""
+    kept = [status["allocatedResources"] for status in each.get("status", {}).get("containerStatuses", ())]
+    return max(int(found["cpu"]) for found in (each["spec"]["containers"][0]["resources"]["requests"], *kept))
 
 
 def group_of(each: Manifest) -> str:

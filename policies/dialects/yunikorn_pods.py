@@ -62,7 +62,8 @@ def requests(manifest: Manifest) -> Resource:
 
     Sidecars keep running with the containers, and with the init containers after them.
     """
-    spec, infeasible = mapping(manifest.get("spec")), _is_infeasible(mapping(manifest.get("status")))
+    spec, reported = mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    infeasible, of_the_pod = _is_infeasible(reported), _amounts(_requests(spec))
     running: Amounts = {}
     starting: Amounts = {}
     for container, status in _with_status(manifest, "initContainers", "initContainerStatuses"):
@@ -74,8 +75,8 @@ def requests(manifest: Manifest) -> Resource:
         running = plus(running, _container(container, status, infeasible))
     whole = {
         name: amount
-        for name, amount in _amounts(mapping(spec.get("resources")).get("requests")).items()
-        if name in _OF_THE_POD or name.startswith("hugepages-")
+        for name, amount in _container(spec, reported, infeasible).items()
+        if name in of_the_pod and (name in _OF_THE_POD or name.startswith("hugepages-"))
     }
     found = {**largest(running, starting), **whole}
     return {PODS: 1, **plus(found, _amounts(spec.get("overhead")))}

@@ -41,7 +41,7 @@ class GateUsage:
         before, after = self._ours(before), self._ours(after)
         self._waiting.change(before, after)
         for pod, times in ((before, -1), (after, 1)):
-            if pod is not None and not pod.gated and not pod.ended:
+            if pod is not None and pod.has_passed and not pod.ended:
                 amounts = pod.ask.amounts.items()
                 _add(self._used, {(pod.namespace, name): times * amount for name, amount in amounts})
 

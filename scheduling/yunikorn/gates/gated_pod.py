@@ -44,6 +44,11 @@ class YuniKornGatedPod(PodLife):
     def gated(self) -> bool:
         return self.waits_at(MARK)
 
+    @property
+    def has_passed(self) -> bool:
+        """Whether it was let pass, or has a node. One that never had the gate may never get a node."""
+        return not self.gated and (self.marked or self.bound)
+
     def counts_as(self, other: YuniKornGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
         counted, others = (

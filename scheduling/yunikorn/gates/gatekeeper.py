@@ -1,7 +1,8 @@
 """Which Pods pass the gate: YuniKorn's decisions about applications in queues, made anew from what is stored.
 
-A Pod that has passed counts until it ends, in the queue where it was admitted. What is decided and not stored yet is
-`granted`. Everything else follows from Pods, Namespaces and queues.yaml, whatever happened before.
+A Pod that has passed counts until it ends, in the queue where it was admitted. One that never had the gate counts from
+the moment that it has a node. What is decided and not stored yet is `granted`. Everything else follows from Pods,
+Namespaces and queues.yaml, whatever happened before.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ class YuniKornGatekeeper:
             return False
         if pod.gated:
             return not pod.deleting
-        return pod.marked or self.spaces.has_quota(pod.namespace)
+        return pod.marked or (pod.has_passed and self.spaces.has_quota(pod.namespace))
 
     def _runs(self, pod: YuniKornGatedPod) -> bool:
         return not pod.gated or pod.key in self.granted

@@ -11,8 +11,8 @@ import pytest
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.needs import skip_without
-from tests.apiserver.yunikorn.gated_world import ANNA, GatedWorld, deployment, gang, installed
-from tests.scheduling.yunikorn.manifests import queues_yaml
+from tests.apiserver.yunikorn.gated_world import ANNA, GatedWorld, deployment, gang, installed, is_gated
+from tests.scheduling.yunikorn.manifests import namespace, node, pod, queues_yaml
 from tests.waiting import eventually
 
 TEAM = queues_yaml(
@@ -148,6 +148,39 @@ def test_a_tenant_gets_no_more_whatever_it_tries(world: GatedWorld) -> None:
     finally:
         world.guard.start()
     assert world.used("siege") == 1
+
+
+def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it(world: GatedWorld) -> None:
+    world.space("shrinks", namespace_quota='{"cpu":"2"}')
+    assert not world.create("shrinks", "first", cpu="2")
+    eventually(lambda: world.passed("shrinks") == {"first"}, world.log)
+    assert not world.bind("shrinks", "first")
+    world.allocates("shrinks", "first", "2")
+
+    world.server.request("POST", "/api/v1/nodes", node("n"))
+    world.resize("shrinks", "first", "1m")
+    assert not world.create("shrinks", "second", "b", cpu="1900m")
+    short = "root.shrinks lacks cpu=1900m, asked 1900m, 2 of 2 in use"
+    eventually(lambda: short in world.note("shrinks", "second"), world.log)
+
+    world.allocates("shrinks", "first", "1m")
+    eventually(lambda: world.passed("shrinks") == {"first", "second"}, world.log)
+
+
+def test_a_pod_that_is_older_than_the_quota_and_has_no_node_takes_nothing(world: GatedWorld) -> None:
+    world.server.request("POST", "/api/v1/namespaces", namespace("older"))
+    world.settled("older")
+    pods = "/api/v1/namespaces/older/pods"
+    world.server.request("POST", pods, pod("huge", "a", "1000000", "older"))
+    world.quota("older", '{"cpu":"2"}')
+    probe = pod("probe", "a", "1", "older")
+    eventually(lambda: is_gated(world.server.request("POST", f"{pods}?dryRun=All", probe)), world.guard.log)
+    world.server.request("POST", pods, pod("small", "a", "2", "older"))
+
+    eventually(lambda: world.passed("older") == {"huge", "small"}, world.log)
+    assert not world.bind("older", "huge")
+    world.server.request("POST", pods, pod("next", "a", "1", "older"))
+    eventually(lambda: "1000002 of 2 in use" in world.note("older", "next"), world.log)
 
 
 def test_behind_the_webhooks_back_who_takes_the_gate_off_is_stopped(world: GatedWorld) -> None:

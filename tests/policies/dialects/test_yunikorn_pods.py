@@ -50,6 +50,14 @@ def test_while_a_pod_is_resized_the_larger_counts() -> None:
     assert requests(pod(container(cpu="3"), status=status("InProgress", cpu="2")))["vcore"] == 3000
 
 
+def test_of_the_pod_as_a_whole_too() -> None:
+    whole = {"requests": {"cpu": "1"}}
+    reported = {"resources": {"requests": {"cpu": "2", "memory": "1Ki"}}, "allocatedResources": {"cpu": "4"}}
+
+    assert requests(pod(container(cpu="1"), resources=whole, status=reported)) == {"pods": 1, "vcore": 4000}
+    assert requests(pod(container(cpu="1"), status=reported)) == {"pods": 1, "vcore": 1000}
+
+
 @pytest.mark.parametrize(
     "reported",
     [

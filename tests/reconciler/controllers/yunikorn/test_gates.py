@@ -291,6 +291,7 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
     cluster = GateCluster(DEV)
     for number in range(3):
         old = pod(f"old{number}")
+        old["spec"]["nodeName"] = "n"
         cluster.store(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
     cluster.put(pod("new"))
     cluster.settle()
@@ -301,6 +302,26 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
         cluster.end(f"old{number}")
     cluster.settle()
     assert cluster.gated() == []
+
+
+def test_a_pod_without_a_gate_that_nobody_can_place_takes_no_quota() -> None:
+    """It may be older than the quota of its Namespace; the queue above is shared with others."""
+    cluster = GateCluster(DEV)
+    huge = pod("huge", cpu="1000000")
+    cluster.store(("Pod", "dev/huge"), {**huge, "metadata": {**huge["metadata"], "uid": "u"}})
+    for name in ("a1", "a2"):
+        cluster.put(pod(name))
+    cluster.settle()
+
+    assert cluster.gated() == []
+    assert condition(cluster, "QuotaFull")[1] == "cpu 2 of 2 in use"
+
+    cluster.change(("Pod", "dev/huge"), {"spec": {"nodeName": "n"}})
+    cluster.put(pod("a3"))
+    cluster.now += PERIOD
+    cluster.settle()
+    assert cluster.gated() == ["a3"]
+    assert condition(cluster, "QuotaFull")[1] == "cpu 1000002 of 2 in use"
 
 
 def test_a_pod_that_waits_for_volcanos_quota_is_volcanos() -> None:
@@ -321,6 +342,7 @@ def test_a_pod_that_waits_for_volcanos_quota_is_volcanos() -> None:
 def test_a_pod_that_runs_counts_whatever_project_it_says_it_is_for() -> None:
     cluster = GateCluster(DEV)
     old = pod("old", cpu="2")
+    old["spec"]["nodeName"] = "n"
     old["metadata"] |= {"uid": "u", "labels": {**old["metadata"]["labels"], "quotree.dev/quota": "volcano"}}
     cluster.store(("Pod", "dev/old"), old)
     cluster.put(pod("new"))

@@ -83,7 +83,7 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         ask,
         notes.get(TASK_GROUPS, ""),
         mark == MARKED,
-        notes.get(ADMITTED, ""),
+        notes.get(ADMITTED, "") if mark == MARKED else "",
         notes.get(WAITS, ""),
         mark,
         uid=pod.uid,

@@ -11,7 +11,7 @@ import pytest
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.needs import skip_without
-from tests.apiserver.yunikorn.gated_world import ANNA, GatedWorld, deployment, gang, installed, is_gated
+from tests.apiserver.yunikorn.gated_world import ANNA, MERGE, GatedWorld, deployment, gang, installed, is_gated
 from tests.scheduling.yunikorn.manifests import namespace, node, pod, queues_yaml
 from tests.waiting import eventually
 
@@ -179,7 +179,9 @@ def test_a_pod_that_is_older_than_the_quota_and_has_no_node_takes_nothing(world:
 
     eventually(lambda: world.passed("older") == {"huge", "small"}, world.log)
     assert not world.bind("older", "huge")
-    world.server.request("POST", pods, pod("next", "a", "1", "older"))
+    forged = {"metadata": {"annotations": {"quotree.dev/quota-admitted": "root.elsewhere"}}}
+    world.server.request("PATCH", f"{pods}/huge", forged, content_type=MERGE)
+    world.server.request("POST", pods, pod("next", "b", "1", "older"))
     eventually(lambda: "1000002 of 2 in use" in world.note("older", "next"), world.log)
 
 

@@ -368,6 +368,18 @@ def test_a_pod_counts_where_it_was_admitted_whatever_it_says_later() -> None:
     assert cluster.gated() == ["p2"]
 
 
+def test_a_pod_that_never_had_the_gate_counts_where_its_namespace_leads_whatever_it_notes() -> None:
+    cluster = GateCluster(DEV)
+    old = pod("old", cpu="2")
+    old["spec"]["nodeName"] = "n"
+    old["metadata"] |= {"uid": "u", "annotations": {"quotree.dev/quota-admitted": "root.elsewhere"}}
+    cluster.store(("Pod", "dev/old"), old)
+    cluster.put(pod("new", "another"))
+    cluster.settle()
+
+    assert cluster.gated() == ["new"]
+
+
 def _quota(cluster: GateCluster, quota: str) -> None:
     cluster.change(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": quota}}})
 

@@ -107,6 +107,11 @@ class KnownRequest:
         self.gone = gone
         """Whether nobody waits for the answer any more."""
 
+    @property
+    def user(self) -> str:
+        """Whose request it is; empty until it is read."""
+        return self.review.user.name if self.review is not None else ""
+
     def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
         """The same, and a span of it where traces are on."""
         return work if self.trace is None else self.trace.timed(name, work)
@@ -172,6 +177,9 @@ class Desk:
     def go_on(self, asked: KnownRequest) -> Reply:
         """The answer to what had to wait, which now may; it is not read again."""
         asked.waits = True
+        if asked.gone():  # while it waited for a thread
+            self._count(asked, HTTPStatus.SERVICE_UNAVAILABLE)
+            return text("the request was given up", HTTPStatus.SERVICE_UNAVAILABLE)
         return self._answer(asked)
 
     def _answer(self, asked: KnownRequest) -> Reply:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from wsgiref.types import WSGIApplication
 
 from webhook.front.reading import RequestRefused
@@ -36,10 +36,14 @@ class AppAnswer(NamedTuple):
         return ("Connection", "close") in self.headers
 
 
-Later: TypeAlias = Callable[[], AppAnswer]
+class Later(NamedTuple):
+    """What a thread does for an answer. `author`: whose share of the threads it takes; empty where it is not known."""
+
+    answer: Callable[[], AppAnswer]
+    author: str = ""
 
 
-def finished(answers: Later, target: str) -> AppAnswer:
+def finished(answers: Callable[[], AppAnswer], target: str) -> AppAnswer:
     """The answer; an internal error if it could not be computed."""
     try:
         return answers()

@@ -308,8 +308,10 @@ class Front:
         request = request._replace(gone=connection.gone)
         found = self._at_once(request)
         if not isinstance(found, AppAnswer):
-            later = found or partial(answer, self._app, request.environ(connection.peer, ("", self._settings.port)))
-            self._threads.submit(len(request.body), partial(self._work, connection, later, request.target))
+            environ = request.environ(connection.peer, ("", self._settings.port))
+            later = found or Later(partial(answer, self._app, environ))
+            work = partial(self._work, connection, later, request.target)
+            self._threads.submit(len(request.body), work, later.author)
             return
         self._send(connection, found)
         if connection.reader.has_rest:  # the next request waits for the next turn
@@ -321,7 +323,7 @@ class Front:
     def _work(self, connection: ClientConnection, later: Later, target: str) -> None:
         """Answer a request in a worker thread, which owns the connection until it is in `_finished`."""
         try:
-            self._send(connection, finished(later, target))
+            self._send(connection, finished(later.answer, target))
         finally:
             self._finished.append(connection)
             self.wake()

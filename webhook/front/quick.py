@@ -13,6 +13,7 @@ from functools import partial
 from webhook.desk import JSON, Desk, KnownRequest, MustWait, Reply
 from webhook.front.answering import AppAnswer, Later
 from webhook.front.reading import WholeRequest
+from webhook.ledger.entry import author
 from webhook.spans import HEADER
 
 SMALL = 16 * 1024
@@ -53,7 +54,7 @@ class Quick:
             parent = request.header(HEADER) if self._desk.traced else ""
             reply = self._desk.answer(path, request.body, waits=False, parent=parent, gone=request.gone)
         except MustWait as waiting:
-            return partial(self._later, waiting.asked)
+            return Later(partial(self._later, waiting.asked), author(waiting.asked.user))
         finally:
             took = self._cost() - began
             if took > SLOW:

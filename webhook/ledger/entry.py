@@ -35,6 +35,7 @@ _REASON = 60
 _USER = 160
 """Characters of a user's name that are kept as they are; of a longer one the rest is a digest."""
 _OF_SERVICE_ACCOUNT = "system:serviceaccount:"
+_OF_CONTROLLERS = "system:serviceaccount:kube-system:"
 
 
 class UnreadableEntry(ValueError):
@@ -68,8 +69,7 @@ class LedgerEntry:
 
     @property
     def author(self) -> str:
-        """Whose budget it uses: the user, and for a ServiceAccount its namespace, where tenants make as many as they
-        like."""
+        """Whose budget it uses."""
         return author(self.user)
 
     def __str__(self) -> str:
@@ -95,7 +95,11 @@ def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, 
 
 
 def author(user: str) -> str:
-    return user.rpartition(":")[0] if user.startswith(_OF_SERVICE_ACCOUNT) else user
+    """The user, and for a ServiceAccount its namespace, where tenants make as many as they like; Kubernetes' own
+    controllers are each their own."""
+    if not user.startswith(_OF_SERVICE_ACCOUNT) or user.startswith(_OF_CONTROLLERS):
+        return user
+    return user.rpartition(":")[0]
 
 
 @lru_cache(maxsize=4096)

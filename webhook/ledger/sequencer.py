@@ -20,7 +20,7 @@ from policies.model.objects import Ref
 from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
-from webhook.ledger.waste import APART_SECONDS, WASTED_SECONDS, StoreTimes, beyond, is_waste, place
+from webhook.ledger.waste import APART_SECONDS, REPEATED_SECONDS, WASTED_SECONDS, StoreTimes, beyond, is_waste, place
 
 REQUEST_SECONDS = 65.0
 """How long a request may still be stored after it was allowed: the API server's --request-timeout, 60 s, and a margin.
@@ -349,7 +349,7 @@ class Sequencer:
                 _advance(marks, contents, entry, found.seen.version)
         again = _repeated(added, contents)
         # who asks for the same again knows that it was not stored
-        wasted += [entry for entry in again if self._ages.over(entry.request, self._times.usual())]
+        wasted += [entry for entry in again if self._ages.over(entry.request, REPEATED_SECONDS)]
         self._remember(wasted, marks, contents)
         self._store.write(contents, added, dropped | {entry.request for entry in again}, marks)
         late = self._clock() - LINGERING_SECONDS  # no write of ours is on its way for that long

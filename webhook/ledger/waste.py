@@ -15,6 +15,10 @@ MOST_AUTHORS = 64
 APART_SECONDS = 0.5
 """After the room of an entry is lent, its author waits so much longer, so that those who wait for room come first."""
 
+REPEATED_SECONDS = 1.0
+"""The age of an entry whose author asks for the same again, from which on it came to nothing: a client that tries again
+at once may have lost an answer."""
+
 _MARK = "wasted/"
 _MEASURED = 8
 """Changes whose time was measured before it counts as usual."""

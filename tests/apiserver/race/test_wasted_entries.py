@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -12,18 +17,20 @@ from typing import Any
 import pytest
 
 from cluster.client import ClusterClient
-from cluster.errors import ApiError
+from cluster.errors import ApiError, ClusterError
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.replicas import Replicas
 from tests.apiserver.race.running import Race
 from tests.apiserver.race.shapes import QUEUES, Step
-from tests.apiserver.race.wasteful import LEDGER, RIVAL, client
-from tests.builders import cluster_queue, local_queue, namespace, queue
+from tests.apiserver.race.wasteful import LEDGER, RIVAL, become_known, client, install
+from tests.builders import cluster_queue, flavor, group, local_queue, namespace, queue
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+CLUSTER_QUEUES = f"{KUEUE}/clusterqueues"
+WORST_CLIENTS = 12
 LOCAL_QUEUES = f"{KUEUE}/namespaces/waste/localqueues"
 _numbers = count(1)
 
@@ -67,6 +74,10 @@ def ledger(replicas: Replicas) -> Manifest:
     return {request: text for request, text in data.items() if request != "seen"}
 
 
+def kueue_queue(cores: int) -> Manifest:
+    return cluster_queue("worst", None, group("cpu", flavor("plain", cpu=str(cores))))
+
+
 def test_creations_of_names_that_exist_are_answered_and_hold_up_nobody(
     replicas: Replicas, admin: ClusterClient, rival: ClusterClient
 ) -> None:
@@ -86,7 +97,7 @@ def test_creations_of_names_that_exist_are_answered_and_hold_up_nobody(
 
 def test_annotations_do_not_fill_the_ledger(replicas: Replicas, admin: ClusterClient, rival: ClusterClient) -> None:
     admin.create("/api/v1/namespaces", namespace("waste"))
-    admin.create(f"{KUEUE}/clusterqueues", cluster_queue("waste"))
+    admin.create(CLUSTER_QUEUES, cluster_queue("waste"))
 
     for number in range(6):
         filled = local_queue(f"lq-{number}", "waste", "waste")
@@ -125,3 +136,67 @@ def test_beside_an_author_whose_changes_are_never_stored_pairs_are_judged_as_eve
     right = [tally for shape, tally in race.rows.values() if not shape.wrong]
     assert sum(tally.pairs - tally.both_passed for tally in right) == 0, race.complaints()
     assert race.longest < 2.0 + 0.5
+
+
+def test_one_client_that_does_its_worst_delays_others_by_two_seconds_and_refuses_none(
+    replicas: Replicas, admin: ClusterClient, rival: ClusterClient
+) -> None:
+    """WASTE_SECONDS, default 15: how long."""
+    install(replicas.control_plane)
+    become_known(replicas.control_plane, rival, admin)
+    top = tree(admin, *"ab", "victim")
+    admin.create("/api/v1/namespaces", namespace("worst"))
+    admin.create(CLUSTER_QUEUES, kueue_queue(1))
+    ended = threading.Event()
+    chance = random.Random(29)
+
+    def worst(number: int) -> None:
+        """Requests that claim all the room, for names that exist, that another webhook refuses, or that end early."""
+        with client(replicas.control_plane, RIVAL.name) as own:
+            for turn in count():
+                if ended.is_set():
+                    return
+                name = f"{top}-{number}-{turn}"
+                wanted = deserving(name, top, chance.randint(5, 17))
+                early = replace(wanted, path=f"{QUEUES}?timeout={chance.randint(3, 60)}ms")
+                filled = local_queue(name, "worst", "worst")
+                filled["metadata"]["annotations"] = {f"x{turn}.kueue.x-k8s.io/blob": "x" * 100_000}
+                for step in (
+                    deserving(f"{top}-a", top, 17),
+                    wanted.spoilt(),
+                    early,
+                    Step("POST", f"{KUEUE}/namespaces/worst/localqueues", filled).spoilt(),
+                    Step("PATCH", f"{QUEUES}/{top}-b", {"spec": {"deserved": {"cpu": "17"}}}).spoilt(),
+                ):
+                    with suppress(ClusterError):
+                        step.run(own)
+                rival_queues = own.get(QUEUES)["items"] if turn % 20 == 19 else []
+                for each in rival_queues:  # what was stored in time holds room by right
+                    if each["metadata"]["name"].startswith(f"{top}-{number}-"):
+                        Step("DELETE", f"{QUEUES}/{each['metadata']['name']}").run(own)
+
+    refused: list[str] = []
+    longest = 0.0
+    with ThreadPoolExecutor(WORST_CLIENTS) as pool:
+        running = [pool.submit(worst, number) for number in range(WORST_CLIENTS)]
+        until = time.monotonic() + float(os.environ.get("WASTE_SECONDS", "15"))
+        try:
+            for turn in count():
+                if time.monotonic() > until:
+                    break
+                for step in (
+                    edit(f"{top}-victim", 1 + turn % 2),
+                    deserving(f"beside-{top}-{turn}", "root", 1),
+                    Step("PATCH", f"{CLUSTER_QUEUES}/worst", {"spec": kueue_queue(1 + turn % 2)["spec"]}),
+                ):
+                    began = time.monotonic()
+                    refused += filter(None, [step.run(admin)])
+                    longest = max(longest, time.monotonic() - began)
+        finally:
+            ended.set()
+        for each in running:
+            each.result()
+
+    print(f"{turn} rounds of three edits, the longest took {longest:.2f} s, {len(refused)} refused: {refused[:3]}")
+    assert refused == []
+    assert longest < 2.5

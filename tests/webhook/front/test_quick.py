@@ -108,7 +108,7 @@ def later(path: str, data: bytes, cache: FixedCache, order: Any = None, **settin
     found = Quick(desk(cache, order, **settings))(request(path, data))
     assert found is not None
     assert not isinstance(found, AppAnswer)
-    return sent(found())
+    return sent(found.answer())
 
 
 def sent(found: AppAnswer) -> bytes:
@@ -219,7 +219,7 @@ def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
     found = Quick(waiting)(request(VOLCANO, data))
     assert found is not None
     assert not isinstance(found, AppAnswer)
-    assert json.loads(found().body)["response"]["allowed"] is False
+    assert json.loads(found.answer().body)["response"]["allowed"] is False
 
     samples = {
         (sample.name, sample.value)

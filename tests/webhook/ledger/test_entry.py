@@ -132,6 +132,7 @@ def test_service_accounts_of_a_namespace_are_one_author() -> None:
     assert author_of("system:serviceaccount:team:one") == author_of("system:serviceaccount:team:two")
     assert author_of("system:serviceaccount:team:one") != author_of("system:serviceaccount:other:one")
     assert author_of("a:b") == "a:b"
+    assert author_of("system:serviceaccount:kube-system:job-controller").endswith(":job-controller")
 
 
 def test_an_update_is_based_on_the_old_object_and_a_creation_on_nothing() -> None:

@@ -17,6 +17,7 @@ from cluster.tracing.span import SpanRecorder
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
+from reconciler.controllers.default_queues import DefaultQueuesController
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.watched_jobs import watched_jobs
 from reconciler.controllers.parts import PartsController
@@ -122,6 +123,8 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
     yield PartsController(state.partition, state.records)
     yield PrioritiesController(stored)
     yield JobsController(stored, settings.kinds, others, every=every, elastic=elastic, bypasses=state.bypasses)
+    if settings.configuration.kueue.manage_jobs and not every:
+        yield DefaultQueuesController(settings.kinds, state.bypasses)
     if elastic:
         yield SlicePodsController(stored)
     if settings.pods:

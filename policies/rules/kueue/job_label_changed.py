@@ -31,7 +31,7 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: quota was reserved for the job as it was. In another queue it would run on quota that it gave
     back; with another priority or more time it would be a job that was never admitted. An elastic job may name the next
-    slice that a manager of MultiKueue made for it.
+    slice that a manager of MultiKueue made for it. The reconciler may give a queue to a running job that has none.
     Example: another `kueue.x-k8s.io/queue-name` on a Job with `suspend: false`.
     Fix: suspend the job before you change the label; where the label may never change, create a new job.
     """
@@ -53,7 +53,8 @@ def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[
     def shown(key: str) -> str:
         return f"{old[key] or 'none'} to {new[key] or 'none'}"
 
-    if QUEUE_NAME in changed and job.running:
+    assigned = not old[QUEUE_NAME] and proposal.circumstances.user.name in proposal.configuration.kueue.admitting_users
+    if QUEUE_NAME in changed and job.running and not assigned:
         yield QUEUE_NAME, f"the queue of a running job changes from {shown(QUEUE_NAME)}", _SUSPEND
     elif QUEUE_NAME in changed and not new[QUEUE_NAME] and job.framework.suspend is None:
         message = f"a {job.ref.kind} cannot be suspended, so it cannot leave its queue"

@@ -42,7 +42,7 @@ def running(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     organisation(started)
     install_rays(started)
     garbage_is_collected(started)
-    replicas = Running(started, tmp_path_factory.mktemp("reconciler"))
+    replicas = Running(started, tmp_path_factory.mktemp("reconciler"), CONFIGURATION)
     try:
         yield replicas
     finally:

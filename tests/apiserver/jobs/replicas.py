@@ -13,11 +13,15 @@ _CONFIGURATION = {**CONFIGURATION, "integrations": {"frameworks": ["batch/job", 
 
 
 class Running:
-    """The one replica, on `server`. `another` ends it and starts the next, which leads when it returns."""
+    """The one replica, on `server`. `another` ends it and starts the next, which leads when it returns.
 
-    def __init__(self, server: ControlPlane, folder: Path) -> None:
+    `settings` is Quotree's own configuration, as the webhook has it.
+    """
+
+    def __init__(self, server: ControlPlane, folder: Path, settings: str) -> None:
         self.server = server
         self._folder = folder
+        (folder / "settings.yaml").write_text(settings)
         self._starts = count()
         self.replica = self._start()
 
@@ -28,7 +32,8 @@ class Running:
 
     def _start(self, kubeconfig: Path | None = None) -> Replica:
         folder = self._folder / f"replica-{next(self._starts)}"
-        made = Replica(self.server, folder, configuration=_CONFIGURATION, kubeconfig=kubeconfig)
+        settings = f"--settings={self._folder}/settings.yaml"
+        made = Replica(self.server, folder, settings, configuration=_CONFIGURATION, kubeconfig=kubeconfig)
         try:
             eventually(lambda: made.writes, made.log)
         except AssertionError:

@@ -9,8 +9,19 @@ import pytest
 
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.jobs.ray_world import RAY_JOBS
-from tests.apiserver.jobs.tenant_world import JOBS, QUOTA, TENANT, Manifest, asked, nothing_is_left, runs, workload_of
+from tests.apiserver.jobs.tenant_world import (
+    JOBS,
+    QUOTA,
+    TEAM,
+    TENANT,
+    Manifest,
+    asked,
+    nothing_is_left,
+    runs,
+    workload_of,
+)
 from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.webhook.guard import Guard
 from tests.builders import batch_job, kueue, template
 from tests.waiting import eventually
 
@@ -81,3 +92,21 @@ def test_children_of_an_admitted_job_that_name_no_queue_are_counted_together(ser
     eventually(lambda: not runs(server, "second") and not runs(server, "third"))
     eventually(lambda: asked(server) == QUOTA)
     assert runs(server, "child")
+
+
+def test_a_job_that_the_webhook_missed_gets_the_queue_and_is_stopped(server: ControlPlane, guard: Guard) -> None:
+    first = server.request("POST", JOBS, job("first"), user=TENANT)
+    eventually(lambda: asked(server) == QUOTA)
+
+    guard.stop()
+    try:
+        for name, meta in (("missed", {}), ("below", below(first, "batch/v1", "Job"))):
+            made = server.request("POST", JOBS, job(name, "30", **meta), user=TENANT)
+            assert (queue_of(made), made["spec"]["suspend"]) == ("", False)
+            eventually(lambda name=name: queue_of(server.request("GET", f"{JOBS}/{name}")) == "default")  # type: ignore[misc]
+            eventually(lambda name=name: not runs(server, name))  # type: ignore[misc]
+    finally:
+        guard.start()
+    eventually(lambda: asked(server) == QUOTA)
+    told = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "QueueAssigned"]
+    assert {each["involvedObject"]["name"] for each in told} == {"missed", "below"}

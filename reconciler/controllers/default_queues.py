@@ -1,0 +1,141 @@
+"""Gives a queue to jobs that the webhook has missed: those without one in a namespace with a LocalQueue `default`.
+
+The webhook that gives new jobs their queue fails open. A job that was created before the LocalQueue stays as it is, as
+with the webhook. With the queue the job is one that runs without quota, which is stopped, or one that belongs to a job
+above, where it is counted. Kueue leaves such jobs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from cluster.actions import Patch
+from cluster.stream import Manifest
+from policies.dialects.job_shape import at
+from policies.dialects.kueue_jobs import QUEUE_NAME
+from policies.dialects.reading import metadata, text, texts
+from policies.mutation.kueue_defaults import DEFAULT_QUEUE
+from reconciler.controllers.jobs.job_writes import about as about_job
+from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import JOB_MANAGER
+from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import LOCAL_QUEUES, WatchedKind
+from reconciler.parts.partition import WORK_AT
+
+ASSIGNED = "QueueAssigned"
+MISSED = "WithoutQueue"
+_MESSAGE = f"It names no queue, so LocalQueue {DEFAULT_QUEUE} of its namespace takes it; the webhook had missed it"
+
+
+def _created(queue: Manifest) -> str | None:
+    """When a LocalQueue `default` was created; None for another one, and for one that is being deleted."""
+    meta = metadata(queue)
+    there = meta.get("name") == DEFAULT_QUEUE and not meta.get("deletionTimestamp")
+    return (text(meta.get("creationTimestamp")) or "") if there else None
+
+
+DEFAULT_QUEUES: WatchedKind[str] = WatchedKind("DefaultQueue", LOCAL_QUEUES, _created, object_kind="LocalQueue")
+
+
+class UnqueuedJob(NamedTuple):
+    """A job that names no queue. `created`: as written."""
+
+    uid: str
+    created: str
+
+
+def _views(kind: JobKind) -> Iterator[WatchedKind[UnqueuedJob]]:
+    """The jobs without the label, and those whose label is empty."""
+
+    def unqueued(job: Manifest) -> UnqueuedJob | None:
+        meta = metadata(job)
+        unless = bool(kind.shape.unless and at(job, kind.shape.unless))
+        if texts(meta.get("labels")).get(QUEUE_NAME) or meta.get("deletionTimestamp") or kind.ending(job) or unless:
+            return None
+        return UnqueuedJob(text(meta.get("uid")) or "", text(meta.get("creationTimestamp")) or "")
+
+    view = WatchedKind(f"{kind.name} without a queue", kind.resource, unqueued, object_kind=kind.name)
+    yield replace(view, label_selector=f"!{QUEUE_NAME}")
+    yield replace(view, kind=f"{kind.name} with an empty queue", label_selector=QUEUE_NAME)
+
+
+class DefaultQueuesController(Controller):
+    """Writes the label; what follows is done by the controller of jobs."""
+
+    def __init__(self, kinds: Iterable[JobKind], bypasses: Bypasses) -> None:
+        views = [(view, kind) for kind in kinds for view in _views(kind)]
+        self._kinds = {view.kind: kind for view, kind in views}
+        self.watched = (DEFAULT_QUEUES, *(view for view, _ in views))
+        self._bypasses = bypasses
+        self._inputs = JobInputs()
+        self._queues: dict[str, str] = {}
+        self._jobs: dict[str, dict[Key, Observed[UnqueuedJob]]] = {}
+        self._stale: dict[Key, None] = {}
+        self._ended: list[Key] = []
+
+    def observe(self, observed: Observed[object]) -> None:
+        key, namespace = observed.key, observed.key[1].partition("/")[0]
+        if key[0] == DEFAULT_QUEUES.kind:
+            self._queue_changed(observed, namespace)
+            return
+        jobs = self._jobs.setdefault(namespace, {})
+        if isinstance(observed.value, UnqueuedJob):
+            jobs[key] = observed  # type: ignore[assignment]
+            self._stale[key] = None
+        elif jobs.pop(key, None) is not None:
+            self._ended.append(key)
+        if not jobs:
+            del self._jobs[namespace]
+
+    def _queue_changed(self, observed: Observed[object], namespace: str) -> None:
+        if not observed.key[1].endswith(f"/{DEFAULT_QUEUE}"):
+            return
+        created = DEFAULT_QUEUES.value(observed)
+        if created is None:
+            self._queues.pop(namespace, None)
+        else:
+            self._queues[namespace] = created
+            self._stale.update(dict.fromkeys(self._jobs.get(namespace, {})))
+
+    def inputs_changed(self, inputs: JobInputs) -> None:
+        self._inputs = inputs
+        for namespace in self._queues:
+            self._stale.update(dict.fromkeys(self._jobs.get(namespace, {})))
+
+    def wake(self, item: Key) -> None:
+        self._stale[item] = None
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        for key in self._ended:
+            self._bypasses.end(self._job(key), MISSED, now)
+        self._ended.clear()
+        stale, self._stale = self._stale, {}
+        for key in stale:
+            namespace = key[1].partition("/")[0]
+            job, created = self._jobs.get(namespace, {}).get(key), self._queues.get(namespace)
+            if job is None or created is None or job.value.created <= created or not self._inputs.selected(namespace):
+                continue
+            awaited = (key, (WORK_AT, f"{namespace}/{DEFAULT_QUEUE}"))
+            blocked = next((each for each in awaited if busy(*each)), None)
+            if blocked is not None:
+                yield WaitFor(key, blocked)
+                continue
+            self._bypasses.seen(self._job(key), MISSED, now)
+            yield self._labelled(key, job)
+            yield WaitFor(key, key)
+
+    def _job(self, key: Key) -> Key:
+        return self._kinds[key[0]].name, key[1]
+
+    def _labelled(self, key: Key, job: Observed[UnqueuedJob]) -> WantedWrite:
+        kind = self._kinds[key[0]]
+        body = {"metadata": {"labels": {QUEUE_NAME: DEFAULT_QUEUE}}}
+        action = Patch(kind.resource, job.namespace, job.name, body, job.version, JOB_MANAGER)
+        about = about_job(kind, key, job.value.uid)
+        return WantedWrite(key, action, about, ASSIGNED, _MESSAGE, warning=True)

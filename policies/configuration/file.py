@@ -15,6 +15,7 @@ from policies.configuration.settings import (
     Configuration,
     Dialect,
     Enforce,
+    FreeAfter,
     KueueSettings,
     Override,
     ReconcilerSettings,
@@ -55,6 +56,7 @@ def read_configuration(
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
             admitting_users=_admitting_users(kueue),
+            free_after=_free_after(kueue),
         ),
         volcano=VolcanoSettings(
             max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),
@@ -125,6 +127,14 @@ def _admitting_users(section: Section) -> tuple[str, ...]:
     if not all(users):
         raise BadConfiguration("expected user names", section.at("admittingUsers"))
     return tuple(users)
+
+
+def _free_after(section: Section) -> FreeAfter | None:
+    named = section.optional("freeAfter")
+    if named is None or named in list(FreeAfter):
+        return FreeAfter(named) if named else None
+    known = ", ".join(FreeAfter)
+    raise BadConfiguration(f"{named!r} is unknown; it must be one of {known}", section.at("freeAfter"))
 
 
 def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:

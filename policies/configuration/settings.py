@@ -37,13 +37,21 @@ ADMITTING_USERS = (
 """The users who admit, as the manifests of both projects install them."""
 
 
+class FreeAfter(StrEnum):
+    """When a Pod that is deleted frees its quota: as soon as that is requested, or when it has ended on its node."""
+
+    REQUESTED = "requested"
+    ENDED = "ended"
+
+
 @dataclass(frozen=True, slots=True)
 class KueueSettings:
     """`version` of Kueue has its feature gates with their defaults; `feature_gates` are those that are set otherwise.
 
     `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does. `manage_pods`: it holds
     back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do. `admitting_users`: the
-    users that alone may start what waits for quota, as the API server names them.
+    users that alone may start what waits for quota, as the API server names them. `free_after`: None for the value that
+    the profile gives.
     """
 
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
@@ -51,6 +59,7 @@ class KueueSettings:
     manage_pods: bool = False
     admitting_users: tuple[str, ...] = ADMITTING_USERS
     version: KueueVersion = KueueVersion.V0_19
+    free_after: FreeAfter | None = None
 
     def enabled(self, gate: str) -> bool:
         value = self.feature_gates.get(gate)
@@ -162,6 +171,12 @@ class Configuration:
     yunikorn: YuniKornSettings = YuniKornSettings()
     reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
     waivable: frozenset[str] = frozenset()
+
+    @property
+    def counts_ending(self) -> bool:
+        """Whether Pods count until they have ended. Kueue frees their quota when their deletion is requested."""
+        usual = FreeAfter.REQUESTED if self.profile is Profile.COMPAT else FreeAfter.ENDED
+        return (self.kueue.free_after or usual) is FreeAfter.ENDED
 
     @property
     def gates(self) -> frozenset[Dialect]:

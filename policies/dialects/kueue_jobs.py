@@ -56,7 +56,8 @@ class QueuedJob(KubeObject):
     """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.
 
     `running`: it is not suspended, or has pods that are ready where it cannot be. `ended`: it succeeded or failed, or
-    is being deleted. The numbers are of a batch Job; None where they are absent. `template` is for YuniKorn.
+    is being deleted. The numbers are of a batch Job, None where they are absent, and so is `replacement`, its
+    podReplacementPolicy. `template` is for YuniKorn.
     `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
     that it says it belongs to, which Kueue manages instead; `controller` is its controller reference, whatever that
     names, and `uid` its own. `selector` selects the Pods that its controller counts, None where it has none. `replicas`
@@ -71,6 +72,7 @@ class QueuedJob(KubeObject):
     parallelism: int | None = None
     completions: int | None = None
     indexed: bool = False
+    replacement: str = ""
     template: WrittenTemplate = NO_TEMPLATE
     pod_sets: tuple[JobPods, ...] = ()
     owner: str = ""
@@ -109,6 +111,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             parallelism=integer(spec.get("parallelism")),
             completions=integer(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
+            replacement=text(spec.get("podReplacementPolicy")) or "",
             template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
             pod_sets=job_pods(framework, manifest),
             owner=managed_owner(meta),

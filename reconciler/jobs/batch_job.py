@@ -6,6 +6,7 @@ them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 
 from __future__ import annotations
 
+from cluster.actions import Patch
 from policies.dialects.frameworks import batch
 from policies.dialects.job_shape import at, total
 from policies.dialects.reading import Manifest, listing
@@ -18,12 +19,17 @@ from reconciler.jobs.step import JobInputs
 from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.workload import Workload
 
+REPLACEMENT = "spec.podReplacementPolicy"
+
 
 class BatchJob(Described):
     """See `reconciler.jobs.kind.JobKind`."""
 
     own_labels = MANAGED_LABELS
     name = "Job"
+
+    def terminating(self, job: Manifest) -> bool:
+        return total(job, ("status.terminating",)) > 0
 
     def ready(self, job: Manifest) -> bool:
         """Pods that succeeded and are not counted yet are done as well."""
@@ -41,7 +47,11 @@ class BatchJob(Described):
         change = spec_change(job, wanted)
         if change and job_state.has_started(job):
             return Writing(without_start_time(job), reported=False)
-        return Writing(batch_patch(job, {"spec": {"suspend": False, **change}}))
+        return Writing(batch_patch(job, {"spec": {"suspend": False, **change, **_replacement(job, inputs)}}))
+
+    def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
+        change = _replacement(job, inputs)
+        return batch_patch(job, {"spec": change}) if change else None
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
         """The Job is suspended first, with an annotation that says that its pod template is still to be restored."""
@@ -55,6 +65,12 @@ class BatchJob(Described):
         if change and job_state.has_started(job):
             return Writing(without_start_time(job), reported=False)
         return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), reported=False)
+
+
+def _replacement(job: Manifest, inputs: JobInputs) -> dict[str, str]:
+    """The Job controller replaces a Pod that is being deleted at once, unless the Job says otherwise."""
+    as_wanted = not inputs.counts_ending or at(job, REPLACEMENT) == "Failed"
+    return {} if as_wanted else {REPLACEMENT.partition(".")[2]: "Failed"}
 
 
 BATCH = BatchJob(batch.JOB)

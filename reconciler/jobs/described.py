@@ -62,6 +62,10 @@ class Described:
         resumed = any(each.get("type") == active.resumed for each in conditions(job, "False"))
         return not (active.resumed and resumed and self.suspended(job))
 
+    def terminating(self, job: Manifest) -> bool:
+        del job
+        return False
+
     def ready(self, job: Manifest) -> bool:
         """If its description does not define readiness, a job is ready as soon as it runs."""
         ready = self.shape.ready
@@ -100,6 +104,10 @@ class Described:
             raise CannotStart(f"there is no place for {self.shape.suspend.path} in the job")
         made = {name: started(template, by_name[name]) for name, template in self._templates(job).items()}
         return Writing(self._patch(job, self._with(job, made, self.shape.suspend.off)))
+
+    def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
+        del job, inputs
+        return None
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
         if not self._has_switch(job):

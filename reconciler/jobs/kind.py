@@ -68,6 +68,9 @@ class JobKind(Protocol):
     def quiet(self, job: Manifest) -> bool:
         """Whether it has no pods left."""
 
+    def terminating(self, job: Manifest) -> bool:
+        """Whether it reports pods that are being deleted and have not ended. Most kinds do not report that."""
+
     def ready(self, job: Manifest) -> bool:
         """Whether all its pods are ready or done."""
 
@@ -76,6 +79,9 @@ class JobKind(Protocol):
 
     def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
         """The write that starts the job in its flavors; None while a flavor is not known. Raises CannotStart."""
+
+    def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
+        """The write that a job needs while it runs, to replace no Pod that still uses quota."""
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
         """The next write until the job is suspended with the templates that its Workload has kept.

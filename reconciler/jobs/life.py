@@ -46,6 +46,8 @@ def steps(
     inputs: JobInputs,
     now: int,
     asked_of: AskedOf = asked,
+    *,
+    pods_run: bool = False,
 ) -> list[JobStep]:
     """The next writes; empty while another controller has to act.
 
@@ -53,6 +55,7 @@ def steps(
     `read`: the same Workload as decisions see it.
     `now`: nanoseconds.
     `asked_of`: may cache what jobs request.
+    `pods_run`: Pods use the quota of the Workload, whatever the job reports.
 
     The job must be as new as the last write to it. Otherwise a running job may be mistaken for a stopped one.
     """
@@ -67,7 +70,7 @@ def steps(
         return _missing(kind, job, inputs)
     if is_of_another(read, controller(workload), text(metadata(job).get("uid")) or ""):
         return _taken(kind, job, read)
-    return _Life(kind, job, workload, read, inputs, now, asked_of).steps()
+    return _Life(kind, job, workload, read, inputs, now, asked_of, pods_run).steps()
 
 
 def is_of_another(workload: Workload, owner: str, uid: str) -> bool:
@@ -178,6 +181,7 @@ class _Life:
     inputs: JobInputs
     now: int
     asked_of: AskedOf
+    pods_run: bool
 
     def steps(self) -> list[JobStep]:
         """The result of the first step that applies. A step that returns [] makes the job wait."""
@@ -241,8 +245,11 @@ class _Life:
         return orphaned(self.workload, self.read)
 
     def _ended(self) -> list[JobStep] | None:
+        """The quota is free when all Pods have ended."""
         ending = self.kind.ending(self.job)
-        return self._finish(*ending) if ending is not None else None
+        if ending is None:
+            return None
+        return [] if self.pods_run else self._finish(*ending)
 
     def _adopted(self) -> list[JobStep] | None:
         """The job adopts a Workload that was made beforehand."""
@@ -285,6 +292,8 @@ class _Life:
         asks = self._asks()
         if asks is None or fits(self.kind, self.job, asks, self.workload, self.read, self.inputs):
             return None
+        if prebuilt(self.kind, self.job) and self.pods_run:
+            return self._stop("The prebuilt workload is out of sync with its user job")
         if prebuilt(self.kind, self.job):
             return self._finish(OUT_OF_SYNC, "The prebuilt workload is out of sync with its user job")
         if self.read.reserved:
@@ -347,11 +356,16 @@ class _Life:
             return _undone(self._stop("Not admitted by cluster queue"))
         as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
         as_admitted = as_admitted and (not self.sliced or marked(self.kind, self.job))
-        return None if as_admitted else _undone(self._stop("Not started as it was admitted"))
+        if not as_admitted:
+            return _undone(self._stop("Not started as it was admitted"))
+        adjusting = self.kind.adjusting(self.job, self.inputs)
+        return [JobStep(adjusting)] if adjusting is not None else None
 
     def _start(self) -> list[JobStep]:
         if not self.kind.quiet(self.job):
             return []
+        if self.pods_run:
+            return [JobStep(None, "WaitingForPods", "It starts when the Pods of its last run have ended")]
         try:
             start = self.kind.starting(self.job, self.read, self.inputs)
         except CannotStart as error:
@@ -364,7 +378,8 @@ class _Life:
         return _written(self.kind.stopping(self.job, self.workload, self.read.reserved), "Stopped", message)
 
     def _stopped(self) -> bool:
-        return self.kind.suspended(self.job) and not self.kind.halfway(self.job) and self.kind.quiet(self.job)
+        at_rest = self.kind.suspended(self.job) and not self.kind.halfway(self.job) and self.kind.quiet(self.job)
+        return at_rest and not self.pods_run
 
     def _finish(self, reason: str, message: str) -> list[JobStep]:
         after = finish(self.read, reason, message, self.now)

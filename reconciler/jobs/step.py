@@ -51,6 +51,7 @@ class JobInputs:
     `reclaims`: status.reclaimablePods is maintained.
     `finishes_orphans`: Workloads whose job is gone finish.
     `elastic`: jobs may change their size by slices.
+    `counts_ending`: Pods use quota until they have ended, and are replaced after that.
     `naming`: the names of Workloads.
     `observability`: the reasons that Workloads show.
     """
@@ -66,5 +67,6 @@ class JobInputs:
     reclaims: bool = True
     finishes_orphans: bool = True
     elastic: bool = False
+    counts_ending: bool = False
     naming: Naming = NAMING
     observability: Observability = LEGACY

@@ -32,6 +32,8 @@ from policies.model.pools import written
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 
 _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
+_ENDED = "Failed"
+"""The podReplacementPolicy of a Job whose Pods are replaced when they have ended."""
 _ALONE = "leave the template as it is; to change a number alone, use kubectl patch: kubectl apply replaces whole lists"
 _LEAVE = "name another queue, or delete the job and create one without a queue"
 
@@ -122,6 +124,7 @@ class _Change:
             yield from self._started()
         elif job.running and before is not None:
             yield from self._grown(before)
+            yield from self._replaced(before)
             if self._elastic():
                 yield from self._freed(before)
 
@@ -159,6 +162,12 @@ class _Change:
                 )
                 message = f"it runs, and asks for {now}, where {then} was admitted"
                 yield self._finding(pods.at, message, "suspend the job first; it waits for the larger quota then")
+
+    def _replaced(self, before: QueuedJob) -> Iterator[Finding]:
+        """Pods that take hours to end would run beside those that replace them."""
+        if self.proposal.configuration.counts_ending and before.replacement == _ENDED != self.job.replacement:
+            message = "its Pods use quota until they have ended, and are replaced after that"
+            yield self._finding("spec.podReplacementPolicy", message, f"leave it at {_ENDED}")
 
     def _freed(self, before: QueuedJob) -> Iterator[Finding]:
         """Pods that wait could be deleted, and would come back without what holds and counts them."""

@@ -50,6 +50,7 @@ class JobsController(Controller):
     `kinds`: the kinds of these jobs.
     `others`: kinds whose Workloads another controller manages, even after their owner is gone.
     `every`: jobs that name no queue are managed, too.
+    `counts_ending`: see `JobInputs`.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class JobsController(Controller):
         every: bool = False,
         elastic: bool = False,
         bypasses: Bypasses | None = None,
+        counts_ending: bool = True,
     ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
         self._described = {kind.shape.kind: kind for kind in self._kinds.values()}
@@ -73,7 +75,9 @@ class JobsController(Controller):
         self._owners, self._questions, self._errors = Owners(self.store), JobQuestions(), InternalErrors()
         self._slicing = Slicing(self._workloads, self.store, enabled=elastic)
         found = Bypasses() if bypasses is None else bypasses
-        self._halting, self._kept = Halting(found), KeptPods(self.store, self._workloads, found)
+        self._counts_ending = counts_ending
+        self._halting = Halting(found)
+        self._kept = KeptPods(self.store, self._workloads, found, counts_ending=counts_ending)
         self._around = JobSurroundings(
             self._kinds,
             frozenset(others),
@@ -84,7 +88,7 @@ class JobsController(Controller):
             self._questions,
             self._halting,
             AskedBefore(),
-            JobInputs(child=self._belongs, elastic=elastic),
+            JobInputs(child=self._belongs, elastic=elastic, counts_ending=counts_ending),
         )
 
     # --- what happens
@@ -116,6 +120,7 @@ class JobsController(Controller):
         elif before.workload != visible.workload:
             self._leave_workload(record, before)
         self.store.show(record, visible)
+        self._kept.workload_changed(visible.workload)
         self.store.stale[record.id.key] = None
         self._relatives_are_stale(record)
 
@@ -229,12 +234,14 @@ class JobsController(Controller):
         if workload is None or (self.store.pods_run(workload) and workload not in self._slicing.chains):
             return
         for name in self._slicing.chains.of(workload):
+            self.store.stale.update(dict.fromkeys(self.store.standing_for(name)))
             if self._workloads.read(name) is not None:
                 self.store.stale_workloads[name] = None
-                self.store.stale.update(dict.fromkeys(self.store.standing_for(name)))
 
     def inputs_changed(self, inputs: JobInputs) -> None:
-        self._around.inputs = replace(inputs, child=self._belongs, elastic=self._slicing.enabled)
+        self._around.inputs = replace(
+            inputs, child=self._belongs, elastic=self._slicing.enabled, counts_ending=self._counts_ending
+        )
         self.store.renew_all()
 
     def wake(self, item: Key) -> None:

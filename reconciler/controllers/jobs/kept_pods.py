@@ -32,9 +32,13 @@ _RAN, _LABEL = "RanWithoutQuota", "LabelRemoved"
 
 
 class KeptPods:
-    """The Pods of a store. Keys are `namespace/name`; moments are in nanoseconds."""
+    """The Pods of a store. Keys are `namespace/name`; moments are in nanoseconds.
 
-    def __init__(self, store: JobStore, workloads: StoredWorkloads, bypasses: Bypasses) -> None:
+    `counts_ending`: Pods that are being deleted count until they have ended.
+    """
+
+    def __init__(self, store: JobStore, workloads: StoredWorkloads, bypasses: Bypasses, *, counts_ending: bool) -> None:
+        self._counts_ending = counts_ending
         self._store = store
         self._workloads = workloads
         self._bypasses = bypasses
@@ -63,7 +67,8 @@ class KeptPods:
         return self._put(name, pod if same or pod.marked else None)
 
     def gone(self, name: str) -> str | None:
-        if not self._answers(name):
+        """The answer to a read, or to a write of a Pod that no watch shows."""
+        if not self._sight.answers(name):
             return None
         self._sight.found(name)
         return self._put(name, None)
@@ -72,17 +77,18 @@ class KeptPods:
         return bool(self._sight.sought(name)) and self._sight.answers(name)
 
     def _put(self, name: str, pod: StartedPod | None) -> str | None:
-        left = self._store.put_pod(name, pod if pod is not None and not pod.ended else None)
+        over = pod is None or pod.ended or (pod.deleting and not self._counts_ending)
+        left = self._store.put_pod(name, None if over else pod)
         kept = self._store.pod(name)
         if len(self._bypasses):
             self._changed.append(name)
-        if kept is not None and (kept.let_go or not kept.marked or self._store.workloads[kept.workload].let_go):
+        if kept is not None and (kept.given_up or not kept.marked or self._store.workloads[kept.workload].given_up):
             self._stale[kept.workload] = None
         return left
 
     def workload_changed(self, workload: str) -> None:
         record = self._store.workloads.get(workload)
-        if record is not None and record.let_go:
+        if record is not None and record.given_up:
             self._stale[workload] = None
 
     def wake(self, workload: str) -> None:
@@ -120,20 +126,30 @@ class KeptPods:
         return [(name, pod) for name, pod in pods.items() if not pod.marked]
 
     def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
-        """The Pods that their job let go, as far as there are more Pods than were admitted."""
+        """The Pods that their job gave up, as far as more Pods run than hold quota.
+
+        A Pod that was let go does not outlast the stop of its job: nothing else would stop it.
+        """
         read = self._workloads.read(workload)
-        over = _surplus(read, pods)
+        over, stopped = _surplus(read, pods), self._is_stopped(workload, read)
         for name, pod in pods.items():
-            if pod.let_go and pod.marked and over[pod.pod_set] > 0:
+            if not pod.given_up or not pod.marked or _ends_soon(pod):
+                continue
+            if over[pod.pod_set] > 0 or (pod.let_go and stopped):
                 over[pod.pod_set] -= 1
-                if not (pod.deleting and pod.grace <= LONGEST_GRACE):
-                    yield name, pod
+                yield name, pod
+
+    def _is_stopped(self, workload: str, read: Workload | None) -> bool:
+        """Whether its job has to stop, or has stopped. A job that is being deleted may leave Pods behind."""
+        jobs = [self._store.visible[key].visible for key in self._store.standing_for(workload)]
+        at_rest = any(job is not None and not (job.running or job.deleting) for job in jobs)
+        return at_rest or (read is not None and read.evicted)
 
     def _end(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
         namespace, bare = parted(name)
         shorter = LONGEST_GRACE if pod.grace > LONGEST_GRACE else None
         self._bypasses.seen((POD.kind, name), _RAN, now)
-        message = "Its job let go of the Pod and made another one, so that more Pods run than were admitted"
+        message = "Its job gave the Pod up and made another one, so that more Pods run than were admitted"
         action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=shorter)
         return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, True)
 
@@ -148,11 +164,18 @@ class KeptPods:
         return WantedWrite(_key(name), patch, _about(name, pod), MARKS_RESTORED, message, True)
 
 
+def _ends_soon(pod: StartedPod) -> bool:
+    return pod.deleting and pod.grace <= LONGEST_GRACE
+
+
 def _surplus(read: Workload | None, pods: dict[str, StartedPod]) -> Counter[str]:
-    """The number of Pods beyond those that hold quota, by pod set. SlicePodsController counts those of elastic jobs."""
+    """The number of Pods beyond those that hold quota, by pod set, without those that end soon.
+
+    SlicePodsController counts the Pods of elastic jobs.
+    """
     if read is None or read.elastic:
         return Counter()
-    found = Counter(pod.pod_set for pod in pods.values() if not pod.gates)
+    found = Counter(pod.pod_set for pod in pods.values() if not (pod.gates or _ends_soon(pod)))
     found.subtract(counted_pods(read))
     return found
 

@@ -198,9 +198,9 @@ class JobLook:
     def writes_life(self) -> Iterator[WantedWrite]:
         """The steps of a job under quota, and of its other slices and Workloads."""
         inputs, moment = self.around.inputs, whole_second(self.now)
-        yield from self._reported(
-            steps(self.kind, self.job, *self.workload, inputs, moment, self.around.requested.asked)
-        )
+        asked = self.around.requested.asked
+        found = steps(self.kind, self.job, *self.workload, inputs, moment, asked, pods_run=self._in_use)
+        yield from self._reported(found)
         if not self.managed or self.visible.deleting:
             return
         children = self.around.owners.gated_children(self.record)
@@ -209,6 +209,12 @@ class JobLook:
         for name, step in self.around.slicing.steps(self.kind, job, inputs, self.busy, moment):
             yield wanted(self.kind, self.record.id.key, self.record.id.uid, name, step)
         yield from self._superseded()
+
+    @property
+    def _in_use(self) -> bool:
+        """Whether Pods use the quota of the Workload. The job may report them before a watch shows them."""
+        in_use = self.around.pods_run(self.visible.workload) or self.kind.terminating(self.job)
+        return self.around.inputs.counts_ending and in_use
 
     def _reported(self, found: list[JobStep]) -> Iterator[WantedWrite]:
         self.around.halting.looked(self.record.id.key, any(step.undoes for step in found), self.now)

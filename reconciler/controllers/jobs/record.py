@@ -198,7 +198,7 @@ class WorkloadRecord:
     `owners`: its owners among the jobs.
     `jobs`: the jobs that it represents. Most jobs have their own Workload, but several may name the same.
     `pods`: the Pods that run on its quota.
-    `let_go`: those of them that their controller has let go.
+    `given_up`: those of them that its job gave up.
     `left`: its job is gone and may have had pods.
     `left_at`: when that was looked at first.
     `state`: its state; None if it never needed a look of its own.
@@ -210,7 +210,7 @@ class WorkloadRecord:
     why: str = ""
     jobs: dict[Key, None] = field(default_factory=dict)
     pods: dict[str, StartedPod] = field(default_factory=dict)
-    let_go: dict[str, None] = field(default_factory=dict)
+    given_up: dict[str, None] = field(default_factory=dict)
     left: bool = False
     left_at: int | None = None
 

@@ -16,6 +16,7 @@ from policies.dialects.kueue_owners import controller_of
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
+from reconciler.jobs.pod_writes import LONGEST_GRACE
 from reconciler.objects.watched import WatchedKind
 
 
@@ -45,6 +46,11 @@ class StartedPod(NamedTuple):
     grace: int = 0
     marked: bool = True
     ended: bool = False
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its job may have made another Pod, while this one has longer than usual to end."""
+        return self.let_go or (self.deleting and self.grace > LONGEST_GRACE)
 
     def later(self, pod: StartedPod) -> StartedPod:
         """The same Pod as it is later. It stays with its Workload and its job, whatever it says itself."""

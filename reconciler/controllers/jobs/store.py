@@ -208,12 +208,12 @@ class JobStore:
             self._workload_of_pod[name] = pod.workload
             record = self.workload(pod.workload)
             record.pods[name] = pod
-            if pod.let_go:
-                record.let_go[name] = None
+            if pod.given_up:
+                record.given_up[name] = None
         if home is None or (pod is not None and pod.workload == home):
             return None
         del self.workloads[home].pods[name]
-        self.workloads[home].let_go.pop(name, None)
+        self.workloads[home].given_up.pop(name, None)
         self.tidy_workload(home)
         return home
 

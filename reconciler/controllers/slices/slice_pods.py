@@ -144,12 +144,12 @@ class SlicePodsController(Controller):
 
 def _admitted(slice_: Workload) -> dict[str, int]:
     """The Pods that are still admitted: a slice may have shrunk since, and a Pod that is done needs no replacement."""
-    return counted_pods(slice_) if slice_.counts and slice_.admitted and not slice_.deleting else {}
+    return counted_pods(slice_) if slice_.admitted and not slice_.evicted and not slice_.deleting else {}
 
 
 def counted_pods(workload: Workload) -> dict[str, int]:
-    """The number of Pods that hold quota and may stay, by pod set."""
-    if not workload.counts or workload.evicted or workload.admission is None:
+    """The number of Pods that hold quota, by pod set."""
+    if not workload.counts or workload.admission is None:
         return {}
     left = counts_after_reclaim(workload)
     given = {each.name: each.count for each in workload.admission.assignments if each.count is not None}

@@ -31,6 +31,8 @@ from tests.waiting import eventually
 
 SECONDS = 3.0
 """How long it is watched that something does not happen."""
+BACKOFF = 12.0
+"""Longer than the Job controller waits before it replaces a Pod."""
 ROUNDS = 3
 UID = "batch.kubernetes.io/controller-uid"
 LET_GO = {"metadata": {"labels": {UID: None, "controller-uid": None}, "finalizers": None}}
@@ -188,3 +190,66 @@ def test_a_job_cannot_name_the_workload_of_another_as_its_own(server: ControlPla
     server.request("DELETE", f"{TEAM}/pods?gracePeriodSeconds=0", user=TENANT)
     eventually(lambda: runs(server, "next"))
     assert not runs(server, "two")
+
+
+# --- Pods that take long to end
+
+
+def test_who_suspends_and_resumes_waits_for_its_pods(server: ControlPlane) -> None:
+    started(server, slow_job("one", "1", parallelism=2, completions=2))
+    for _ in range(ROUNDS):
+        server.request("PATCH", f"{JOBS}/one", {"spec": {"suspend": True}}, user=TENANT, content_type=MERGE)
+        until = time.monotonic() + SECONDS / 2
+        while time.monotonic() < until:
+            bind(server)
+            assert running(server) <= QUOTA
+    submit(server, "next", "2")
+    assert not runs(server, "next")
+
+    def again() -> bool:
+        end(server, within=86400)
+        bind(server)
+        assert running(server) <= QUOTA
+        return runs(server, "one") and running(server) == QUOTA
+
+    eventually(again)
+
+
+def test_pods_that_are_deleted_are_not_replaced_before_they_have_ended(server: ControlPlane) -> None:
+    started(server, slow_job("one", "1", parallelism=2, completions=2))
+    for pod in pods(server):
+        server.request("DELETE", f"{TEAM}/pods/{pod['metadata']['name']}", user=TENANT)
+    at_once = {"spec": {"podReplacementPolicy": "TerminatingOrFailed"}}
+    with pytest.raises(ApiError, match="quota-evaded"):
+        server.request("PATCH", f"{JOBS}/one", at_once, user=TENANT, content_type=MERGE)
+
+    until = time.monotonic() + BACKOFF
+    while time.monotonic() < until:
+        bind(server)
+        assert running(server) <= QUOTA
+
+    def again() -> bool:
+        end(server, within=86400)
+        bind(server)
+        assert running(server) <= QUOTA
+        return sum(not each["metadata"].get("deletionTimestamp") for each in pods(server)) == 2
+
+    eventually(again)
+
+
+def test_who_shrinks_and_grows_waits_for_its_pods(server: ControlPlane) -> None:
+    started(server, slow_job("one", "1", parallelism=2, completions=50))
+    for _ in range(ROUNDS):
+        for size in (1, 2):
+            server.request("PATCH", f"{JOBS}/one", {"spec": {"parallelism": size}}, user=TENANT, content_type=MERGE)
+            until = time.monotonic() + SECONDS / 4
+            while time.monotonic() < until:
+                bind(server)
+                assert running(server) <= QUOTA
+            if not runs(server, "one"):
+                continue
+    submit(server, "next", "1")
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        bind(server)
+        assert running(server) <= QUOTA

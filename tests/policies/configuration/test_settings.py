@@ -147,3 +147,11 @@ def test_the_reconciler_looks_after_what_is_enforced_beside_what_is_named() -> N
     assert configured(**enforced).reconciler.dialects == {Dialect.KUEUE, Dialect.VOLCANO}
     alone = configured(**enforced, reconciler={"dialects": ["yunikorn"]})
     assert alone.reconciler.dialects == {Dialect.YUNIKORN, Dialect.VOLCANO}
+
+
+def test_the_profile_says_when_a_pod_frees_its_quota_unless_the_file_does() -> None:
+    assert configured().counts_ending
+    assert not configured(profile="compat").counts_ending
+    assert not configured(kueue={"freeAfter": "requested"}).counts_ending
+    assert configured(profile="compat", kueue={"freeAfter": "ended"}).counts_ending
+    assert "kueue.freeAfter" in refusal(kueue={"freeAfter": "never"})

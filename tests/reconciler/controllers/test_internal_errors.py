@@ -63,10 +63,10 @@ def test_a_job_that_cannot_be_looked_at_holds_no_other_up(monkeypatch: pytest.Mo
         controller.observe(Observed(("Job", f"ns/{name}"), "1", Packed.of(made)))
     real = looks.steps
 
-    def steps(kind: Any, manifest: Any, *others: Any) -> Any:
+    def steps(kind: Any, manifest: Any, *others: Any, **named: Any) -> Any:
         if manifest["metadata"]["name"] == "bad":
             raise ValueError("of no use")
-        return real(kind, manifest, *others)
+        return real(kind, manifest, *others, **named)
 
     monkeypatch.setattr(looks, "steps", steps)
     writes = {write.about.name: write for write in driver.due(NOW) if write.about is not None}

@@ -10,6 +10,7 @@ from cluster.actions import Delete, Patch
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
+from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
@@ -25,9 +26,9 @@ RUNS: dict[str, Any] = {"nodeName": "n"}
 class Stage:
     """A Job that runs with one Pod, and its Workload."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts_ending: bool = True) -> None:
         self.stored: dict[str, Observed] = {}
-        self.controller = JobsController(self.stored.get)
+        self.controller = JobsController(self.stored.get, counts_ending=counts_ending)
         self.driver = Driver(self.controller)
         self.now = NOW
         self.job(suspend=True)
@@ -154,6 +155,51 @@ def test_so_does_one_that_the_garbage_collector_wants_while_its_pods_still_end()
     stage.pod(gone=True)
 
     assert lets_go(stage.due())
+
+
+def test_a_pod_whose_deletion_is_requested_may_be_free_at_once() -> None:
+    stage = Stage(counts_ending=False)
+    stage.pod()
+    stage.job(gone=True)
+    stage.workload(**GOING)
+    assert stage.due() == stage.due(3600) == []
+
+    stage.pod(**GOING)
+
+    assert lets_go(stage.due())
+
+
+def test_a_job_that_is_resumed_waits_for_the_pods_of_its_last_run_and_then_replaces_none_that_still_run() -> None:
+    stage = Stage()
+    stage.controller.inputs_changed(JobInputs(flavors={}, pods_ready=False))
+    stage.pod()
+    stage.job(suspend=True)
+    stage.pod(**GOING)
+    (waits,) = stage.due()
+    assert (waits.action, waits.reason) == (None, "WaitingForPods")
+
+    stage.pod(phase="Failed", **GOING)
+
+    (starts,) = stage.due()
+    assert isinstance(starts.action, Patch)
+    assert (starts.action.body["spec"]["suspend"], starts.action.body["spec"]["podReplacementPolicy"]) == (
+        False,
+        "Failed",
+    )
+
+
+def test_a_pod_that_takes_long_to_end_beside_its_replacement_gets_less_time() -> None:
+    stage = Stage()
+    slow = {**RUNS, "terminationGracePeriodSeconds": 86400}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    stage.pod(spec=slow, ownerReferences=[owner], deletionGracePeriodSeconds=86400, **GOING)
+    assert of_pods(stage.due()) == []
+
+    stage.pod("j-2", uid="q", ownerReferences=[owner])
+
+    (write,) = of_pods(stage.due())
+    assert isinstance(write.action, Delete)
+    assert (write.action.name, write.action.grace_seconds) == ("j-1", 30)
 
 
 def test_a_pod_that_comes_into_sight_after_its_job_has_gone_counts() -> None:

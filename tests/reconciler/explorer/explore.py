@@ -7,10 +7,11 @@ fits is admitted. That is judged by the strongly connected components that canno
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from policies.dialects.kueue_jobs import PREBUILT
 from tests.reconciler.explorer.model import BYPASS, JOB, POD, QUEUE, WORKLOAD, Cluster, counted, pending, started_for
 from tests.reconciler.recount import holds, holds_quota
 
@@ -127,12 +128,16 @@ def _components(nodes: list[_Node]) -> Iterator[list[int]]:
 
 
 def violations(cluster: Cluster) -> Iterator[str]:
-    """Pods that somebody else started, or that are beyond a size that somebody else changed, can only be undone."""
+    """Pods that somebody else started, or that are beyond a size that somebody else changed, can only be undone.
+
+    So can the Pod that a job makes in the place of one that somebody took away from it. Both count.
+    """
     held = _held(cluster)
     if sum(held.values()) > cluster.quota:
         yield f"{sum(held.values())} are counted, and the quota is {cluster.quota}"
+    let_go = Counter(started_for(pod) for _, pod in cluster.of(POD) if "was" in pod["metadata"]["labels"])
     for name, running in _running(cluster, frozenset()).items():
-        if running > held.get(name, 0):
+        if running > held.get(name, 0) + (let_go[name] if name in held else 0):
             yield f"{running} Pods run for {name}, and {held.get(name, 0)} are counted"
 
 
@@ -146,10 +151,10 @@ def _running(cluster: Cluster, bypassing: Collection[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for _, pod in cluster.of(POD):
         meta = pod["metadata"]
-        over = pod["status"]["phase"] == "Succeeded" or meta.get("deletionTimestamp")
-        if over or (BYPASS in meta["annotations"] and meta["labels"]["job-uid"] not in bypassing):
+        over, uid = pod["status"]["phase"] == "Succeeded", meta["labels"].get("job-uid", "")
+        if over or (BYPASS in meta["annotations"] and uid not in bypassing):
             continue
-        name = started_for(pod) or _workload_of(cluster, meta["labels"]["job-uid"])
+        name = started_for(pod) or _workload_of(cluster, uid)
         found[name] = found.get(name, 0) + 1
     return found
 
@@ -205,7 +210,7 @@ def _unrest_of_job(uid: str, job: dict[str, object], cluster: Cluster) -> Iterat
         for _, each in cluster.of(WORKLOAD)
         if uid in {owner["uid"] for owner in each["metadata"].get("ownerReferences", ())}
     ]
-    if not [each for each in owners if not holds(each, "Finished")]:
+    if PREBUILT not in meta["labels"] and not [each for each in owners if not holds(each, "Finished")]:
         yield f"{meta['name']} has no Workload, and waits for ever"
     admitted = any(holds(each, "Admitted") for each in owners)
     if admitted and not _uses(job):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cluster.actions import Action, Create, Delete, Patch
 from policies.dialects.kueue_flavor import read_flavor
-from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
+from policies.dialects.kueue_jobs import POD_SET, PREBUILT, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.core.commands import ReadObject
@@ -366,7 +366,7 @@ class Cluster:
                 yield Act(f"kubelet {key[1]}", _with(Cluster.drop, key))
 
     def _pods(self, uid: str) -> list[tuple[Key, Manifest]]:
-        return [(key, pod) for key, pod in self.of(POD) if pod["metadata"]["labels"]["job-uid"] == uid]
+        return [(key, pod) for key, pod in self.of(POD) if pod["metadata"]["labels"].get("job-uid") == uid]
 
     def _synced(self, key: Key, job: Manifest) -> tuple[list[Key], Manifest, list[Manifest]]:
         """The Pods that go, the job with the status that it gets, and the Pods that are made."""
@@ -380,26 +380,30 @@ class Cluster:
         wanted = 0 if spec["suspend"] else min(spec["parallelism"], max(0, spec["completions"] - succeeded))
         if meta.get("deletionTimestamp"):
             wanted = min(wanted, len(live))
-        made = [self._pod(job, number) for number in self._free(meta["uid"], wanted - len(live))]
+        late = spec.get("podReplacementPolicy") == "Failed"
+        ending = len(pods) - len(done) - len(live) if late else 0
+        made = [self._pod(job, number) for number in self._free(meta["uid"], wanted - len(live) - ending)]
         going = [*done, *live[wanted:]]
         known = bool(status.get("conditions"))
         conditions = [{"type": "Suspended", "status": str(spec["suspend"])}] if spec["suspend"] or known else []
         if succeeded >= spec["completions"]:
             conditions = [{"type": "Complete", "status": "True", "message": "done"}]
-        after: Manifest = {"active": wanted, "succeeded": succeeded, "conditions": conditions}
+        active = min(wanted, len(live)) + len(made)
+        after: Manifest = {"active": active, "succeeded": succeeded, "conditions": conditions}
+        after["terminating"] = len(pods) - len(done) - len(live) + max(0, len(live) - wanted)
         if not spec["suspend"]:
             after["startTime"] = THEN
         return going, {**job, "status": after}, made
 
     def _free(self, uid: str, count: int) -> list[int]:
-        taken = {key[1].rpartition("-")[2] for key, _ in self._pods(uid)}
-        return [number for number in range(9) if str(number) not in taken][: max(0, count)]
+        return [number for number in range(9) if (POD, f"ns/{uid}-{number}") not in self.objects][: max(0, count)]
 
     def _pod(self, job: Manifest, number: int) -> Manifest:
         meta, template = job["metadata"], job["spec"]["template"].get("metadata", {})
         notes = {**template.get("annotations", {})}
         if BYPASS in meta.get("annotations", {}):
             notes[BYPASS] = "true"
+        notes["for"] = notes.get(STARTED_FOR, "")
         labels = {**template.get("labels", {}), "job-uid": meta["uid"]}
         owner = {"apiVersion": "batch/v1", "kind": JOB, "name": meta["name"], "uid": meta["uid"], "controller": True}
         name = f"{meta['uid']}-{number}"
@@ -471,6 +475,8 @@ class Cluster:
             key = (JOB, f"ns/{name}")
             if key not in self.objects and made < 2:
                 yield Act(f"create {name}", _person(_with(Cluster.create, name)), fair=False)
+                for workload, _ in self.of(WORKLOAD):
+                    yield Act(f"steal {name}", _person(_with(Cluster.create, name, workload[1])), fair=False)
         for key, job in self.of(JOB):
             for what, change in self._edits(job):
                 yield Act(f"{what} {key[1]}", _person(_with(change, key)), fair=False)
@@ -480,7 +486,8 @@ class Cluster:
                     yield Act(f"{what} {key[1]}", _person(_with(change, key)), fair=False)
         for key, pod in self.of(POD):
             if pod["status"]["phase"] == "Running" and not pod["metadata"].get("deletionTimestamp"):
-                yield Act(f"end {key[1]}", _person(_with(Cluster.end, key)), fair=False)
+                for what, change in _POD_EDITS.items():
+                    yield Act(f"{what} {key[1]}", _person(_with(change, key)), fair=False)
 
     def _edits(self, job: Manifest) -> Iterator[tuple[str, Callable[[Cluster, Key], None]]]:
         if job["metadata"].get("deletionTimestamp"):
@@ -491,11 +498,13 @@ class Cluster:
         else:
             yield "suspend", lambda each, key: each.edit(key, {"spec": {"suspend": True}})
 
-    def create(self, name: str) -> None:
+    def create(self, name: str, workload: str = "") -> None:
+        """Create a job. `workload`: the one of another job, which it names as its own."""
         self.made[name] += 1
         uid = f"u-{name}-{self.made[name]}"
         spec = {"parallelism": 1, "completions": 1, "suspend": True, "template": builders.template("1")}
-        made = builders.batch_job(name, spec, labels={QUEUE: "q"}, uid=uid)
+        named = {PREBUILT: workload.partition("/")[2]} if workload else {}
+        made = builders.batch_job(name, spec, labels={QUEUE: "q", **named}, uid=uid)
         NAMES.alias(workload_key(BATCH, made), f"w-{uid}")
         self.put((JOB, f"ns/{name}"), {**made, "status": {}})
 
@@ -644,6 +653,16 @@ _WORKLOAD_EDITS: dict[str, Callable[[Cluster, Key], None]] = {
     "disown": lambda each, key: each.edit(key, {"metadata": {"ownerReferences": []}}),
     "evict": Cluster.evict,
 }
+_POD_EDITS: dict[str, Callable[[Cluster, Key], None]] = {
+    "end": Cluster.end,
+    "kill": lambda each, key: each.delete(key, "kubelet"),
+    "let-go": lambda each, key: each.edit(
+        key, {"metadata": {"labels": {"job-uid": None, "was": "let-go"}, "ownerReferences": []}}
+    ),
+    "hide": lambda each, key: each.edit(
+        key, {"metadata": {"labels": {POD_SET: None}, "annotations": {STARTED_FOR: None}}}
+    ),
+}
 
 
 def selected(key: Key, manifest: Manifest) -> bool:
@@ -680,5 +699,5 @@ def _reservation(read: Workload, now: int) -> Patch:
 
 def started_for(pod: Manifest) -> str:
     """The Workload on whose quota it runs, empty where somebody else started it."""
-    name = pod["metadata"].get("annotations", {}).get(STARTED_FOR)
+    name = pod["metadata"].get("annotations", {}).get("for")
     return f"ns/{name}" if name else ""

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.controllers.jobs import controller
+from reconciler.controllers.jobs import controller, looks
+from reconciler.controllers.jobs.kept_pods import KeptPods
 from reconciler.controllers.jobs.looks import HiddenLook, JobLook, WorkloadLook
 from reconciler.controllers.jobs.record import Event
+from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.jobs import life
 from tests.reconciler.explorer.worlds import World
 
@@ -63,6 +65,11 @@ def _step(name: str, instead: object) -> Sow:
     return sow
 
 
+def _replace(held: object, name: str, instead: object) -> Sow:
+    """This function always does `instead`."""
+    return lambda monkeypatch: monkeypatch.setattr(held, name, instead)
+
+
 def _both(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every job that no watch shows is taken for gone."""
     _guard("WORKLOADS", WorkloadLook.undecided, False)(monkeypatch)
@@ -82,6 +89,9 @@ _RUNS = World(quota=1, jobs=("zza",), acts=1, people=("orphan-delete", "take-awa
 _STARTS = World(quota=1, last="zza", acts=1, people=("orphan-delete", "take-away", "move"))
 _ALONE = World(quota=1, jobs=("zza",), acts=2, people=("move", "delete", "create"), collects=False)
 _DISOWNED = World(quota=1, jobs=("zza",), acts=2, people=("disown", "evict"))
+_ENDING = World(quota=1, jobs=("zza",), acts=2, people=("let-go", "suspend", "evict"))
+_STOLEN = World(quota=1, jobs=("zza",), acts=2, people=("steal", "orphan-delete"))
+_HIDDEN = World(quota=1, jobs=("zza",), acts=2, people=("hide", "delete"))
 _UNSTARTED = World(quota=0, jobs=("zza",), acts=1, people=("resume",))
 
 SEEDS = (
@@ -97,5 +107,9 @@ SEEDS = (
     Seed("the answer that it is not there", _event(Event.NOT_FOUND), _ALONE, _FOR_EVER),
     Seed("the answer that another has its name", _event(Event.FOUND_ANOTHER), _ALONE, _FOR_EVER),
     Seed("an eviction while Pods run", _step("_stopped", True), _RUNS, _UNCOUNTED),
+    Seed("Pods that still end", _replace(JobLook, "_in_use", property(lambda _: False)), _ENDING, _UNCOUNTED),
+    Seed("whose Workload it is", _replace(looks, "is_of_another", lambda *_: False), _STOLEN, "for ever"),
+    Seed("a Pod that was taken away", _replace(KeptPods, "_excess", lambda *_: iter(())), _ENDING, "for ever"),
+    Seed("a Pod that hides", _replace(OutOfSight, "seek", lambda *_: None), _HIDDEN, "for ever"),
     Seed("a job that somebody else starts", _step("_running", None), _UNSTARTED, _UNCOUNTED),
 )

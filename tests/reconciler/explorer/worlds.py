@@ -46,6 +46,8 @@ SHORT = (
     World(quota=1, last="zza", acts=1),
     World(quota=1, jobs=("zza",), acts=1, faults=1, people=("delete", "orphan-delete", "take-away", "evict")),
     World(quota=1, jobs=("zza",), acts=2, people=("move", "disown", "suspend", "resume"), collects=False),
+    World(quota=1, jobs=("zza",), acts=2, people=("let-go", "hide", "kill", "suspend", "orphan-delete")),
+    World(quota=1, jobs=("zza",), acts=2, people=("steal", "orphan-delete", "let-go", "evict")),
 )
 """A second or two each: in every run of the tests."""
 FULL = (

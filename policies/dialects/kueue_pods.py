@@ -38,7 +38,7 @@ def marks(manifest: Manifest) -> dict[str, str]:
 def sized(manifest: Manifest) -> Mapping[str, Any]:
     """The parts of its spec that say what it asks for; none for a Pod that nobody counts."""
     spec, labels = mapping(manifest.get("spec")), texts(metadata(manifest).get("labels"))
-    counts = labels.get(MANAGED) == "true" or mark_of(manifest) != ""
+    counts = labels.get(MANAGED) == "true" or POD_SET in labels or mark_of(manifest) != ""
     return {key: spec[key] for key in _SIZED if key in spec} if counts else {}
 
 

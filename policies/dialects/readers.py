@@ -21,7 +21,6 @@ from policies.dialects.kueue_pods import ownership, sized
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.misnamed import read_misnamed
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
-from policies.dialects.quota_gates import mark_of
 from policies.dialects.reading import Manifest, exemptions, group_kind, metadata
 from policies.dialects.yunikorn_config import configmap
 from policies.model.objects import GroupKind, KubeObject
@@ -33,11 +32,10 @@ def _read_pod(manifest: Manifest) -> core.Pod:
         kueue_jobs.managed_owner(metadata(manifest)),
         marks_of(manifest),
     )
-    held = bool(marks) or mark_of(manifest) != ""
-    found = ownership(manifest)
-    if not (owner or held or found):
+    size = sized(manifest)
+    if not (owner or marks or size):
         return pod
-    return replace(pod, owner=owner, marks=marks, sized=sized(manifest), ownership=found)
+    return replace(pod, owner=owner, marks=marks, sized=size, ownership=ownership(manifest))
 
 
 def _read_config_map(manifest: Manifest) -> KubeObject | None:

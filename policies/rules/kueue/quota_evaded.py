@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.amounts.ancestry import counted_above
-from policies.amounts.requests import template_requests
+from policies.amounts.requests import pod_requests, template_requests
 from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import (
@@ -18,6 +18,7 @@ from policies.dialects.kueue_jobs import (
     identifier,
 )
 from policies.dialects.kueue_kinds import WORKLOAD
+from policies.dialects.kueue_pods import LABEL
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN, WrittenWorkload
 from policies.dialects.pod_reading import gates_in
@@ -29,6 +30,7 @@ from policies.model.change import User
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.objects import Ref
 from policies.model.pools import written
+from policies.model.quantity import Quantity
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 
 _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
@@ -49,7 +51,7 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     runs may start what belongs to that job, as long as it asks for no more. The marks by which started Pods are counted
     stay, also in the pod templates of an elastic job, of which Pods are made at any time. A Pod that runs stays with
     its job: only Kubernetes' own controllers change its owner, or the labels of the Job controller. A job may not name
-    the Workload of another job as its own.
+    the Workload of another job as its own. A Pod that runs is not resized to more.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -63,6 +65,7 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     for old, pod in proposal.changed(Pod):
         if old is not None and POD_SET in old.labels:
             yield from _uncounted(old, pod)
+            yield from _resized(old, pod)
             if not _is_of_kubernetes(proposal.circumstances.user):
                 yield from _taken_away(old, pod)
 
@@ -83,6 +86,16 @@ def _taken_away(old: Pod, pod: Pod) -> Iterator[Finding]:
             message = "a Pod that runs on quota stays with the job that it was admitted with"
             fix = f"leave {field} as it is, or delete the Pod"
             yield Finding(pod.ref, field, message, fix=fix, profiles=STRICT_ONLY)
+
+
+def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
+    """Another rule judges Pods that are queued by themselves."""
+    had, asks = pod_requests(old.sized), pod_requests(pod.sized)
+    for resource, amount in sorted(asks.items()) if pod.sized and LABEL not in old.marks else ():
+        if amount > had.get(resource, Quantity.ZERO):
+            message = f"asks for {resource}={amount}, where {had.get(resource, Quantity.ZERO)} was admitted"
+            fix = "change the pod template of its job"
+            yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)
 
 
 def _is_of_kubernetes(user: User) -> bool:

@@ -28,6 +28,8 @@ from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.workload import Workload
 
 MARKS_RESTORED = "QuotaMarksRestored"
+_GROWN = "The Pod requests more than was admitted"
+_GIVEN_UP = "Its job gave the Pod up and made another one, so that more Pods run than were admitted"
 _RAN, _LABEL = "RanWithoutQuota", "LabelRemoved"
 
 
@@ -126,7 +128,7 @@ class KeptPods:
         return [(name, pod) for name, pod in pods.items() if not pod.marked]
 
     def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
-        """The Pods that their job gave up, as far as more Pods run than hold quota.
+        """The Pods that grew, and those that their job gave up, as far as more Pods run than hold quota.
 
         A Pod that was let go does not outlast the stop of its job: nothing else would stop it.
         """
@@ -135,7 +137,7 @@ class KeptPods:
         for name, pod in pods.items():
             if not pod.given_up or not pod.marked or _ends_soon(pod):
                 continue
-            if over[pod.pod_set] > 0 or (pod.let_go and stopped):
+            if pod.grown or over[pod.pod_set] > 0 or (pod.let_go and stopped):
                 over[pod.pod_set] -= 1
                 yield name, pod
 
@@ -149,7 +151,7 @@ class KeptPods:
         namespace, bare = parted(name)
         shorter = LONGEST_GRACE if pod.grace > LONGEST_GRACE else None
         self._bypasses.seen((POD.kind, name), _RAN, now)
-        message = "Its job gave the Pod up and made another one, so that more Pods run than were admitted"
+        message = _GROWN if pod.grown else _GIVEN_UP
         action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=shorter)
         return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, True)
 

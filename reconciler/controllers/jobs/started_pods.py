@@ -6,6 +6,7 @@ Pods that have started carry the name of their Workload. Kueue releases the quot
 from __future__ import annotations
 
 from sys import intern
+from types import MappingProxyType
 from typing import NamedTuple
 
 from cluster.resource import PODS
@@ -14,10 +15,13 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED, POD_SET, STARTED_FOR
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.kueue_workload import SLICE_CHAIN
-from policies.dialects.pod_reading import PodReading, pod_reading
+from policies.dialects.pod_reading import pod_reading
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.jobs.pod_writes import LONGEST_GRACE
 from reconciler.objects.watched import WatchedKind
+from scheduling.objects.amounts import Requests
+from scheduling.objects.roles import asked
+from scheduling.objects.template import template
 
 
 class StartedPod(NamedTuple):
@@ -33,6 +37,8 @@ class StartedPod(NamedTuple):
     `grace`: the seconds that it has, or would have, to terminate.
     `marked`: it has the label that the watch selects.
     `ended`: it has ended, and nothing else is known of it.
+    `asks`: its requests. Those of Pods that are queued by themselves are judged elsewhere.
+    `grown`: it requests more than it did when it was started.
     """
 
     workload: str
@@ -46,21 +52,30 @@ class StartedPod(NamedTuple):
     grace: int = 0
     marked: bool = True
     ended: bool = False
+    asks: Requests = MappingProxyType({})
+    grown: bool = False
 
     @property
     def given_up(self) -> bool:
-        """Whether its job may have made another Pod, while this one has longer than usual to end."""
-        return self.let_go or (self.deleting and self.grace > LONGEST_GRACE)
+        """Whether it may have to end: its job may have made another Pod, or it takes more than was admitted."""
+        return self.let_go or self.grown or (self.deleting and self.grace > LONGEST_GRACE)
 
     def later(self, pod: StartedPod) -> StartedPod:
         """The same Pod as it is later. It stays with its Workload and its job, whatever it says itself."""
         let_go = self.let_go or pod.controller != self.controller
         marked = pod.marked and (pod.workload, pod.pod_set) == (self.workload, self.pod_set)
         return pod._replace(
-            workload=self.workload, pod_set=self.pod_set, controller=self.controller, let_go=let_go, marked=marked
+            workload=self.workload,
+            pod_set=self.pod_set,
+            controller=self.controller,
+            let_go=let_go,
+            marked=marked,
+            asks=self.asks,
+            grown=any(amount > self.asks.get(name, 0) for name, amount in pod.asks.items()),
         )
 
 
+_NOTHING: Requests = MappingProxyType({})
 _ENDED = StartedPod("", ended=True)
 """One for all, because thousands may have ended."""
 
@@ -69,7 +84,7 @@ def _started_pod(pod: Manifest) -> StartedPod:
     read = pod_reading(pod)
     if not read.may_run:
         return _ENDED
-    notes, controller = read.annotations, controller_of(read.meta)
+    notes, controller, alone = read.annotations, controller_of(read.meta), read.labels.get(MANAGED) == "true"
     name = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR)
     return StartedPod(
         intern(f"{read.namespace}/{name}") if name else "",
@@ -79,14 +94,11 @@ def _started_pod(pod: Manifest) -> StartedPod:
         read.bound,
         read.uid,
         intern(controller.uid) if controller is not None else "",
-        controller is None and not _queued_by_itself(read),
+        controller is None and not alone,
         read.grace,
         POD_SET in read.labels,
+        asks=_NOTHING if alone else asked(template(read.spec)),
     )
-
-
-def _queued_by_itself(read: PodReading) -> bool:
-    return read.labels.get(MANAGED) == "true"
 
 
 STARTED_PODS: WatchedKind[StartedPod] = WatchedKind(

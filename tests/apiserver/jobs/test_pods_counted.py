@@ -253,3 +253,39 @@ def test_who_shrinks_and_grows_waits_for_its_pods(server: ControlPlane) -> None:
     while time.monotonic() < until:
         bind(server)
         assert running(server) <= QUOTA
+
+
+# --- Pods that grow
+
+
+def resize(server: ControlPlane, name: str, cpu: str) -> None:
+    larger = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+    kind = "application/strategic-merge-patch+json"
+    server.request("PATCH", f"{TEAM}/pods/{name}/resize", larger, user=TENANT, content_type=kind)
+
+
+def test_a_pod_of_a_job_is_not_resized_to_more(server: ControlPlane, guard: Guard) -> None:
+    resizer = ["create", "rolebinding", "resizer", "--clusterrole=resizer", f"--user={TENANT}", "-n", "team"]
+    server.kubectl("create", "clusterrole", "resizer", "--verb=patch,update", "--resource=pods/resize")
+    server.kubectl(*resizer)
+    room = {"cpu": "100", "memory": "100Gi", "pods": "100"}
+    capacity = {"status": {"capacity": room, "allocatable": room}}
+    server.request("PATCH", "/api/v1/nodes/node/status", capacity, content_type=MERGE)
+    (name,) = started(server, slow_job("one", "1"))
+
+    with pytest.raises(ApiError, match="quota-evaded"):
+        resize(server, name, "64")
+    resize(server, name, "500m")
+    guard.stop()
+    try:
+        resize(server, name, "64")
+        eventually(lambda: pods(server)[0]["metadata"].get("deletionGracePeriodSeconds") == 30)
+    finally:
+        guard.start()
+
+    def again() -> bool:
+        end(server)
+        bind(server)
+        return running(server) == 1000 and len(pods(server)) == 1
+
+    eventually(again)

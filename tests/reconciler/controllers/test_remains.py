@@ -188,6 +188,21 @@ def test_a_job_that_is_resumed_waits_for_the_pods_of_its_last_run_and_then_repla
     )
 
 
+def test_a_pod_that_grows_is_ended() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    stage = Stage()
+    for cpu in ("2", "1", "2"):
+        stage.pod(spec={**RUNS, "containers": [builders.container(cpu=cpu)]}, ownerReferences=[owner])
+        assert of_pods(stage.due()) == []
+
+    stage.pod(spec={**RUNS, "containers": [builders.container(cpu="64")]}, ownerReferences=[owner])
+
+    (write,) = of_pods(stage.due())
+    assert isinstance(write.action, Delete)
+    assert (write.action.uid, write.reason) == ("p", "Stopped")
+    assert write.message == "The Pod requests more than was admitted"
+
+
 def test_a_pod_that_takes_long_to_end_beside_its_replacement_gets_less_time() -> None:
     stage = Stage()
     slow = {**RUNS, "terminationGracePeriodSeconds": 86400}

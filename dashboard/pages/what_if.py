@@ -16,7 +16,7 @@ from dashboard.what_if.edits import FIELDS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
 from dashboard.what_if.processes import Processes
-from dashboard.what_if.unanswered import Later, MissingRights, ReadingCluster, Unanswered
+from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
 from policies.model.printing import plain
 
 
@@ -49,7 +49,7 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "outcome": found,
         "problem": problem,
         "missing": problem.missing if isinstance(problem, MissingRights) else (),
-        "again": isinstance(problem, Later),
+        "again": isinstance(problem, TryAgain),
         "refresh": 0,
         **({"stamp": found.as_of} if found else {}),
     }, status

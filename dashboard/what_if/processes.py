@@ -21,7 +21,7 @@ from analysis.what_if.state import ProposedChange
 from cluster.errors import Unreachable, from_status
 from dashboard.reading.backend import UserLogin
 from dashboard.what_if.child import READING, THINKING, UNREAD, ClusterRead, NoOutcome, UserWay
-from dashboard.what_if.unanswered import Later, MissingRights, ReadingCluster, Unanswered
+from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
 from policies.configuration.settings import Configuration
 
 COMMAND = (sys.executable, "-P", "-c", "from dashboard.what_if.child import main; main()")
@@ -164,7 +164,7 @@ class Processes:
             self._kept.clear()
 
     def _taken(self, key: bytes, connection: UserWay) -> WhatIfProcess:
-        """The process of this login, busy from now on. Raises Later."""
+        """The process of this login, busy from now on. Raises TryAgain."""
         with self._lock:
             for old in [old for old, each in self._kept.items() if each.over]:
                 self._kept.pop(old).end()
@@ -174,16 +174,16 @@ class Processes:
                 found = self._kept[key] = self._start(self._configuration, connection)
             self._kept.move_to_end(key)
             if not found.busy.acquire(blocking=False):
-                raise Later("Your last question is not answered yet. Ask again in a moment.")
+                raise TryAgain("Your last question is not answered yet. Ask again in a moment.")
             return found
 
     def _make_room(self) -> None:
-        """End an idle process if there are too many. Raises Later if all are busy."""
+        """End an idle process if there are too many. Raises TryAgain if all are busy."""
         if sum(each.reading for each in self._kept.values()) >= READERS:
-            raise Later(f"{READERS} others have the cluster read just now. Ask again in a moment.")
+            raise TryAgain(f"{READERS} others have the cluster read just now. Ask again in a moment.")
         if len(self._kept) < self._most:
             return
         idle = next((key for key, each in self._kept.items() if not each.reading and not each.busy.locked()), None)
         if idle is None:
-            raise Later(f"{self._most} others ask just now. Ask again in a moment.")
+            raise TryAgain(f"{self._most} others ask just now. Ask again in a moment.")
         self._kept.pop(idle).end()

@@ -15,9 +15,9 @@ class MissingRights(Unanswered):
         self.missing = missing
 
 
-class Later(Unanswered):
+class TryAgain(Unanswered):
     """The same question has an answer soon: the cluster is being read, or others are ahead."""
 
 
-class ReadingCluster(Later):
+class ReadingCluster(TryAgain):
     """The cluster is being read for this question."""

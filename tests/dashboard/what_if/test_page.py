@@ -9,7 +9,7 @@ import yaml
 
 from analysis.what_if.outcome import GainRow, LossRow, RiskRow, WhatIfOutcome
 from analysis.what_if.state import ProposedChange
-from dashboard.what_if.unanswered import Later, ReadingCluster, Unanswered
+from dashboard.what_if.unanswered import ReadingCluster, TryAgain, Unanswered
 from policies.impact.differences import Effect, NodeChange, PairChange
 from policies.impact.quotas import Excess, NodeQuotas, PairQuota, QuotaPair
 from policies.model.findings import Severity
@@ -164,7 +164,7 @@ def test_a_tenant_is_told_which_rights_it_takes() -> None:
 
 @pytest.mark.parametrize(
     ("error", "status", "again"),
-    [(ReadingCluster("for 9 s"), 202, True), (Later("others ask"), 503, True), (Unanswered("too long"), 503, False)],
+    [(ReadingCluster("for 9 s"), 202, True), (TryAgain("others ask"), 503, True), (Unanswered("too long"), 503, False)],
 )
 def test_an_answer_that_comes_later_keeps_the_form(error: Exception, status: int, again: bool) -> None:
     found = signed_in(cluster(error), ADMIN).post("/what-if", data=QUOTA)

@@ -22,7 +22,7 @@ from cluster.errors import NotFound, Unreachable
 from dashboard.reading.backend import UserLogin
 from dashboard.what_if.child import NoOutcome
 from dashboard.what_if.processes import COMMAND, KEPT, READERS, Processes, WhatIfProcess
-from dashboard.what_if.unanswered import Later, MissingRights, Unanswered
+from dashboard.what_if.unanswered import MissingRights, TryAgain, Unanswered
 
 NOTHING = ProposedChange()
 CONFIGURATION = settings(None, ())
@@ -113,9 +113,9 @@ def test_who_is_being_answered_makes_no_room() -> None:
     for each in made:
         each.busy.acquire()
 
-    with pytest.raises(Later, match="Ask again"):
+    with pytest.raises(TryAgain, match="Ask again"):
         asked.ask(login(99), NOTHING)
-    with pytest.raises(Later, match="Your last question"):
+    with pytest.raises(TryAgain, match="Your last question"):
         asked.ask(login(0), NOTHING)
     assert not any(each.ended for each in made)
 
@@ -131,7 +131,7 @@ def test_few_read_at_once() -> None:
     for number in range(READERS):
         asked.ask(login(number), NOTHING)
 
-    with pytest.raises(Later, match="have the cluster read"):
+    with pytest.raises(TryAgain, match="have the cluster read"):
         asked.ask(login(99), NOTHING)
     asked.ask(login(0), NOTHING)
     assert len(made) == READERS

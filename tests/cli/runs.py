@@ -25,6 +25,13 @@ WORSE = queue("ml", "eng", deserved="cpu:5")
 GOOD = queue("ml", "eng", deserved="cpu:3")
 
 
+def queue_config_map(text: str, header: str = "|", indent: int = 4) -> str:
+    """YuniKorn's ConfigMap with this queues.yaml, as people write it. `data` is its end, so more keys may follow."""
+    lines = "".join(f"{' ' * indent}{line}\n" if line else "\n" for line in text.split("\n")[:-1])
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-configs, namespace: yunikorn}\n"
+    return f"{head}data:\n  queues.yaml: {header}\n{lines}"
+
+
 def run(*arguments: object, stdin: str = "", env: Mapping[str, str | None] | None = None) -> Result:
     """The command in this process. QUOTREE_CONFIG is unset unless the test sets it.
 

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.judgement import judge
 from cli.report import fixing
-from tests.cli.runs import report, run
+from tests.cli.runs import queue_config_map, report, run
 
 HEAD = """\
 # flavors of the lab
@@ -122,37 +122,12 @@ spec:
   schedulerName: volcano
   tasks: [{replicas: 1, name: w, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}]
 """
-YUNIKORN = """\
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: yunikorn-configs, namespace: yunikorn}
-data:
-  queues.yaml: |
-    partitions: [{name: default, queues: [{name: root, queues: [{name: ml}]}]}]
-"""
+YUNIKORN = queue_config_map("partitions: [{name: default, queues: [{name: root, queues: [{name: ml}]}]}]\n")
 DOOR = """\
 apiVersion: "kueue.x-k8s.io/v1beta1"   # the group
 kind: LocalQueue
 metadata: {name: other, namespace: ml}
 spec: {clusterQueue: main}
-"""
-
-
-QUEUE_CONFIG = """\
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: yunikorn-configs, namespace: yunikorn}
-data:
-  queues.yaml: |
-    partitions:
-      - name: default
-        usergroupresolver: {type: ldap}
-        placementrules:
-          - name: provided
-            create: false
-            filter: {type: deny, users: [guest]}
-        queues:
-          - {name: root, submitacl: "*", queues: [{name: eng}]}
 """
 
 
@@ -361,25 +336,6 @@ def test_a_queue_of_another_namespace_is_named_with_both_cures(file: Path) -> No
     file.write_text(HEAD + JOB.replace("namespace: ml", "namespace: web"))
 
     assert "fix: write namespace ml, or create LocalQueue door in namespace web" in run("validate", ".").stdout
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "cure"),
-    [
-        ("create: false", "create: flase", "did you mean false?"),
-        ("name: provided", "name: provided1", "did you mean provided?"),
-        ("type: deny", "type: dney", "did you mean deny?"),
-        ("type: ldap", "type: ldpa", "did you mean ldap?"),
-    ],
-)
-def test_a_word_of_the_queue_configuration_is_mended(file: Path, right: str, wrong: str, cure: str) -> None:
-    assert QUEUE_CONFIG.count(right) == 1
-    file.write_text(QUEUE_CONFIG.replace(right, wrong))
-
-    assert f"fix: {cure}" in run("validate", ".").stdout
-    run("fix", ".", "--write")
-
-    assert file.read_text() == QUEUE_CONFIG
 
 
 @pytest.mark.parametrize(

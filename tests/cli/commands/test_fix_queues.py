@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.runs import report, run
+from tests.cli.runs import queue_config_map, report, run
 
 QUEUES = """\
 # the tree
 partitions:
   - name: default
+    usergroupresolver: {type: ldap}
+    placementrules:
+      - name: provided
+        create: false
+        filter: {type: deny, users: [guest]}
     queues:
       - name: root
         queues:
@@ -43,6 +48,10 @@ SLIPS = (
     ('"32G"', '"32GB"', "queue-config-invalid"),
     ("'vcore'", "'cpu'", "queue-quota-without-effect"),
     ("memory: 1536Mi", "Memory: 1536Mi", "queue-quota-without-effect"),
+    ("create: false", "create: flase", "queue-config-invalid"),
+    ("name: provided", "name: provided1", "placement-rule-broken"),
+    ("type: deny", "type: dney", "placement-rule-broken"),
+    ("type: ldap", "type: ldpa", "queue-setting-ignored"),
     ("maxapplications: 3", "maxapplications: '3'", "queue-config-invalid"),
 )
 
@@ -52,9 +61,7 @@ def bare(text: str) -> str:
 
 
 def block(text: str) -> str:
-    lines = "".join(f"      {line}\n" if line else "\n" for line in text.split("\n")[:-1])
-    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-configs, namespace: yunikorn}\n"
-    return f"{head}data:\n  queues.yaml: |\n{lines}  log.level: INFO # more\n---\n"
+    return f"{queue_config_map(text, indent=6)}  log.level: INFO # more\n---\n"
 
 
 def windows(text: str) -> str:

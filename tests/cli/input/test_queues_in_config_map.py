@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.runs import report, run
+from tests.cli.runs import queue_config_map, report, run
 
 QUEUES = """\
 partitions:
@@ -26,12 +26,6 @@ partitions:
 WRONG = QUEUES.splitlines().index("                  max: {vcore: 5}") + 1
 
 
-def config_map(header: str, text: str, indent: int = 4, before: str = "", after: str = "") -> str:
-    lines = "".join(f"{' ' * indent}{line}\n" if line else "\n" for line in text.split("\n")[:-1])
-    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-configs, namespace: yunikorn}\n"
-    return f"{before}{head}data:\n  queues.yaml: {header}\n{lines}{after}"
-
-
 def place(file: Path) -> tuple[int, str]:
     """The line of the one error, and the text there."""
     (found,) = [each for each in report(run("validate", file, "-o", "json"))["findings"] if each["severity"] == "error"]
@@ -42,7 +36,7 @@ def place(file: Path) -> tuple[int, str]:
 @pytest.mark.parametrize("indent", [3, 4, 9])
 def test_a_literal_block_has_its_own_lines(tmp_path: Path, header: str, indent: int) -> None:
     file = tmp_path / "queues.yaml"
-    file.write_text(config_map(header, QUEUES, indent))
+    file.write_text(queue_config_map(QUEUES, header, indent))
 
     assert place(file) == (5 + WRONG, "max: {vcore: 5}")
 
@@ -51,7 +45,7 @@ def test_what_stands_around_it_does_not_matter(tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     before = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n"
     after = "  log.level: INFO\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n"
-    file.write_text(config_map("|", "\n" + QUEUES, before=before, after=after))
+    file.write_text(before + queue_config_map("\n" + QUEUES) + after)
 
     assert place(file) == (10 + WRONG, "max: {vcore: 5}")
 
@@ -61,7 +55,7 @@ def test_what_stands_around_it_does_not_matter(tmp_path: Path) -> None:
 )
 def test_all_formats_have_that_line(tmp_path: Path, form: str) -> None:
     file = tmp_path / "queues.yaml"
-    file.write_text(config_map("|", QUEUES, before="#\n" * 7700))
+    file.write_text("#\n" * 7700 + queue_config_map(QUEUES))
     line = str(7705 + WRONG)
 
     shown = run("validate", file, "-o", form).stdout
@@ -77,7 +71,7 @@ def test_other_texts_have_the_place_of_the_key(tmp_path: Path, header: str) -> N
         else '{"partitions": [{"name": "default", "queues": [{"name": "root", "limits": 1}]}]}\n'
     )
     file = tmp_path / "queues.yaml"
-    file.write_text(config_map(header, text, 6 if header == "|4" else 4))
+    file.write_text(queue_config_map(text, header, 6 if header == "|4" else 4))
 
     assert place(file)[0] == 5
 
@@ -85,9 +79,9 @@ def test_other_texts_have_the_place_of_the_key(tmp_path: Path, header: str) -> N
 def test_the_head_line_counts_the_queues_of_the_config_map(tmp_path: Path) -> None:
     """root stands for the cluster and is not counted."""
     file = tmp_path / "queues.yaml"
-    file.write_text(config_map("|", QUEUES))
+    file.write_text(queue_config_map(QUEUES))
     twice = tmp_path / "default.yaml"
-    twice.write_text(config_map("|", QUEUES).replace("-configs", "-defaults"))
+    twice.write_text(queue_config_map(QUEUES).replace("-configs", "-defaults"))
 
     assert "1 object, 2 queues\n" in run("validate", file).stdout
     assert "2 objects, 2 queues\n" in run("validate", file, twice).stdout

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -141,6 +141,13 @@ def _coloured() -> bool:
 def some(count: int, word: str) -> str:
     """`1 queue`, `2 queues`."""
     return f"{count} {word}" + ("" if count == 1 else "s")
+
+
+def first_of(names: Sequence[str], most: int, word: str = "") -> str:
+    """The first names, and how many more there are: `a, b and 3 more`, or `a, b and 3 more queues` with a word."""
+    more = len(names) - most
+    rest = f" and {some(more, f'more {word}') if word else f'{more} more'}" if more > 0 else ""
+    return ", ".join(names[:most]) + rest
 
 
 def section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterator[str]:

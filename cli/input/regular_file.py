@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -45,6 +46,14 @@ def read_regular(
         if len(found) > status.st_size:  # it has grown since, or is one of those that do not say how large they are
             found += file.read(most - len(found))
         return found, status
+
+
+def mentions(path: str | Path, pattern: re.Pattern[bytes], most: int) -> bool:
+    """Whether the first `most` bytes of the file have a match; False for one that cannot be read."""
+    try:
+        return pattern.search(read_regular(path, most)[0]) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def _kind(status: os.stat_result) -> str:

@@ -23,7 +23,7 @@ from cli.input.given import noted
 from cli.input.paths import HERE, path_within
 from cli.input.selection import InputSelection
 from cli.input.survey import ReadUnit, Survey, survey
-from cli.output import note
+from cli.output import first_of, note
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.judge import Before, stored_state
@@ -79,9 +79,7 @@ def as_one(selection: InputSelection, known: Mapping[Ref, Placed] | None = None,
 
 def _note_roots(paths: Sequence[str]) -> None:
     if paths:
-        more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-        named = f"{', '.join(paths[:_MOST_NAMED])}{more}"
-        note(f"several organisations are taken as one: {named}; name one of them instead")
+        note(f"several organisations are taken as one: {first_of(paths, _MOST_NAMED)}; name one of them instead")
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[FoundRoot]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cli.exits import Misused
-from cli.input.regular_file import read_regular
+from cli.input.regular_file import mentions
 from policies.configuration.settings import Configuration, Dialect
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
@@ -53,16 +53,9 @@ def _upward(paths: Sequence[str]) -> str | None:
     first = Path(next((path for path in paths if path != "-"), ".")).absolute()
     for folder in (first, *first.parents):
         for name in FILES:
-            if (folder / name).is_file() and (name.startswith(".") or _is_ours(folder / name)):
+            if (folder / name).is_file() and (name.startswith(".") or mentions(folder / name, _IS_OURS, _MOST)):
                 return str(folder / name)
     return None
-
-
-def _is_ours(file: Path) -> bool:
-    try:
-        return _IS_OURS.search(read_regular(file, _MOST)[0]) is not None
-    except OSError:
-        return False
 
 
 def _usual(gates: Collection[Dialect]) -> Configuration:

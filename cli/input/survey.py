@@ -20,7 +20,7 @@ from cli.exits import OutOfReach
 from cli.input.documents import Files, Found, matching, standard_input
 from cli.input.folders import JUDGED, Folder, PassedOver, PassedOverReason, look
 from cli.input.kustomizations import KustomizeBuild, builds
-from cli.input.regular_file import read_regular
+from cli.input.regular_file import mentions
 from cli.input.selection import InputSelection
 from cli.progress import stage, tick
 
@@ -170,14 +170,7 @@ def _at_once(function: Callable[[T], R], values: Sequence[T]) -> list[R]:
 
 
 def _mentions(files: Iterable[str]) -> bool:
-    return any(_mentioned(file) for file in files)
-
-
-def _mentioned(file: str) -> bool:
-    try:
-        return JUDGED.search(read_regular(file, MAX_SIZE)[0]) is not None
-    except (OSError, ValueError):
-        return False
+    return any(mentions(file, JUDGED, MAX_SIZE) for file in files)
 
 
 def _asked_for(made: Survey, selection: InputSelection) -> None:

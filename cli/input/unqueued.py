@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.input.login import ClusterLogin
 from cli.input.named import NamedWork
+from cli.output import first_of
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.model.objects import GroupKind
@@ -120,7 +121,4 @@ def _label(wanted: NamedWork, kind: Described, there: list[str] | None, *, suspe
 
 
 def _has(namespace: str, there: list[str]) -> str:
-    if not there:
-        return f"namespace {namespace} has no LocalQueue"
-    more = f" and {len(there) - _MOST} more" if len(there) > _MOST else ""
-    return f"namespace {namespace} has LocalQueues {', '.join(there[:_MOST])}{more}"
+    return f"namespace {namespace} has " + (f"LocalQueues {first_of(there, _MOST)}" if there else "no LocalQueue")

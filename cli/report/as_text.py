@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from analysis.documents import Place
 from analysis.report import LocatedCause, Report, ReportEntry, Subject
-from cli.output import paint, some
+from cli.output import first_of, paint, some
 from policies.judging.sentence import flat, sentence
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity
@@ -46,7 +46,7 @@ def looked_lines(report: Report) -> Iterator[str]:
         return
     parts = []
     if looked.kinds:
-        kinds = _some_of([f"{kind} {count}" for kind, count in looked.kinds], "kind")
+        kinds = first_of([f"{kind} {count}" for kind, count in looked.kinds], _MOST_NAMES, "kind")
         parts.append(f"{looked.judged} with objects that are judged ({kinds})")
     if looked.passed:
         reasons = ", ".join(f"{count} {reason}" for reason, count in looked.passed)
@@ -55,13 +55,7 @@ def looked_lines(report: Report) -> Iterator[str]:
     yield from (plain(line) for line in looked.notes)
     if looked.roots:
         names = [*filter(None, looked.roots), *("all else" for root in looked.roots if not root)]
-        yield plain(f"{some(len(names), 'root')}: {_some_of(names, 'root')}")
-
-
-def _some_of(names: Sequence[str], word: str) -> str:
-    """The first of them, and how many more there are."""
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {some(more, f'more {word}')}" if more > 0 else "")
+        yield plain(f"{some(len(names), 'root')}: {first_of(names, _MOST_NAMES, 'root')}")
 
 
 def _head(subject: Subject) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cli.input.migration import Migrated, Origin
+from cli.output import first_of
 from cli.report.formats.yaml import document
 from policies.migration import NotKept
 from policies.model.printing import plain
@@ -40,7 +41,5 @@ def _lost(every: tuple[NotKept, ...]) -> Iterator[str]:
     for each in every:
         same.setdefault((each.field, each.why, each.instead), []).append(each.object)
     for (field, why, instead), objects in same.items():
-        named = ", ".join(objects[:_LISTED])
-        named += f" and {len(objects) - _LISTED} more" if len(objects) > _LISTED else ""
-        yield f"  {named}{f', {field}' if field else ''}: {why}"
+        yield f"  {first_of(objects, _LISTED)}{f', {field}' if field else ''}: {why}"
         yield f"    instead: {instead}"

@@ -10,6 +10,7 @@ from cli.doctor.checks.leases import holder_of, is_active, lease_of_process, obs
 from cli.doctor.part_trees import PartNode, PartTree, read_node, trees
 from cli.doctor.result import CheckResult, HealthState, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster, part_of
+from cli.output import first_of
 from cluster.errors import NotFound
 from cluster.resource import LEASES
 from policies.dialects.reading import metadata
@@ -83,14 +84,18 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
         return ok(subject, f"runs ({holder}), and holds {len(held)} ClusterQueue{'s' * (len(held) != 1)}")
     if held:
         fix = "see reconciler-lease" if part == DEFAULT else f"{start}; it hands over what no root gives it"
-        message = f"it does not run, and it holds {_named(held)}: nothing is admitted there, and no other part may"
+        message = (
+            f"it does not run, and it holds {first_of(held, _SHOWN)}: nothing is admitted there, and no other part may"
+        )
         return failure(subject, message, fix)
     if part in running.deployed:
         return failure(subject, "no replica holds its Lease", "see replicas, rbac, and the logs of its Pods")
     if part == DEFAULT:
         return warning(subject, "it does not run, and it has all trees without a label", "see reconciler-lease")
     fix = f"{start}; or take the label off: kubectl label {_written(roots[0])} {LABEL}-"
-    message = f"it does not run, and is named by {_named(roots)}: a part that holds all of such a tree goes on"
+    message = (
+        f"it does not run, and is named by {first_of(roots, _SHOWN)}: a part that holds all of such a tree goes on"
+    )
     return warning(subject, message, fix)
 
 
@@ -147,11 +152,6 @@ def _first(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
     yield from every[:_MOST]
     if rest := every[_MOST:]:
         yield CheckResult(rest[0].state, "", f"and {len(rest)} more like these", rest[0].fix)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def _written(node: str) -> str:

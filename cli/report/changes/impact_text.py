@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from analysis.impact import Impact, effect_text
-from cli.output import section, some
+from cli.output import first_of, section, some
 from policies.impact.differences import Effect, NodeChange, PairChange
 from policies.impact.quotas import Excess, PairQuota, amount_text
 from policies.model.printing import plain
@@ -95,7 +95,7 @@ def over_line(excess: Excess) -> str:
 def in_use_lines(impact: Impact) -> Iterator[str]:
     for each in impact.prediction.in_use:
         if each.queues:
-            yield f"{each.ref} stays while it is used by ClusterQueue {_some_of(each.queues)}"
+            yield f"{each.ref} stays while it is used by ClusterQueue {first_of(each.queues, _MOST_NAMES)}"
         else:
             users = _names(impact, each.workloads)
             yield f"{each.ref} admits nothing new, and keeps its quota until its work ends: {users}"
@@ -141,13 +141,7 @@ def _borrowing(risk: AtRisk) -> str:
 
 
 def _names(impact: Impact, keys: tuple[str, ...]) -> str:
-    return _some_of([_name(impact, key) for key in keys])
-
-
-def _some_of(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    shown = ", ".join(names[:_MOST_NAMES])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return first_of([_name(impact, key) for key in keys], _MOST_NAMES)
 
 
 def _name(impact: Impact, key: str) -> str:

@@ -44,6 +44,8 @@ class InFlight:
     uid: str
     after: Manifest | None
     until: float
+    request: str = ""
+    user: str = ""
 
 
 @dataclass(slots=True)
@@ -162,6 +164,7 @@ class Replica:
         self.api = api
         self.store = LedgerStore(api, faults)
         self.sequencer = Sequencer(self.store, lambda: self.snapshot, api.clock, lambda _: None)
+        self.lent = 0
         self._position = len(api.events)
         self.snapshot = _listed(api)
 
@@ -187,27 +190,44 @@ class Replica:
         self.sequencer.tidy(looked)
 
     def review(
-        self, asks: list[tuple[Manifest | None, Manifest | None]], patience: float = 60.0
+        self, asks: list[tuple[Manifest | None, Manifest | None]], patience: float = 60.0, user: str = "ada"
     ) -> list[SequencedState]:
         """Requests that arrive together; those that are allowed may be stored for `patience` seconds."""
-        asked = [self._asked(old, new) for old, new in asks]
+        asked = [self._asked(old, new, user) for old, new in asks]
         self.sequencer.serve(asked)
+        if again := [each for each in asked if each.state is SequencedState.UNDECIDED]:
+            lent = [entry for each in again for entry in self.sequencer.borrowable(each)]
+            self.lent += len(lent)
+            for entry in lent:
+                self.sequencer.note(entry, self.api.look(entry.ref))
+            self.sequencer.serve(again)
         for each, (_, new) in zip(asked, asks, strict=True):
             if each.state is SequencedState.ALLOWED and each.failure is None:
                 assert each.entry is not None
-                flight = InFlight(each.change.ref, each.entry.base, each.entry.uid, new, self.api.now + patience)
+                until = self.api.now + patience
+                entry = each.entry
+                flight = InFlight(each.change.ref, entry.base, entry.uid, new, until, entry.request, user)
                 self.api.in_flight.append(flight)
         return [each.state for each in asked]
 
-    def _asked(self, old: Manifest | None, new: Manifest | None) -> RequestedChange:
+    def give_up(self, user: str) -> None:
+        """The client of the last request that may still be stored ends it, in time: the answer was not given."""
+        flight = next((each for each in reversed(self.api.in_flight) if each.user == user), None)
+        if flight is not None:
+            self.api.in_flight.remove(flight)
+            self.sequencer.abandon(flight.request)
+
+    def _asked(self, old: Manifest | None, new: Manifest | None, user: str) -> RequestedChange:
         api = self.api
         api.reviews += 1
         change = changed(old, new)
         assert change is not None
         if old is None and new is not None:
             new = {**new, "metadata": {**new["metadata"], "uid": f"uid-{api.reviews}"}}
-        record = written(f"request-{api.reviews}", change.ref, old, new, "ada", "now")
-        return RequestedChange(change, lambda forest: _judged(forest, change), record, deadline=api.now + 2.0)
+        record = written(f"request-{api.reviews}", change.ref, old, new, user, "now")
+        return RequestedChange(
+            change, lambda forest: _judged(forest, change), record, deadline=api.now + 2.0, since=api.now
+        )
 
 
 def _judged(forest: Forest, change: Change) -> Any:

@@ -18,6 +18,8 @@ from tests.webhook.ledger.api import Api, Crash, Replica
 from webhook.ledger.sequencer import LINGERING_SECONDS, REQUEST_SECONDS
 
 Manifest = dict[str, Any]
+IN_TIME = 0.95
+"""Seconds after which nothing of the wasteful author is stored: others get the room after one."""
 NAMES = ("a", "b", "c", "d", "e")
 
 
@@ -70,15 +72,19 @@ def ask(api: Api) -> tuple[Manifest | None, Manifest | None]:
     return old, kept
 
 
-def step(api: Api, replicas: list[Replica], faults: float) -> None:
+def step(api: Api, replicas: list[Replica], faults: float, wasteful: bool = False) -> None:
     chance = api.chance
+    user = chance.choice(("ada", "eve")) if wasteful else "ada"
     number = chance.randrange(len(replicas))
     replica = replicas[number]
     try:
         match chance.choices(range(8), (6, 8, 6, 3, 2, 1, 1, 1))[0]:
             case 0:
                 asks = {(old or new)["metadata"]["name"]: (old, new) for old, new in (ask(api), ask(api))}  # type: ignore[index]
-                replica.review(list(asks.values())[: chance.choice((1, 2))])
+                wanted = list(asks.values())[: chance.choice((1, 2))]
+                replica.review(wanted, IN_TIME if user == "eve" else 60.0, user)
+                if user == "eve" and chance.random() < 0.3:
+                    replica.give_up(user)
             case 1:
                 if api.in_flight:
                     flight = api.in_flight.pop(chance.randrange(len(api.in_flight)))
@@ -103,6 +109,15 @@ def step(api: Api, replicas: list[Replica], faults: float) -> None:
         pass
     except Crash:
         replicas[number] = Replica(api, faults)
+        if wasteful:
+            measured(replicas[number])
+
+
+def measured(replica: Replica) -> None:
+    """It has seen that the API server stores changes at once."""
+    for number in range(8):
+        replica.sequencer._times.note(f"before-{number}", 0.1)
+    replica.sequencer._times.note = lambda *_: None  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(("replicas", "faults"), [(1, 0.0), (3, 0.0), (2, 0.2)])
@@ -114,6 +129,33 @@ def test_no_storm_leads_to_a_tree_that_is_wrong(replicas: int, faults: float, se
         step(api, running, faults)
 
         assert faults_of(api) == []
+
+
+@pytest.mark.parametrize(("replicas", "faults"), [(1, 0.0), (3, 0.0), (2, 0.2)])
+@given(seed=st.integers(0, 2**32))
+@times(1)
+def test_nor_beside_an_author_whose_changes_are_stored_in_time_or_never(
+    replicas: int, faults: float, seed: int
+) -> None:
+    api, running = start(seed, replicas, faults)
+    for each in running:
+        measured(each)
+    for _ in range(100):
+        step(api, running, faults, wasteful=True)
+
+        assert faults_of(api) == []
+
+
+def test_in_these_storms_room_is_lent() -> None:
+    lent = 0
+    for seed in range(40):
+        api, running = start(seed, 1, 0.0)
+        measured(running[0])
+        for _ in range(100):
+            step(api, running, 0.0, wasteful=True)
+        lent += running[0].lent
+
+    assert lent > 0
 
 
 @given(seed=st.integers(0, 2**32))

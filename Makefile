@@ -95,7 +95,7 @@ bench: venv ## the figures that docs/performance.md quotes
 fuzz: venv ## wrong inputs through the webhook and all readers; FUZZ_INPUTS, default 1000000, and FUZZ_SEED
 	$(BIN)/python -m tests.fuzz
 
-race: venv ## pairs of changes at one moment by 1, 2 and 3 replicas, also with kill -9; RACE_PAIRS, default 10000
+race: venv ## pairs of changes at one moment by 1, 2 and 3 replicas, also with kill -9 and beside who wastes entries; RACE_PAIRS, default 10000
 	$(BIN)/python -m tests.apiserver.race
 
 soak: soak-kueue soak-volcano soak-yunikorn ## these three, one after the other; SOAK_SECONDS of each, default 1800, and SOAK_SEED

@@ -9,8 +9,11 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.replicas import Replicas
 from tests.apiserver.race.running import GAPS, Race, table
 from tests.apiserver.race.shapes import SHAPES
+from tests.apiserver.race.wasteful import RIVAL
 
 REPLICAS = (1, 2, 3)
+SLOWER = 4
+"""How many times as long a pair takes beside an author whose changes are never stored: it waits for that."""
 
 
 def main() -> int:
@@ -20,6 +23,8 @@ def main() -> int:
     for count, faulty in (*((count, False) for count in REPLICAS), (REPLICAS[-1], True)):
         with ControlPlane() as control_plane, Replicas(control_plane, count, configuration, faulty) as replicas:
             (race.faulty if faulty else race.run)(f"{count}, with faults" if faulty else str(count), replicas, each)
+    with ControlPlane(users=[RIVAL]) as control_plane, Replicas(control_plane, 2, configuration) as replicas:
+        race.wasteful("2, wasteful", replicas, max(1, each // SLOWER))
     print("\n".join(table(race.rows)))
     print("\n".join(race.complaints()))
     return 1 if any(shape.wrong and tally.both_passed for shape, tally in race.rows.values()) else 0

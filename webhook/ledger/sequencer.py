@@ -262,7 +262,7 @@ class Sequencer:
                 added = self._judge([each for each in asked if not self._entered(each, contents)], contents)
                 if added:
                     for each in asked:
-                        each.entering = self._clock()
+                        each.entering = self._clock() if each.entry in added else each.entering
                     self._write(contents, added)
                 return
             except Conflict:

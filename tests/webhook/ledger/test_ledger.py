@@ -396,6 +396,7 @@ def lost(desk: Desk, manifest: Manifest) -> bool:
 
 def test_the_same_change_wanted_again_is_one_entry() -> None:
     desk = Desk(TOP)
+    usual(desk)
 
     assert all(lost(desk, six("a")) for _ in range(100))
 

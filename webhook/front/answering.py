@@ -36,7 +36,7 @@ class AppAnswer(NamedTuple):
         return ("Connection", "close") in self.headers
 
 
-class Later(NamedTuple):
+class DeferredAnswer(NamedTuple):
     """What a thread does for an answer. `author`: whose share of the threads it takes; empty where it is not known."""
 
     answer: Callable[[], AppAnswer]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from wsgiref.types import WSGIApplication
 
-from webhook.front.answering import AppAnswer, Later, answer, finished, refusal
+from webhook.front.answering import AppAnswer, DeferredAnswer, answer, finished, refusal
 from webhook.front.connection import ClientConnection, ConnectionState
 from webhook.front.gate import ClientGate
 from webhook.front.heads import Heads
@@ -54,7 +54,7 @@ class Front:
         listeners: Sequence[socket.socket],
         tls: Callable[[], ssl.SSLContext],
         app: WSGIApplication,
-        at_once: Callable[[WholeRequest], AppAnswer | Later | None],
+        at_once: Callable[[WholeRequest], AppAnswer | DeferredAnswer | None],
         settings: WebhookSettings,
         *,
         gate: ClientGate,
@@ -309,7 +309,7 @@ class Front:
         found = self._at_once(request)
         if not isinstance(found, AppAnswer):
             environ = request.environ(connection.peer, ("", self._settings.port))
-            later = found or Later(partial(answer, self._app, environ))
+            later = found or DeferredAnswer(partial(answer, self._app, environ))
             work = partial(self._work, connection, later, request.target)
             self._threads.submit(len(request.body), work, later.author)
             return
@@ -320,7 +320,7 @@ class Front:
         else:
             self._after_work(connection)
 
-    def _work(self, connection: ClientConnection, later: Later, target: str) -> None:
+    def _work(self, connection: ClientConnection, later: DeferredAnswer, target: str) -> None:
         """Answer a request in a worker thread, which owns the connection until it is in `_finished`."""
         try:
             self._send(connection, finished(later.answer, target))

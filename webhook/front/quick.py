@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from webhook.desk import JSON, Desk, KnownRequest, MustWait, Reply
-from webhook.front.answering import AppAnswer, Later
+from webhook.front.answering import AppAnswer, DeferredAnswer
 from webhook.front.reading import WholeRequest
 from webhook.ledger.entry import author
 from webhook.spans import HEADER
@@ -43,7 +43,7 @@ class Quick:
         self._resting = dict.fromkeys(desk.paths, 0.0)
         """For each path, the time until which its requests are not answered here."""
 
-    def __call__(self, request: WholeRequest) -> AppAnswer | Later | None:
+    def __call__(self, request: WholeRequest) -> AppAnswer | DeferredAnswer | None:
         """The answer, or what a thread is to do for it; None where that is to ask the app."""
         path = request.path
         until = self._resting.get(path)
@@ -54,7 +54,7 @@ class Quick:
             parent = request.header(HEADER) if self._desk.traced else ""
             reply = self._desk.answer(path, request.body, waits=False, parent=parent, gone=request.gone)
         except MustWait as waiting:
-            return Later(partial(self._later, waiting.asked), author(waiting.asked.user))
+            return DeferredAnswer(partial(self._later, waiting.asked), author(waiting.asked.user))
         finally:
             took = self._cost() - began
             if took > SLOW:

@@ -64,7 +64,7 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
     above = ancestor(job.ref.group_kind, job.controller, job.ref.namespace, forest)
     if above is None or above.uid == job.uid:
         return None
-    return above if _grows(above, slicing) or _within(asked(job), asked(above)) else None
+    return above if _grows(above, slicing) or _within(asked(job), _left_to_children(above)) else None
 
 
 def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> QueuedJob | None:
@@ -97,6 +97,11 @@ def _marks(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
     written = {**texts(meta.get("labels")), **texts(meta.get("annotations"))}
     counted = {(key, written[key]) for key in (POD_SET, STARTED_FOR, SLICE_CHAIN) if key in written}
     return counted | {("gate", name) for name in gates_in(mapping(holder.get("spec")))}
+
+
+def _left_to_children(job: QueuedJob) -> dict[str, int]:
+    own = job.framework.own_sets if isinstance(job.framework, JobShape) else ()
+    return total(template_requests(pods.template, pods.count) for pods in job.pod_sets if pods.name not in own)
 
 
 def asked(job: QueuedJob) -> dict[str, int]:

@@ -228,6 +228,8 @@ class JobShape(Framework):
     priority_class: str = ""
     unless: str = ""
     late: bool = False
+    own_sets: tuple[str, ...] = ()
+    """The pod sets whose Pods its controller makes itself, where children run the others: not for children."""
     generations: int = 1
     """How many times its own request its children may take in all, while it replaces one by the next."""
 

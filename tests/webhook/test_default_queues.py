@@ -158,6 +158,18 @@ def test_a_child_of_a_job_that_runs_starts_at_once_and_is_seen() -> None:
     assert waits(made(Defaulted(job_set(uid="older")), child))
 
 
+def test_a_job_that_takes_the_workers_of_an_mpi_job_waits() -> None:
+    replicas = {"Launcher": {"template": template("1")}, "Worker": {"replicas": 3, "template": template("1")}}
+    meta: dict[str, Any] = {"namespace": "ns", "uid": "m", "labels": queued("main")}
+    above = manifest("kubeflow.org/v2beta1", "MPIJob", "mpi", {"mpiReplicaSpecs": replicas}, **meta)
+
+    def child(cpu: str) -> Manifest:
+        return batch_job("child", {"suspend": False, "template": template(cpu)}, ownerReferences=[named(above)])
+
+    assert not waits(made(Defaulted(above), child("1")))
+    assert waits(made(Defaulted(above), child("2")))
+
+
 def test_without_a_default_queue_nothing_is_looked_up() -> None:
     stored = Stored(running())
     for free in (

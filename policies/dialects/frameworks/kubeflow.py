@@ -30,6 +30,7 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
         managed_by="spec.runPolicy.managedBy",
         controller="kubeflow.org/training-operator" if version == "v1" else "kubeflow.org/mpi-operator",
         makes=(POD,) if version == "v1" else (POD, JOB.kind),  # the launcher of an MPIJob is a Job
+        own_sets=() if version == "v1" else ("worker",),
         prebuilt=prebuilt,
     )
 

@@ -272,6 +272,7 @@ class JobsController(Controller):
         namespace, deleting = text(meta.get("namespace")) or "", bool(meta.get("deletionTimestamp"))
         pod_sets, grows = list(kind.shape.pods_of(job)), self._slicing.waits(kind, job)
         gated = [each for each in pod_sets if grows and waits(each.template)]
+        own = [each for each in pod_sets if each.name in kind.shape.own_sets]
         return VisibleJob(
             packed=packed,
             workload=self._slicing.workload_of(kind, job),
@@ -288,6 +289,7 @@ class JobsController(Controller):
             gated=held_back(kind, job),
             grows=grows,
             slice_requests=total(template_requests(each.template, each.count) for each in gated),
+            own_requests=total(template_requests(each.template, each.count) for each in own),
         )
 
     def _owner(self, namespace: str, kind: JobKind, job: Manifest) -> JobId | None:

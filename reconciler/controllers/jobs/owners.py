@@ -140,7 +140,7 @@ class Owners:
             and (each is branch or not mine.running or _visible(each).created < _visible(branch).created)
         ]
         taken = total(self._weight(each, record, {way[-1].id}) for each in first)
-        given = head.slice_requests if gated else {}
+        given = total((head.own_requests, head.slice_requests if gated else {}))
         return all(
             amount <= (head.requests.get(name, 0) - given.get(name, 0)) * head.generations
             for name, amount in taken.items()

@@ -124,6 +124,7 @@ class VisibleJob(NamedTuple):
     `gated`: all its pods wait at the gate of slices.
     `grows`: slices open that gate for the jobs below as well.
     `slice_requests`: the part of `requests` that these slices represent.
+    `own_requests`: the part of `requests` that no child may take.
     """
 
     packed: Packed
@@ -141,6 +142,7 @@ class VisibleJob(NamedTuple):
     gated: bool = False
     grows: bool = False
     slice_requests: Mapping[str, int] = MappingProxyType({})
+    own_requests: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(slots=True, eq=False)

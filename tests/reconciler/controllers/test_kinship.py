@@ -22,9 +22,14 @@ from tests import builders
 from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.world import NOW, K
 
-JOB_SET, RAY_SERVICE, RAY_CLUSTER = (
+JOB_SET, RAY_SERVICE, RAY_CLUSTER, MPI_JOB = (
     SHIPPED[GroupKind(group, kind)]
-    for group, kind in (("jobset.x-k8s.io", "JobSet"), ("ray.io", "RayService"), ("ray.io", "RayCluster"))
+    for group, kind in (
+        ("jobset.x-k8s.io", "JobSet"),
+        ("ray.io", "RayService"),
+        ("ray.io", "RayCluster"),
+        ("kubeflow.org", "MPIJob"),
+    )
 )
 WRAPPER = Described(
     replace(BATCH.shape, kind=GroupKind("example.dev", "Wrapper"), plural="wrappers", makes=None, elastic=False)
@@ -39,7 +44,7 @@ class Stage:
     def __init__(self) -> None:
         self.stored: dict[str, Observed] = {}
         self.bypasses = Bypasses()
-        kinds = (BATCH, JOB_SET, RAY_SERVICE, RAY_CLUSTER, WRAPPER)
+        kinds = (BATCH, JOB_SET, RAY_SERVICE, RAY_CLUSTER, MPI_JOB, WRAPPER)
         self.controller = JobsController(self.stored.get, kinds, (POD,), bypasses=self.bypasses)
         self.driver = Driver(self.controller)
         self.now = NOW
@@ -272,6 +277,22 @@ def test_a_job_below_a_job_that_makes_pods_alone_is_a_job_of_its_own() -> None:
     stage.show(BATCH, below)
 
     assert stage.due() == [("x", "Stopped")]
+
+
+def test_children_do_not_take_the_pods_that_their_owner_makes_itself() -> None:
+    """The launcher of an MPIJob is a Job, its workers are Pods."""
+    launcher, workers = ({"replicas": count, "template": started("1")} for count in (1, 3))
+    spec = {"runPolicy": {"suspend": True}, "mpiReplicaSpecs": {"Launcher": launcher, "Worker": workers}}
+    stage = Stage()
+    stage.show(MPI_JOB, builders.manifest("kubeflow.org/v2beta1", "MPIJob", "mpi", spec, namespace="ns", labels=LABELS))
+    above = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "mpi", "uid": "mpi", "controller": True}
+
+    for name, cpu in (("a", "1"), ("b", "3")):
+        job = child(name, cpu)
+        job["metadata"]["ownerReferences"] = [above]
+        stage.show(BATCH, job)
+
+    assert [each for each in stage.due() if each[0] in "ab"] == [("a", "Suspended"), ("b", "Stopped")]
 
 
 def test_jobs_that_own_each_other_are_each_their_own() -> None:

@@ -122,9 +122,15 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
     yield PartsController(state.partition, state.records)
     yield PrioritiesController(stored)
-    ending, seen = settings.configuration.counts_ending, state.bypasses
     yield JobsController(
-        stored, settings.kinds, others, every=every, elastic=elastic, bypasses=seen, counts_ending=ending
+        stored,
+        settings.kinds,
+        others,
+        every=every,
+        elastic=elastic,
+        bypasses=state.bypasses,
+        counts_ending=settings.configuration.counts_ending,
+        count_surplus=state.world.count_surplus,
     )
     if settings.configuration.kueue.manage_jobs and not every:
         yield DefaultQueuesController(settings.kinds, state.bypasses)

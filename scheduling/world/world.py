@@ -71,6 +71,7 @@ class World:
         self._references = References()
         self._reserved_in: dict[str, dict[str, Workload]] = {}
         self._holds: dict[str, str] = {}
+        self._surplus: dict[str, Mapping[str, int]] = {}
 
     # --- the tree
 
@@ -231,6 +232,7 @@ class World:
     def drop_workload(self, key: str) -> None:
         self._last_attempts.forget(key)
         workload = self.workloads.pop(key, None)
+        self._surplus.pop(key, None)
         if workload is not None:
             self.touched.waiting(workload)
             self.queues.drop(key)
@@ -270,10 +272,25 @@ class World:
         if freed:
             self._released(name)
 
+    def count_surplus(self, key: str, pods: Mapping[str, int]) -> None:
+        """Count more Pods than the workload was admitted with, by pod set, as long as it holds quota."""
+        if pods == self._surplus.get(key, {}):
+            return
+        self._surplus.pop(key, None)
+        if pods:
+            self._surplus[key] = pods
+        name = self._holds.get(key)
+        if name is not None:
+            self._reserve(self._reserved_in[name][key])
+            self._released(name)
+
     def _reserve(self, workload: Workload) -> None:
         queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
         if queue is not None:
-            self.slices.reserve(Reservation(workload, queue, usage(total_requests(workload, self.counting))))
+            found, more = total_requests(workload, self.counting), self._surplus.get(workload.key)
+            if more is not None:
+                found = tuple(each.scaled_to(each.count + more.get(each.name, 0)) for each in found)
+            self.slices.reserve(Reservation(workload, queue, usage(found)))
 
     def _gives_back(self, key: str) -> None:
         self.assumed.discard(key)

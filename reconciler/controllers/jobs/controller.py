@@ -6,7 +6,7 @@ A job and its Workload are kept packed, because only a look needs the whole mani
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +18,7 @@ from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.jobs.halting import Halting
 from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, awaited
-from reconciler.controllers.jobs.kept_pods import KeptPods
+from reconciler.controllers.jobs.kept_pods import CountSurplus, KeptPods
 from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, JobSurroundings, WorkloadLook
 from reconciler.controllers.jobs.orphans import disowned
 from reconciler.controllers.jobs.owners import Owners
@@ -44,6 +44,10 @@ from scheduling.objects.submission import queue_of
 log = logging.getLogger(__name__)
 
 
+def _ignore(workload: str, pods: Mapping[str, int]) -> None:
+    """No engine decides on the quota of these jobs."""
+
+
 class JobsController(Controller):
     """Runs the transitions of jobs.
 
@@ -51,6 +55,7 @@ class JobsController(Controller):
     `others`: kinds whose Workloads another controller manages, even after their owner is gone.
     `every`: jobs that name no queue are managed, too.
     `counts_ending`: see `JobInputs`.
+    `count_surplus`: see `KeptPods`.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class JobsController(Controller):
         elastic: bool = False,
         bypasses: Bypasses | None = None,
         counts_ending: bool = True,
+        count_surplus: CountSurplus = _ignore,
     ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
         self._described = {kind.shape.kind: kind for kind in self._kinds.values()}
@@ -77,7 +83,7 @@ class JobsController(Controller):
         found = Bypasses() if bypasses is None else bypasses
         self._counts_ending = counts_ending
         self._halting = Halting(found)
-        self._kept = KeptPods(self.store, self._workloads, found, counts_ending=counts_ending)
+        self._kept = KeptPods(self.store, self._workloads, found, count_surplus, counts_ending=counts_ending)
         self._around = JobSurroundings(
             self._kinds,
             frozenset(others),

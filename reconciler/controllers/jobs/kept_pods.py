@@ -7,7 +7,7 @@ job let go of it and made another one, it is ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
@@ -27,6 +27,7 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.workload import Workload
 
+CountSurplus = Callable[[str, Mapping[str, int]], None]
 MARKS_RESTORED = "QuotaMarksRestored"
 _GROWN = "The Pod requests more than was admitted"
 _GIVEN_UP = "Its job gave the Pod up and made another one, so that more Pods run than were admitted"
@@ -36,10 +37,21 @@ _RAN, _LABEL = "RanWithoutQuota", "LabelRemoved"
 class KeptPods:
     """The Pods of a store. Keys are `namespace/name`; moments are in nanoseconds.
 
+    `count`: counts the Pods of a Workload beyond those that it was admitted with, by pod set.
     `counts_ending`: Pods that are being deleted count until they have ended.
     """
 
-    def __init__(self, store: JobStore, workloads: StoredWorkloads, bypasses: Bypasses, *, counts_ending: bool) -> None:
+    def __init__(
+        self,
+        store: JobStore,
+        workloads: StoredWorkloads,
+        bypasses: Bypasses,
+        count: CountSurplus,
+        *,
+        counts_ending: bool,
+    ) -> None:
+        self._count = count
+        self._surplus: dict[str, None] = {}
         self._counts_ending = counts_ending
         self._store = store
         self._workloads = workloads
@@ -86,11 +98,13 @@ class KeptPods:
             self._changed.append(name)
         if kept is not None and (kept.given_up or not kept.marked or self._store.workloads[kept.workload].given_up):
             self._stale[kept.workload] = None
+        if left in self._surplus:
+            self._stale[left] = None
         return left
 
     def workload_changed(self, workload: str) -> None:
         record = self._store.workloads.get(workload)
-        if record is not None and record.given_up:
+        if workload in self._surplus or (record is not None and record.given_up):
             self._stale[workload] = None
 
     def wake(self, workload: str) -> None:
@@ -116,6 +130,7 @@ class KeptPods:
 
     def _look_at(self, workload: str, busy: Busy, now: int) -> Iterator[Wanted]:
         record = self._store.workloads.get(workload)
+        self._count_pods(workload, record.pods if record is not None and record.given_up else {})
         if record is None:
             return
         for name, pod in [*self._unmarked(record.pods), *self._excess(workload, record.pods)]:
@@ -123,6 +138,16 @@ class KeptPods:
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
                 continue
             yield self._marks(name, pod, now) if not pod.marked else self._end(name, pod, now)
+
+    def _count_pods(self, workload: str, pods: Mapping[str, StartedPod]) -> None:
+        """Count all Pods of the Workload until they have ended, so that nothing is admitted into their room."""
+        found = {
+            name: count for name, count in _surplus(self._workloads.read(workload), pods.values()).items() if count > 0
+        }
+        self._surplus.pop(workload, None)
+        if found:
+            self._surplus[workload] = None
+        self._count(workload, found)
 
     def _unmarked(self, pods: dict[str, StartedPod]) -> list[tuple[str, StartedPod]]:
         return [(name, pod) for name, pod in pods.items() if not pod.marked]
@@ -133,7 +158,8 @@ class KeptPods:
         A Pod that was let go does not outlast the stop of its job: nothing else would stop it.
         """
         read = self._workloads.read(workload)
-        over, stopped = _surplus(read, pods), self._is_stopped(workload, read)
+        stay = (pod for pod in pods.values() if not _ends_soon(pod))
+        over, stopped = _surplus(read, stay), self._is_stopped(workload, read)
         for name, pod in pods.items():
             if not pod.given_up or not pod.marked or _ends_soon(pod):
                 continue
@@ -170,14 +196,14 @@ def _ends_soon(pod: StartedPod) -> bool:
     return pod.deleting and pod.grace <= LONGEST_GRACE
 
 
-def _surplus(read: Workload | None, pods: dict[str, StartedPod]) -> Counter[str]:
-    """The number of Pods beyond those that hold quota, by pod set, without those that end soon.
+def _surplus(read: Workload | None, pods: Iterable[StartedPod]) -> Counter[str]:
+    """The number of Pods beyond those that hold quota, by pod set.
 
     SlicePodsController counts the Pods of elastic jobs.
     """
     if read is None or read.elastic:
         return Counter()
-    found = Counter(pod.pod_set for pod in pods.values() if not (pod.gates or _ends_soon(pod)))
+    found = Counter(pod.pod_set for pod in pods if not pod.gates)
     found.subtract(counted_pods(read))
     return found
 

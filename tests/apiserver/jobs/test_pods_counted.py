@@ -145,6 +145,25 @@ def test_a_pod_that_its_job_let_go_counts_and_is_ended(server: ControlPlane, gua
     assert "Pod" in {each["involvedObject"]["kind"] for each in reported}
 
 
+def test_nothing_is_admitted_into_the_room_of_a_pod_that_was_let_go(server: ControlPlane, guard: Guard) -> None:
+    (name,) = started(server, slow_job("one", "1"))
+    guard.stop()
+    try:
+        change(server, name, LET_GO)
+        eventually(lambda: len(pods(server)) == 2)
+    finally:
+        guard.start()
+    submit(server, "next", "1")
+
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        bind(server)
+        assert not runs(server, "next")
+    assert running(server) == QUOTA
+    end(server)
+    eventually(lambda: runs(server, "next"))
+
+
 def test_a_pod_without_the_marks_that_it_is_counted_by_still_counts(server: ControlPlane, guard: Guard) -> None:
     (name,) = started(server, slow_job("one", "2"))
     hidden = {"labels": {"kueue.x-k8s.io/podset": None}, "annotations": {"kueue.x-k8s.io/workload": None}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -28,7 +29,9 @@ class Stage:
 
     def __init__(self, *, counts_ending: bool = True) -> None:
         self.stored: dict[str, Observed] = {}
-        self.controller = JobsController(self.stored.get, counts_ending=counts_ending)
+        self.surplus: dict[str, Mapping[str, int]] = {}
+        count = self.surplus.__setitem__
+        self.controller = JobsController(self.stored.get, counts_ending=counts_ending, count_surplus=count)
         self.driver = Driver(self.controller)
         self.now = NOW
         self.job(suspend=True)
@@ -140,8 +143,14 @@ def test_a_pod_that_its_job_let_go_is_ended_as_soon_as_there_is_another() -> Non
     assert isinstance(write.action, Delete)
     assert (write.action.name, write.action.uid, write.action.grace_seconds) == ("j-1", "p", 30)
     assert (write.reason, write.warning) == ("Stopped", True)
+    assert stage.surplus == {stage.name: {"main": 1}}
     stage.pod(spec=spec, deletionGracePeriodSeconds=30, **GOING)
     assert of_pods(stage.due()) == []
+    assert stage.surplus == {stage.name: {"main": 1}}
+
+    stage.pod(phase="Failed")
+    assert of_pods(stage.due()) == []
+    assert stage.surplus == {stage.name: {}}
 
 
 def test_so_does_one_that_the_garbage_collector_wants_while_its_pods_still_end() -> None:

@@ -107,6 +107,17 @@ class Patch:
 
 
 @dataclass(frozen=True)
+class Apply(Patch):
+    """The same change, sent as a server-side apply with force. It is never a dry run.
+
+    `applied`: apiVersion, kind and all fields that the manager owns afterwards.
+    `body`: the change as a merge patch. What it removes is removed although other managers own it.
+    """
+
+    applied: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class Delete:
     """Delete an object; if `resource_version` or `uid` is set, only if it still has that.
 

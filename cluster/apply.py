@@ -2,11 +2,13 @@
 
 import base64
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from cluster.actions import (
     INSTALLED_BY,
     Action,
+    Apply,
     ApplySecret,
     Create,
     Delete,
@@ -16,6 +18,8 @@ from cluster.actions import (
     SetConversionBundle,
 )
 from cluster.client import MERGE_PATCH, ClusterClient
+from cluster.errors import ApiError
+from cluster.leftovers import leftovers, owners_without
 from cluster.resource import (
     API_SERVICES,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -53,6 +57,8 @@ def perform(cluster: ClusterClient, action: Action) -> Manifest:
         case Create():
             collection = action.resource.collection(action.namespace)
             return cluster.create(collection, dict(action.body), field_manager=action.manager)
+        case Apply():
+            return _apply(cluster, action)
         case Patch():
             return _patch(cluster, action)
         case Delete():
@@ -72,6 +78,33 @@ def _patch(cluster: ClusterClient, action: Patch) -> Manifest:
     path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
     body = {**action.body, "metadata": metadata}
     return cluster.patch(path, body, MERGE_PATCH, field_manager=action.manager, dry_run=action.dry_run)
+
+
+def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
+    """Apply; then remove what other managers hold.
+
+    A merge patch that only removes adds no owner. What the manager owns by merge patches of an earlier version ends as
+    well: otherwise another program that applies with the same manager, such as Kueue, could not remove these fields.
+    Only a write of the object itself can say so.
+    """
+    path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
+    metadata = {"name": action.name, "namespace": action.namespace, "resourceVersion": action.resource_version}
+    stored = cluster.apply(path, {**action.applied, "metadata": metadata}, action.manager, force=True)
+    with suppress(ApiError):  # what was applied is stored, so the answer says so; the next apply tries the rest again
+        if left := leftovers(stored, action.body):
+            stored = _then(cluster, action, stored, left, action.subresource)
+        owners = owners_without(stored, action.manager, action.subresource)
+        if owners is not None:
+            stored = _then(cluster, action, stored, {"metadata": {"managedFields": owners}}, None)
+    return stored
+
+
+def _then(
+    cluster: ClusterClient, action: Apply, stored: Manifest, body: Mapping[str, Any], subresource: str | None
+) -> Manifest:
+    version = stored["metadata"]["resourceVersion"]
+    patch = Patch(action.resource, action.namespace, action.name, body, version, action.manager, subresource)
+    return _patch(cluster, patch)
 
 
 def _apply_secret(cluster: ClusterClient, action: ApplySecret) -> Manifest:

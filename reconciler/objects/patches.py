@@ -1,41 +1,142 @@
-"""The writes of a Workload after a decision: merge patches of the changed fields, bound to the version that was read.
+"""The writes of a Workload after a decision, bound to the version that was read.
 
-Kueue writes with server-side apply and one field manager for each purpose. The same managers are named here, so that
-`managedFields` shows the writer.
+Kueue applies a status server-side, with one field manager for each purpose. The same managers apply the same fields
+here, so that Kueue can remove what the reconciler wrote, and the other way round.
+Source: Kueue v0.19 and v0.20, pkg/workload/patching.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cluster.actions import Patch
+from cluster.actions import Apply, Patch
 from cluster.resource import Resource
+from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
 from policies.dialects.kueue_kinds import GROUP
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import (
+    ADMITTED,
+    BLOCKED_ON_GATES,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    WAITING_FOR_REPLACEMENT,
+    Workload,
+)
 from scheduling.status.writing import written_status
 
 WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
 ADMISSION_MANAGER = "kueue-admission"
 RECLAIMABLE_MANAGER = "kueue-reclaimable-pods"
 JOB_MANAGER = "kueue-job-controller"
+_MANAGER_OF = {FINISHED: ADMISSION_MANAGER, WAITING_FOR_REPLACEMENT: "kueue-pod-controller"}
+_OF_ADMISSION = {
+    "admission",
+    "requeueState",
+    "admissionChecks",
+    "resourceRequests",
+    "accumulatedPastExecutionTimeSeconds",
+    "schedulingStats",
+    "nominatedClusterNames",
+    "clusterName",
+    "unhealthyNodes",
+    "preemptionGates",
+}
+_CONDITIONS_OF_ADMISSION = {
+    QUOTA_RESERVED,
+    BLOCKED_ON_GATES,
+    EVICTED,
+    ADMITTED,
+    PREEMPTED,
+    REQUEUED,
+    DEACTIVATION_TARGET,
+    FINISHED,
+    PODS_READY,
+}
+_OUR_OWN = "quotree.dev/"
+"""Conditions that Kueue does not know are written in one request with those that they belong to."""
+_LISTS = {"conditions": "type", "admissionChecks": "name"}
+"""The lists of which each entry can have a manager of its own, with the key of an entry."""
+_Part = tuple[str, str]
+"""A field of the status and, in one of these lists, the name of an entry."""
 
 
 def condition_manager(kind: str) -> str:
     """The field manager of a condition that a job reports, such as Finished or PodsReady."""
-    return f"{JOB_MANAGER}-{kind}"
+    return _MANAGER_OF.get(kind, f"{JOB_MANAGER}-{kind}")
 
 
 def status_patch(before: Workload, after: Workload, manager: str) -> Patch | None:
-    """The patch from one status to the other; None if both are written the same.
+    """The write that leads from one status to the other; None if both are written the same.
 
     `before`: the Workload as it was read; the write is bound to its resource version.
+    Where one write is not enough, it is the first one. The next decision leads to the others.
     """
     if after is before:
         return None
-    body = differences(written_status(before), written_status(after))
-    return patch(before, {"status": body}, manager, "status") if body else None
+    if before.admission is not None and not before.reserved and after.admission not in (None, before.admission):
+        # An admission may not be changed into another one.
+        return patch(before, {"status": {"admission": None}}, ADMISSION_MANAGER, "status")
+    was, now = _parts(written_status(before)), _parts(written_status(after))
+    changed = {part for part in was.keys() | now.keys() if was.get(part) != now.get(part)}
+    if not changed:
+        return None
+    owner = _owner(changed, manager)
+    then = {part: side[part] for part in was | now if part in (side := now if _owns(owner, part) else was)}
+    owned = {
+        part: value
+        for part, value in then.items()
+        if _owns(owner, part) and (part in changed or owner != MULTIKUEUE)  # which owns only its own check
+    }
+    body = {"status": differences(_status(was), _status(then))}
+    applied = {"apiVersion": f"{GROUP}/{WORKLOADS.version}", "kind": "Workload", "status": _status(owned)}
+    version = before.resource_version
+    return Apply(WORKLOADS, before.namespace, before.name, body, version, owner, "status", applied=applied)
+
+
+def _owner(changed: Iterable[_Part], manager: str) -> str:
+    """The manager that writes: this one if it owns all parts, else that of admissions, else the owner of one part."""
+    for each in (manager, ADMISSION_MANAGER):
+        if all(_owns(each, part) for part in changed):
+            return each
+    field, kind = min(part for part in changed if not _owns(ADMISSION_MANAGER, part))
+    return condition_manager(kind) if field == "conditions" else RECLAIMABLE_MANAGER
+
+
+def _owns(manager: str, part: _Part) -> bool:
+    field, name = part
+    if manager == ADMISSION_MANAGER:
+        return field in _OF_ADMISSION or name in _CONDITIONS_OF_ADMISSION or name.startswith(_OUR_OWN)
+    if manager == RECLAIMABLE_MANAGER:
+        return field == "reclaimablePods"
+    if manager in (MULTIKUEUE, PROVISIONING):
+        return field == "admissionChecks"
+    return field == "conditions" and condition_manager(name) == manager
+
+
+def _parts(status: Mapping[str, Any]) -> dict[_Part, Any]:
+    found: dict[_Part, Any] = {}
+    for field, value in status.items():
+        if field in _LISTS:
+            found |= {(field, entry[_LISTS[field]]): entry for entry in value}
+        else:
+            found[field, ""] = value
+    return found
+
+
+def _status(parts: Mapping[_Part, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for (field, name), value in parts.items():
+        if name:
+            found.setdefault(field, []).append(value)
+        else:
+            found[field] = value
+    return found
 
 
 def spec_patch(before: Workload, after: Workload) -> Patch | None:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from cluster.actions import INSTALLED_BY, ApplySecret, SetCaBundle, SetConversionBundle
+from cluster.actions import INSTALLED_BY, Apply, ApplySecret, SetCaBundle, SetConversionBundle
 from cluster.apply import perform
 from cluster.client import ClusterClient
 from cluster.errors import Conflict, NotFound
+from cluster.resource import Resource
 from tests.cluster.fake import FakeApi, Reply, status
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/quotree"
@@ -116,3 +117,75 @@ def test_a_definition_that_does_not_exist_is_not_made(api: FakeApi, cluster: Clu
     with pytest.raises(NotFound):
         perform(cluster, SetConversionBundle("cohorts.kueue.x-k8s.io", b"pem"))
     assert [seen.method for seen in api.seen] == ["GET"]
+
+
+THINGS = Resource("example.com", "v1", "things", namespaced=True)
+THING = "/apis/example.com/v1/namespaces/ns/things/a"
+WRITTEN = {"kept": {"a": 1}, "list": [{"name": "x"}], "whole": [{"a": 1}, {"b": 1}]}
+APPLIED = {"apiVersion": "example.com/v1", "kind": "Thing", "status": WRITTEN}
+GOES = {"status": {**WRITTEN, "gone": None, "kept": {"b": None}}}
+
+
+def stored(version: str, owners: Any = (), **status: Any) -> Reply:
+    return ok({"metadata": {"resourceVersion": version, "managedFields": list(owners)}, "status": status})
+
+
+def owner(manager: str, operation: str, subresource: str = "status") -> dict[str, str]:
+    return {"manager": manager, "operation": operation, "subresource": subresource}
+
+
+def apply() -> Apply:
+    return Apply(THINGS, "ns", "a", GOES, "7", "m", "status", applied=APPLIED)
+
+
+def test_fields_are_applied_to_the_version_that_was_read(api: FakeApi, cluster: ClusterClient) -> None:
+    api.others += [stored("8", [owner("m", "Apply"), owner("other", "Update")], **WRITTEN, other=1)]
+
+    assert perform(cluster, apply())["metadata"]["resourceVersion"] == "8"
+
+    (seen,) = api.seen
+    assert (seen.method, seen.path, seen.query) == ("PATCH", f"{THING}/status", {"fieldManager": "m", "force": "true"})
+    assert seen.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert seen.body == {**APPLIED, "metadata": {"name": "a", "namespace": "ns", "resourceVersion": "7"}}
+
+
+@pytest.mark.parametrize(
+    ("left", "removed"),
+    [
+        ({"gone": 0}, {"gone": None}),
+        ({"kept": {"a": 1, "b": 0, "c": 3}}, {"kept": {"b": None}}),
+        ({"list": [{"name": "y"}, {"name": "x"}]}, {"list": [{"name": "x"}]}),
+        ({"list": [{"name": "x", "more": 1}]}, {"list": [{"name": "x"}]}),
+    ],
+)
+def test_what_other_managers_hold_is_removed_by_a_merge_patch(
+    api: FakeApi, cluster: ClusterClient, left: dict[str, Any], removed: dict[str, Any]
+) -> None:
+    api.others += [stored("8", **left), stored("9")]
+
+    assert perform(cluster, apply())["metadata"]["resourceVersion"] == "9"
+
+    _, second = api.seen
+    assert (second.path, second.headers["Content-Type"]) == (f"{THING}/status", "application/merge-patch+json")
+    assert second.body == {"metadata": {"resourceVersion": "8"}, "status": removed}
+
+
+def test_what_the_manager_owns_by_merge_patches_ends(api: FakeApi, cluster: ClusterClient) -> None:
+    others = [owner("m", "Apply"), owner("m", "Update", ""), owner("other", "Update")]
+    api.others += [stored("8", [owner("m", "Update"), *others]), stored("9", others)]
+
+    perform(cluster, apply())
+
+    _, second = api.seen
+    assert second.path == THING
+    assert second.body == {"metadata": {"resourceVersion": "8", "managedFields": others}}
+
+
+@pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (409, "Conflict")])
+def test_what_was_applied_is_stored_although_what_follows_is_refused(
+    api: FakeApi, cluster: ClusterClient, code: int, reason: str
+) -> None:
+    """Quota that is reserved must count, whatever else may not be written."""
+    api.others += [stored("8", [owner("m", "Update")], gone=0), status(code, reason)]
+
+    assert perform(cluster, apply())["metadata"]["resourceVersion"] == "8"

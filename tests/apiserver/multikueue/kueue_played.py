@@ -14,7 +14,17 @@ from tests.apiserver.multikueue.world import conditions, path
 K = "kueue.x-k8s.io/"
 IN_USE, PREBUILT, ORIGIN = f"{K}resource-in-use", f"{K}prebuilt-workload-name", f"{K}multikueue-origin"
 ADMISSION = "kueue-admission"
-OF_ADMISSION = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", "DeactivationTarget")
+OF_ADMISSION = (
+    "QuotaReserved",
+    "BlockedOnPreemptionGates",
+    "Evicted",
+    "Admitted",
+    "Preempted",
+    "Requeued",
+    "DeactivationTarget",
+    "Finished",
+    "PodsReady",
+)
 """The conditions that Kueue applies together; those that it leaves out are no longer its own."""
 RESERVED = "Quota reserved in ClusterQueue team"
 ADMITTED = "The workload is admitted"
@@ -118,8 +128,7 @@ class Api:
         kept = [each for each in before.get("conditions", []) if each["type"] in OF_ADMISSION]
         said = [each for each in kept if each["type"] not in now and each["type"] not in without]
         said += [condition(workload, kind, *words) for kind, words in now.items()]
-        keys = ("admission", "admissionChecks", "requeueState", "nominatedClusterNames", "clusterName")
-        own = {key: before[key] for key in keys if key in before}
+        own = {key: value for key, value in before.items() if key not in ("conditions", "reclaimablePods")}
         whole = {key: value for key, value in {**own, **status}.items() if value is not None}
         self._ssa(workload, ADMISSION, {**whole, "conditions": said})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cluster.actions import Create, Patch
+from cluster.actions import Apply, Create, Patch
 from policies.dialects.core import POD
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.controller import JobsController
@@ -102,7 +102,7 @@ def test_a_workload_of_the_former_name_goes_on_to_stand_for_its_job(job_first: b
     for look in looks if job_first else reversed(looks):
         look()
     written = [(write.key, type(write.action)) for write in stage.due()]
-    assert written == [(made.key, Patch)], "nothing but its status: PodsReady"
+    assert written == [(made.key, Apply)], "nothing but its status: PodsReady"
 
     del stage.stored[made.key[1]]
     stage.controller.workload_changed(made.key[1])

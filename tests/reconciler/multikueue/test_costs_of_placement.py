@@ -44,7 +44,7 @@ def test_a_placement_takes_five_writes_here(monkeypatch: pytest.MonkeyPatch, cyc
     world = placed_at_once(5)
 
     written = Counter((verb, key[0]) for verb, key in world.manager.server.writes if key[0] in ("Workload", "Job"))
-    assert written == {("Create", "Workload"): 5, ("Patch", "Workload"): 15, ("Patch", "Job"): 5}
+    assert written == {("Create", "Workload"): 5, ("Apply", "Workload"): 15, ("Patch", "Job"): 5}
 
 
 def test_who_gets_no_quota_here_is_not_nominated_and_lists_its_check_all_the_same() -> None:

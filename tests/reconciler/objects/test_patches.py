@@ -5,14 +5,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.actions import Patch
-from reconciler.objects.patches import ADMISSION_MANAGER, WORKLOADS, differences, spec_patch, status_patch
+from cluster.actions import Apply, Patch
+from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
+from reconciler.objects.patches import (
+    ADMISSION_MANAGER,
+    RECLAIMABLE_MANAGER,
+    WORKLOADS,
+    condition_manager,
+    differences,
+    spec_patch,
+    status_patch,
+)
 from scheduling.objects.reading import read_workload
-from scheduling.objects.workload import Admission, RequeueState
-from scheduling.status.progress import finish
+from scheduling.objects.workload import (
+    PODS_READY,
+    WAITING_FOR_REPLACEMENT,
+    Admission,
+    CheckState,
+    RequeueState,
+)
+from scheduling.status.conditions import with_condition
+from scheduling.status.deadlines import pods_ready
+from scheduling.status.progress import finish, with_reclaimable
 from scheduling.status.requeue import requeue_at
 from scheduling.status.writing import written_status
 from tests.merging import merged
@@ -24,16 +42,90 @@ READ = workload(status={"conditions": [condition("QuotaReserved")]}, resourceVer
 
 def test_only_what_differs_is_patched_and_only_where_the_version_still_is_the_one_read() -> None:
     after = requeue_at(READ, NOW, counted=True)
+    written = {"requeueState": {"count": 1, "requeueAt": "2023-11-14T22:13:20Z"}}
 
-    assert status_patch(READ, after, ADMISSION_MANAGER) == Patch(
+    assert status_patch(READ, after, ADMISSION_MANAGER) == Apply(
         WORKLOADS,
         "ns",
         "w",
-        {"status": {"requeueState": {"count": 1, "requeueAt": "2023-11-14T22:13:20Z"}}},
+        {"status": written},
         "7",
         ADMISSION_MANAGER,
         "status",
+        applied={
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "status": {"conditions": written_status(READ)["conditions"], **written},
+        },
     )
+
+
+def test_a_manager_applies_its_own_fields_and_no_others() -> None:
+    read = replace(with_reclaimable(READ, {"main": 1}), checks=(CheckState("a", "Pending"), CheckState("b", "Pending")))
+    ready = replace(read, checks=(CheckState("a", "Ready"), CheckState("b", "Pending")))
+
+    reports = {
+        condition_manager(PODS_READY): pods_ready(read, True, NOW),
+        RECLAIMABLE_MANAGER: with_reclaimable(read, {"main": 2}),
+        MULTIKUEUE: ready,
+        PROVISIONING: ready,
+    }
+    found = {manager: status_patch(read, after, manager) for manager, after in reports.items()}
+
+    assert {manager: applied(patch) for manager, patch in found.items()} == {
+        "kueue-job-controller-PodsReady": {"conditions": ["PodsReady"]},
+        "kueue-reclaimable-pods": {"reclaimablePods": ["main"]},
+        "kueue.x-k8s.io/multikueue": {"admissionChecks": ["a"]},
+        "kueue.x-k8s.io/provisioning-request": {"admissionChecks": ["a", "b"]},
+    }
+    assert [patch.manager for patch in found.values() if patch is not None] == list(found)
+
+
+def test_what_is_not_only_the_managers_own_is_written_by_the_manager_of_admissions() -> None:
+    read = replace(READ, checks=(CheckState("a", "Pending"),))
+    own = with_condition(read, "quotree.dev/PlacedOn", "True", "Placed", "east", NOW)
+    after = finish(replace(own, checks=(CheckState("a", "Ready"),)), "Succeeded", "", NOW)
+
+    patch = status_patch(read, after, MULTIKUEUE)
+
+    assert patch is not None
+    assert patch.manager == ADMISSION_MANAGER
+    assert applied(patch) == {
+        "conditions": ["QuotaReserved", "quotree.dev/PlacedOn", "Finished"],
+        "admissionChecks": ["a"],
+    }
+
+
+def test_what_belongs_to_two_managers_is_written_by_one_after_the_other() -> None:
+    waits = with_condition(with_reclaimable(READ, {"main": 1}), WAITING_FOR_REPLACEMENT, "True", "PodsFailed", "", NOW)
+    after = finish(waits, "Succeeded", "", NOW)
+    writers, read = [], READ
+    while (patch := status_patch(read, after, ADMISSION_MANAGER)) is not None:
+        writers.append(patch.manager)
+        read = read_workload(merged(manifest(status=written_status(read)), patch.body))
+
+    assert writers == ["kueue-pod-controller", RECLAIMABLE_MANAGER, ADMISSION_MANAGER]
+    assert written_status(read) == written_status(after)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_an_admission_without_quota_is_cleared_before_there_is_another_one(left: bool) -> None:
+    quota = "False" if left else "True"
+    before = replace(with_condition(READ, "QuotaReserved", quota, "Pending", "", NOW), admission=Admission("old"))
+    after = replace(with_condition(READ, "QuotaReserved", "True", "QuotaReserved", "", NOW), admission=Admission("new"))
+
+    patch = status_patch(before, after, ADMISSION_MANAGER)
+
+    assert patch is not None
+    assert (patch.body == {"status": {"admission": None}}) == left
+    assert isinstance(patch, Apply) != left, "nulls alone add no owner"
+
+
+def applied(patch: Patch | None) -> dict[str, list[str]]:
+    """The entries that it owns, by field."""
+    assert isinstance(patch, Apply)
+    status = patch.applied["status"]
+    return {field: [each.get("type") or each["name"] for each in entries] for field, entries in status.items()}
 
 
 def test_what_is_gone_is_taken_away_at_its_own_depth() -> None:
@@ -59,7 +151,7 @@ def test_activity_is_written_to_the_spec() -> None:
 
 def test_a_status_that_is_patched_reads_as_what_was_decided() -> None:
     after = finish(requeue_at(READ, NOW, counted=True), "Succeeded", "done", NOW)
-    patch = status_patch(READ, after, "m")
+    patch = status_patch(READ, after, ADMISSION_MANAGER)
 
     assert patch is not None
     stored = merged(manifest(status=written_status(READ), resourceVersion="7"), patch.body)

@@ -1,0 +1,52 @@
+"""What a server-side apply leaves of an object, because of what other managers own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_IDENTITIES = (("type",), ("reason", "underlyingCause"), ("name",))
+"""The keys of an entry, for each kind of list that server-side apply merges."""
+
+
+def leftovers(found: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of the merge patch that removes something which is still there; empty if nothing is."""
+    left: dict[str, Any] = {}
+    for key, wanted in patch.items():
+        has = found.get(key)
+        if has is None:
+            continue
+        if wanted is None or (isinstance(wanted, list) and _exceeds(has, wanted)):
+            left[key] = wanted
+        elif isinstance(wanted, Mapping) and isinstance(has, Mapping) and (below := leftovers(has, wanted)):
+            left[key] = below
+    return left
+
+
+def _exceeds(found: object, wanted: object) -> bool:
+    """Whether something is there that is not wanted; another value is somebody's newer one."""
+    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
+        return any(key not in wanted or _exceeds(value, wanted[key]) for key, value in found.items())
+    if isinstance(found, list) and isinstance(wanted, list):
+        there, entries = [_identity(each) for each in found], {_identity(each): each for each in wanted}
+        if None in (*there, *entries):
+            return False  # replaced as a whole
+        return any(
+            name not in entries or _exceeds(each, entries[name]) for name, each in zip(there, found, strict=True)
+        )
+    return False
+
+
+def _identity(entry: object) -> tuple[object, ...] | None:
+    if not isinstance(entry, Mapping):
+        return None
+    keys = next((keys for keys in _IDENTITIES if entry.keys() >= set(keys)), None)
+    return tuple(entry[key] for key in keys) if keys is not None else None
+
+
+def owners_without(found: Mapping[str, Any], manager: str, subresource: str | None) -> list[Mapping[str, Any]] | None:
+    """The managedFields without what the manager owns by merge patches; None if it owns nothing so."""
+    entries = found["metadata"].get("managedFields") or []
+    merged = (manager, "Update", subresource)
+    kept = [each for each in entries if (each.get("manager"), each.get("operation"), each.get("subresource")) != merged]
+    return kept if len(kept) < len(entries) else None

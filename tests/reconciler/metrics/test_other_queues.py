@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from policies.configuration.settings import Dialect
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
+from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.occasions import QuotaGates, VolcanoQueues, YuniKornGates
 from reconciler.metrics.passing import PassingObserver
@@ -23,6 +24,7 @@ from tests.scheduling.yunikorn.manifests import namespace
 
 
 def gates(cluster: GateCluster, name: str) -> Series:
+    register_other_queues()
     registry = CollectorRegistry()
     keeper = cluster.controller.keeper
     registry.register(Scraped(YuniKornGates, lambda read: read(YuniKornGates(keeper))))

@@ -1,6 +1,6 @@
 """How fast the API server takes admissions from a writer that decides nothing.
 
-It sends what the reconciler sends when it admits: one patch of the status of each Workload, bound to its version, over
+It sends what the reconciler sends when it admits: one apply of the status of each Workload, bound to its version, over
 as many connections, and follows the Workloads as well. What the reconciler reaches is compared with this.
 """
 
@@ -12,9 +12,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
 
-from cluster.client import ClusterClient
+from cluster.actions import Apply
+from cluster.client import APPLY_PATCH, ClusterClient
 from cluster.endpoint import from_kubeconfig
 from policies.dialects.kueue_flavor import read_flavor
 from reconciler.objects.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
@@ -26,7 +26,7 @@ from scheduling.objects.times import SECOND
 from scheduling.world.decisions import Reserve
 from scheduling.world.world import World
 from tests.apiserver.kueue_world import KUEUE
-from tests.bench.admission.lines import MERGE, Line
+from tests.bench.admission.lines import Line
 from tests.bench.admission.offered import NAMESPACE, Manifest, that_fit
 from tests.bench.admission.player import Creators
 
@@ -55,8 +55,8 @@ def _admit_all(kubeconfig: Path, count: int) -> float:
     for item in stored["items"]:
         open_.put(item["metadata"])
     assert open_.qsize() == count
-    status = admission()
-    threads = [threading.Thread(target=_write, args=(kubeconfig, open_, status, failed)) for _ in range(_THREADS)]
+    applied = admission()
+    threads = [threading.Thread(target=_write, args=(kubeconfig, open_, applied, failed)) for _ in range(_THREADS)]
     with ClusterClient(from_kubeconfig(None, str(kubeconfig))) as cluster:
         watch = cluster.watch(WORKLOADS, stored["metadata"]["resourceVersion"], namespace=_APART, seconds=3600)
         seen = threading.Thread(target=lambda: [*watch])
@@ -74,22 +74,22 @@ def _admit_all(kubeconfig: Path, count: int) -> float:
     return took
 
 
-def _write(kubeconfig: Path, open_: SimpleQueue[Manifest], status: Manifest, failed: SimpleQueue[str]) -> None:
+def _write(kubeconfig: Path, open_: SimpleQueue[Manifest], applied: Manifest, failed: SimpleQueue[str]) -> None:
     with Line(kubeconfig) as line:
         while True:
             try:
                 meta = open_.get_nowait()
             except Empty:
                 return
-            bound = {"resourceVersion": meta["resourceVersion"], "uid": meta["uid"]}
-            path = f"{_PATH}/{meta['name']}/status?fieldManager={ADMISSION_MANAGER}"
-            answered, body = line.send("PATCH", path, {"status": status, "metadata": bound}, MERGE)
+            bound = {key: meta[key] for key in ("name", "resourceVersion", "uid")}
+            path = f"{_PATH}/{meta['name']}/status?fieldManager={ADMISSION_MANAGER}&force=true"
+            answered, body = line.send("PATCH", path, {**applied, "metadata": bound}, APPLY_PATCH)
             if answered != 200:
                 failed.put(f"{meta['name']}: {answered}: {body[:300]!r}")
 
 
 def admission() -> Manifest:
-    """The status that the reconciler writes when it admits one of the Workloads that fit."""
+    """What the reconciler applies when it admits one of the Workloads that fit."""
     offer, now = that_fit(1, 1, waiting=True), time.time_ns() // SECOND * SECOND
     world = World()
     world.put_namespace(NAMESPACE, {})
@@ -108,6 +108,5 @@ def admission() -> Manifest:
     assert isinstance(decision, Reserve)
     after = reserved(before, decision, world.state.queues[decision.queue].settings, now)
     patch = status_patch(before, after, ADMISSION_MANAGER)
-    assert patch is not None
-    found: dict[str, Any] = {**patch.body["status"]}
-    return found
+    assert isinstance(patch, Apply)
+    return dict(patch.applied)

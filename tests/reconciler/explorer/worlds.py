@@ -57,5 +57,7 @@ FULL = (
     World(quota=2, jobs=("zza",), acts=2, faults=1, people=("scale", "move", "suspend", "resume", "evict")),
     World(quota=2, acts=3, people=("create", "delete", "orphan-delete", "move", "scale")),
     World(quota=1, jobs=("zza",), acts=2, faults=2, people=("delete", "orphan-delete", "take-away", "disown")),
+    World(quota=1, jobs=BOTH, acts=2, faults=1, people=("let-go", "kill", "suspend", "steal", "orphan-delete")),
+    World(quota=2, jobs=("zza",), acts=3, people=("let-go", "hide", "kill", "scale", "suspend", "evict")),
 )
 """Minutes each: at night."""

@@ -37,7 +37,8 @@ class StartedPod(NamedTuple):
     `grace`: the seconds that it has, or would have, to terminate.
     `marked`: it has the label that the watch selects.
     `ended`: it has ended, and nothing else is known of it.
-    `asks`: its requests. Those of Pods that are queued by themselves are judged elsewhere.
+    `alone`: it is queued by itself. What such a Pod requests is judged elsewhere.
+    `asks`: its requests.
     `grown`: it requests more than it did when it was started.
     """
 
@@ -52,6 +53,7 @@ class StartedPod(NamedTuple):
     grace: int = 0
     marked: bool = True
     ended: bool = False
+    alone: bool = False
     asks: Requests = MappingProxyType({})
     grown: bool = False
 
@@ -70,12 +72,12 @@ class StartedPod(NamedTuple):
             controller=self.controller,
             let_go=let_go,
             marked=marked,
+            alone=self.alone,
             asks=self.asks,
-            grown=any(amount > self.asks.get(name, 0) for name, amount in pod.asks.items()),
+            grown=not self.alone and any(amount > self.asks.get(name, 0) for name, amount in pod.asks.items()),
         )
 
 
-_NOTHING: Requests = MappingProxyType({})
 _ENDED = StartedPod("", ended=True)
 """One for all, because thousands may have ended."""
 
@@ -97,7 +99,8 @@ def _started_pod(pod: Manifest) -> StartedPod:
         controller is None and not alone,
         read.grace,
         POD_SET in read.labels,
-        asks=_NOTHING if alone else asked(template(read.spec)),
+        alone=alone,
+        asks=asked(template(read.spec)),
     )
 
 

@@ -212,6 +212,25 @@ def test_a_pod_that_grows_is_ended() -> None:
     assert write.message == "The Pod requests more than was admitted"
 
 
+def test_a_pod_that_is_queued_by_itself_and_loses_its_mark_has_not_grown() -> None:
+    stage, managed = Stage(), {f"{K}podset": "main", f"{K}managed": "true"}
+    spec = {**RUNS, "containers": [builders.container(cpu="2")]}
+    stage.pod(spec=spec, labels=managed)
+    stage.pod(spec=spec)
+
+    assert of_pods(stage.due()) == []
+
+
+def test_a_pod_of_a_job_that_says_it_is_queued_by_itself_is_ended_once_it_grows() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    stage, marks = Stage(), {f"{K}podset": "main"}
+    for cpu, labels in (("2", marks), ("64", {**marks, f"{K}managed": "true"})):
+        stage.pod(spec={**RUNS, "containers": [builders.container(cpu=cpu)]}, ownerReferences=[owner], labels=labels)
+
+    (write,) = of_pods(stage.due())
+    assert isinstance(write.action, Delete)
+
+
 def test_a_pod_that_takes_long_to_end_beside_its_replacement_gets_less_time() -> None:
     stage = Stage()
     slow = {**RUNS, "terminationGracePeriodSeconds": 86400}

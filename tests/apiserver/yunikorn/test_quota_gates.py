@@ -168,21 +168,21 @@ def test_a_pod_that_shrinks_counts_what_its_node_still_keeps_for_it(world: Gated
 
 
 def test_a_pod_that_is_older_than_the_quota_and_has_no_node_takes_nothing(world: GatedWorld) -> None:
-    world.server.request("POST", "/api/v1/namespaces", namespace("older"))
-    world.settled("older")
-    pods = "/api/v1/namespaces/older/pods"
-    world.server.request("POST", pods, pod("huge", "a", "1000000", "older"))
-    world.quota("older", '{"cpu":"2"}')
-    probe = pod("probe", "a", "1", "older")
+    world.server.request("POST", "/api/v1/namespaces", namespace("elder"))
+    world.settled("elder")
+    pods = "/api/v1/namespaces/elder/pods"
+    world.server.request("POST", pods, pod("huge", "a", "1000000", "elder"))
+    world.quota("elder", '{"cpu":"2"}')
+    probe = pod("probe", "a", "1", "elder")
     eventually(lambda: is_gated(world.server.request("POST", f"{pods}?dryRun=All", probe)), world.guard.log)
-    world.server.request("POST", pods, pod("small", "a", "2", "older"))
+    world.server.request("POST", pods, pod("small", "a", "2", "elder"))
 
-    eventually(lambda: world.passed("older") == {"huge", "small"}, world.log)
-    assert not world.bind("older", "huge")
+    eventually(lambda: world.passed("elder") == {"huge", "small"}, world.log)
+    assert not world.bind("elder", "huge")
     forged = {"metadata": {"annotations": {"quotree.dev/quota-admitted": "root.elsewhere"}}}
     world.server.request("PATCH", f"{pods}/huge", forged, content_type=MERGE)
-    world.server.request("POST", pods, pod("next", "b", "1", "older"))
-    eventually(lambda: "1000002 of 2 in use" in world.note("older", "next"), world.log)
+    world.server.request("POST", pods, pod("next", "b", "1", "elder"))
+    eventually(lambda: "1000002 of 2 in use" in world.note("elder", "next"), world.log)
 
 
 def test_behind_the_webhooks_back_who_takes_the_gate_off_is_stopped(world: GatedWorld) -> None:

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -14,12 +15,14 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from analysis.what_if.outcome import WhatIfOutcome
 from analysis.what_if.state import ProposedChange
 from cli.input.login import ClusterLogin as ClusterLogin
 from cli.input.settings import settings
 from cli.serving.connection import UserConnection
 from dashboard.reading.backend import UserLogin
 from dashboard.what_if.processes import Processes
+from dashboard.what_if.unanswered import TryAgain
 from tests.apiserver.dashboard import world
 from tests.apiserver.dashboard.world import ADMIN, TENANT, Dashboard, organisation, reconciling
 from tests.apiserver.harness import ControlPlane, User
@@ -191,8 +194,14 @@ def test_with_a_kubeconfig_and_nothing_is_ever_written(page: Page, server: Contr
     asked = Processes(
         lambda _: UserConnection(login=ClusterLogin(kubeconfig=str(server.kubeconfig))), settings(None, ())
     )
+
+    def answer() -> WhatIfOutcome | None:
+        with suppress(TryAgain):
+            return asked.ask(UserLogin(), ProposedChange((workload("extra", "10"),)))
+        return None
+
     try:
-        found = asked.ask(UserLogin(), ProposedChange((workload("extra", "10"),)))
+        found = eventually(answer)
     finally:
         asked.close()
     page.ask(ADMIN, **{**quota("34"), **MOVE, **WORK})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Unanswered(Exception):
-    """There is no answer. The text tells the person what to do about it."""
+    """The question was not answered. The text tells the person what to do."""
 
 
 class MissingRights(Unanswered):

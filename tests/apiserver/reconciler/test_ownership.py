@@ -44,21 +44,10 @@ from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, following, install, queue, workload
+from tests.apiserver.multikueue.kueue_played import OF_ADMISSION
 from tests.builders import kueue
 from tests.waiting import eventually
 
-CONDITIONS = (
-    "QuotaReserved",
-    "BlockedOnPreemptionGates",
-    "Evicted",
-    "Admitted",
-    "Preempted",
-    "Requeued",
-    "DeactivationTarget",
-    "Finished",
-    "PodsReady",
-)
-"""The conditions that Kueue v0.19.2 applies together with the admission."""
 Status = dict[str, Any]
 Decision = Callable[[Workload], Workload]
 
@@ -122,7 +111,7 @@ class Stage:
         """All of the admission, as Kueue applies it."""
         status = written_status(decision(self.read()))
         own = {key: value for key, value in status.items() if key != "reclaimablePods"}
-        own["conditions"] = [each for each in status["conditions"] if each["type"] in CONDITIONS]
+        own["conditions"] = [each for each in status["conditions"] if each["type"] in OF_ADMISSION]
         self.apply(ADMISSION_MANAGER, own)
 
     def apply(self, manager: str, status: Status) -> None:

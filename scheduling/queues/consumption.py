@@ -94,10 +94,12 @@ class Consumption:
         elapsed = max(0, now - old.at)  # another clock may be ahead
         self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), max(now, old.at))
 
+    def has_penalty(self, queue: str, workload: str) -> bool:
+        """Whether the workload counts only by its penalty so far."""
+        return workload in self._penalties.get(queue, {})
+
     def settle_penalty(self, queue: str, workload: str, in_use: Consumed, now: int) -> None:
-        """A workload counts by itself now: its penalty, if any, becomes part of what was consumed."""
-        if workload not in self._penalties.get(queue, {}):
-            return
+        """A workload counts by itself now: its penalty becomes part of what was consumed."""
         self.sample(queue, in_use, now)
         record, penalty = self._records[queue], self.drop_penalty(queue, workload)
         resources = sorted({*record.consumed, *penalty})

@@ -43,7 +43,7 @@ def sampled(consumption: Consumption, queue: ClusterQueueState, local_queue: str
 
 def settle(consumption: Consumption, workload: Workload, queue: ClusterQueueState | None, now: int) -> None:
     """Make its penalty a part of what was consumed as soon as it counts by itself: once, and never while inactive."""
-    if queue is None:
+    if queue is None or not consumption.has_penalty(workload.local_queue, workload.key):
         return
     anchored = _anchored(consumption, queue)
     if not (workload.active and workload.reserved if anchored else workload.admitted):

@@ -180,6 +180,17 @@ def test_an_inactive_workload_is_settled_when_it_is_active_again() -> None:
     assert consumed(made, NOW) == Fraction("2.929")
 
 
+def test_a_workload_that_was_settled_may_move_after_its_flavor_left_the_queue() -> None:
+    made = anchored()
+    reserved = reserving(made)
+    made.put_workload(reserved, NOW)
+    made.put_queue(queue_settings("q", None, {}, usage_based=True), NOW)
+
+    made.put_workload(replace(reserved, queue="r"), NOW)
+
+    assert round(used(made), 3) == Fraction("2.929")
+
+
 def test_a_workload_did_not_use_anything_before_its_reservation() -> None:
     made = anchored()
     made.put_workload(reserving(made, NOW + 4 * MINUTE), NOW + 4 * MINUTE)

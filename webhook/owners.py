@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from cluster.errors import ClusterError
 from cluster.resource import Resource
+from cluster.sources import WORKLOADS
 from cluster.stream import Manifest
 from policies.amounts.ancestry import DEEPEST
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD
 from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import IDENTIFIERS, KINDS, QUEUE_NAME, QueuedJob, job_reader, prebuilt_of
-from policies.dialects.kueue_kinds import GROUP, WORKLOAD
+from policies.dialects.kueue_kinds import WORKLOAD
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.kueue_workload import WrittenWorkload, read_workload
 from policies.dialects.labels import is_domain
@@ -24,7 +25,7 @@ from webhook.review import Review
 
 _BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
 _NO_DEFAULT_QUEUE = Forest()
-WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
+_NEWEST = WORKLOADS[0]
 Fetch = Callable[[Resource, str, str], Manifest | None]
 """An object by its kind, namespace and name; None where there is none. Raises ClusterError."""
 
@@ -80,8 +81,8 @@ def named_workload(review: Review, configuration: Configuration, fetch: Fetch) -
     before, name = (prebuilt_of(metadata(each), annotated=annotated) for each in both)
     if not name or name == before or not is_domain(name):
         return []
-    manifest = _read(fetch, WORKLOADS, review.namespace or "default", name)
-    return [read_workload(_named(manifest, WORKLOADS, WORKLOAD.kind))] if manifest is not None else []
+    manifest = _read(fetch, _NEWEST, review.namespace or "default", name)
+    return [read_workload(_named(manifest, _NEWEST, WORKLOAD.kind))] if manifest is not None else []
 
 
 def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:

@@ -17,6 +17,8 @@ SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "12"))
 SOAK_SEED = int(os.environ.get("SOAK_SEED", "1"))
 BEGINNING = 1.0
 """Seconds within which a process is still beginning, as a rule."""
+PATIENCE = 180.0
+"""Seconds beyond the load's own in which a slow machine may do as much as a test needs."""
 LEADS = "is held"
 """What the log of a reconciler says once it has got as far as to hold its Lease."""
 ROOT = Path(__file__).parents[2]
@@ -80,12 +82,23 @@ class Killed:
                 process.kill()
 
 
-def storm(act: Callable[[], object], killed: Killed, chance: random.Random, seconds: float) -> None:
-    """Load, and a kill every few seconds: mostly of one that writes, sometimes of one that just begins."""
+def storm(
+    act: Callable[[], object],
+    killed: Killed,
+    chance: random.Random,
+    seconds: float,
+    lacks: Callable[[], str],
+) -> None:
+    """Load, and a kill every few seconds: mostly of one that writes, sometimes of one that just begins.
+
+    It lasts `seconds`, and on a slow machine until `lacks` returns nothing: what was not tried yet, in words.
+    Raises AssertionError with these words after PATIENCE.
+    """
     killed.start()
     began, led, life = time.monotonic(), False, 3.0
     ends = began + seconds
-    while time.monotonic() < ends:
+    while time.monotonic() < ends or lacks():
+        assert time.monotonic() < ends + PATIENCE, f"{lacks()}; the log ends: {killed.said()[-3000:]}"
         act()
         time.sleep(0.03)
         if not led and LEADS in killed.said():

@@ -107,11 +107,16 @@ class Holders(Watcher):
     def __init__(self, cluster: ClusterClient) -> None:
         super().__init__(cluster, {"ClusterQueue": KINDS["ClusterQueue"]})
         self.seen: list[tuple[int, str, str]] = []
+        self.handovers = 0
+        self._last: dict[str, str] = {}
 
     def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
         if not gone:
             meta = manifest["metadata"]
-            self.seen.append((int(meta["resourceVersion"]), meta["name"], holder(manifest)))
+            name, part = meta["name"], holder(manifest)
+            self.seen.append((int(meta["resourceVersion"]), name, part))
+            self.handovers += self._last.get(name, "default") != part
+            self._last[name] = part
 
 
 class Decided(NamedTuple):

@@ -85,7 +85,7 @@ def writer(folder: Path, part: str) -> str:
     return [user for user in wrote if USERS.get(user) == part][-1]
 
 
-@pytest.mark.timeout(SECONDS + 240)
+@pytest.mark.timeout(SECONDS + 420)
 def test_a_tree_is_decided_by_one_part_and_by_nobody_for_no_longer_than_the_lease(
     server: ControlPlane, direct: ClusterClient, folder: Path, replicas: dict[str, Replica]
 ) -> None:
@@ -98,7 +98,9 @@ def test_a_tree_is_decided_by_one_part_and_by_nobody_for_no_longer_than_the_leas
     eventually(lambda: all(holder(direct.get(path)) == part for part, path in held.items()), replicas["batch-1"].log)
     history.start()
     probes.start()
-    killed = _storm(load, probes, folder, replicas)
+    killed = _storm(
+        load, lambda: history.admissions() > SECONDS / 2 and holders.handovers > 4, probes, folder, replicas
+    )
     for cohort in COHORTS:
         load.label(cohort, "batch")
     try:
@@ -112,15 +114,19 @@ def test_a_tree_is_decided_by_one_part_and_by_nobody_for_no_longer_than_the_leas
     moved = _decided_by_one(folder, holders.seen)
     print(f"{history.admissions()} admitted, {moved} handovers, {len(killed)} killed, waited at most {longest} s")
     assert not history.over_admissions(LAG)
-    assert history.admissions() > SECONDS / 2
     _decided_by_somebody(probes, killed)
 
 
-def _storm(load: PartsLoad, probes: Probes, folder: Path, replicas: dict[str, Replica]) -> list[Kill]:
-    """Load, and every few seconds the process that decides for a part is killed, once the part decides again."""
+def _storm(
+    load: PartsLoad, enough: Callable[[], bool], probes: Probes, folder: Path, replicas: dict[str, Replica]
+) -> list[Kill]:
+    """Load, and every few seconds the process that decides for a part is killed, once the part decides again.
+
+    On a slow machine it lasts until that is enough.
+    """
     killed: list[Kill] = []
     until, due, victim = time.monotonic() + SECONDS, time.monotonic() + 2, None
-    while time.monotonic() < until or len(killed) < len(PARTS):
+    while time.monotonic() < until or len(killed) < len(PARTS) or not enough():
         load.act()
         time.sleep(0.03)
         if victim is not None:
@@ -151,7 +157,6 @@ def _decided_by_one(folder: Path, seen: list[tuple[int, str, str]]) -> int:
     assert not wrong
     gave = [each for each in found if each.work]
     assert {USERS[each.user] for each in gave} == {*PARTS}
-    assert len(found) - len(gave) > 4, "hardly a tree was handed over"
     return len(found) - len(gave)
 
 

@@ -200,6 +200,20 @@ def _written(server: ControlPlane, namespace: str, write: structure_conformance.
     return answered
 
 
+@pytest.mark.parametrize("made", [cluster_queue(), cohort()], ids=lambda made: made["kind"])
+def test_quota_that_another_controller_distributes_is_stored(server: ControlPlane, place: str, made: Manifest) -> None:
+    stored = server.request("POST", location(made), made)
+    path = f"{location(made)}/example/status"
+    source = {"apiGroup": "quota.example.com", "kind": "Distributor", "name": "gpus"}
+    quotas = {"orchestratorRef": source, "resourceGroups": [group("a", nominalQuota="3")]}
+
+    after = server.request("PUT", path, stored | {"status": {"effectiveQuotas": quotas}})
+
+    assert after["status"]["effectiveQuotas"] == quotas
+    with pytest.raises(ApiError, match="orchestratorRef"):
+        server.request("PUT", path, after | {"status": {"effectiveQuotas": {"resourceGroups": []}}})
+
+
 def test_a_time_in_the_status_is_kept_as_written(server: ControlPlane, place: str) -> None:
     condition = {"type": "Active", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": NOW}
     stored = server.request("POST", location(cluster_queue()), cluster_queue())

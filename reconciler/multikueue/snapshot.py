@@ -152,6 +152,7 @@ class PlacementSnapshot:
             configured=config is not None and cluster in config.clusters,
             eligible=self._eligible(cluster, config),
             lost_since=link.since if link.state in ("lost", "misconfigured") else 0,
+            back_since=link.since if link.connected else 0,
             connecting=link.state == "connecting",
             credentials=link.message if link.state == "misconfigured" else "",
             workload=cache.workload(name),

@@ -25,6 +25,7 @@ from scheduling.objects.inadmissible_reasons import (
     ADMISSION_GATED,
     MISCONFIGURED,
     PENDING_EVALUATION,
+    PENDING_PREEMPTION,
     SUSPENDED,
     WAITING_FOR_PREEMPTED,
     WAITING_FOR_QUOTA,
@@ -278,7 +279,7 @@ class _Cycle:
             if not target.reservation.workload.evicted:
                 yield Preempt(target, nomination.workload, target.message(nomination.workload, nomination.queue.node))
         message = (
-            f"{assignment_text(nomination.assignment)}. Pending the preemption of {len(nomination.targets)} workload(s)"
+            f"{assignment_text(nomination.assignment)}. {PENDING_PREEMPTION} {len(nomination.targets)} workload(s)"
         )
         yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message, reserves=True)
 

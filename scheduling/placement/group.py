@@ -76,7 +76,8 @@ class WorkerCluster:
     """A worker cluster and what is known about the workload there.
 
     `configured`: the MultiKueueConfig names it. `eligible`: new work may go there. `lost_since`: when the connection
-    was lost, in nanoseconds; 0 if unknown, and then it never expires. `connecting`: its state is not known yet.
+    was lost, in nanoseconds; 0 if unknown, and then it never expires. `back_since`: when it was made again; 0 if it is
+    not connected, or that is not stored yet. `connecting`: its state is not known yet.
     `credentials`: why its kubeconfig cannot be used. `workload` and `job` have our origin label; for an unreachable
     worker they are the last known ones. `uncertain`: we tried to create a job and do not know whether it exists.
     `taken`: an object of that name exists that is not ours. `free`: the fraction of its quota that is free, None if
@@ -89,6 +90,7 @@ class WorkerCluster:
     configured: bool = True
     eligible: bool = True
     lost_since: int = 0
+    back_since: int = 0
     connecting: bool = False
     credentials: str = ""
     workload: Workload | None = None

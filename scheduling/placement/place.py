@@ -38,8 +38,10 @@ from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_on
 from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
+from scheduling.placement.returned import released
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
+_GONE = "Admitting remote no longer exists"
 _NO_CLUSTER = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
 
 
@@ -140,8 +142,15 @@ class _Placement:
     # --- when it leaves its cluster
 
     def _released(self) -> list[Decision] | None:
-        """Remove all copies if the manager holds no quota for the workload."""
-        return remove_all(self.group) if self.local.finished or not self.local.reserved else None
+        """Remove all copies if the manager holds no quota for the workload, but one that may be readmitted."""
+        if self.local.finished:
+            return remove_all(self.group)
+        return released(self.group, self.local, self._in_sync) if not self.local.reserved else None
+
+    def _in_sync(self, worker: WorkerCluster) -> bool:
+        """Whether its copy was made of this workload and still requests the same."""
+        remote = worker.workload
+        return remote is not None and not leaves_here(worker, self.local) and not differs(self.local, remote)
 
     def _foreign(self) -> list[Decision] | None:
         """Remove copies of an earlier workload of the same name."""
@@ -203,7 +212,7 @@ class _Placement:
                 continue
             found += remove(worker)
             if self.started and worker.name == self.local.cluster:
-                found += self._retry("Remote workload out of sync")
+                found += self._retry(_GONE)
         return found or None
 
     def _may_follow(self, remote: Workload) -> bool:
@@ -291,7 +300,7 @@ class _Placement:
             return self._retry(_NO_CLUSTER)
         worker = self.group.worker(self.local.cluster)
         if worker is None or worker.reachable:
-            return self._retry("Admitting remote no longer exists or is not admitted")
+            return self._retry(_GONE)
         if self.group.expired(worker):
             return self._retry("Admitting remote lost")
         expiry = self.group.expiry(worker)

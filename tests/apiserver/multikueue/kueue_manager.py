@@ -243,7 +243,7 @@ class KueueManager(Played):
         if where is None or _state(local) != "Ready":
             return
         if where.workload is None:
-            words = "Admitting remote no longer exists or is not admitted"
+            words = "Admitting remote no longer exists"
             yield "retry", lambda: self._checked(local, "Retry", words)
         elif holds(where.workload, "Evicted"):
             words = f'Workload evicted on worker cluster: "{cluster}", resetting for re-admission'

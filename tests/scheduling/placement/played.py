@@ -40,7 +40,7 @@ from scheduling.placement.settings import PlacementSettings
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import act_on_checks, release
 from scheduling.status.eviction import evict
-from scheduling.status.reservation import reserve, sync_admitted
+from scheduling.status.reservation import reserve, sync_admitted, unreserve
 
 CHECK = "elsewhere"
 LOST = 100 * SECOND
@@ -72,10 +72,11 @@ class Cluster:
 
 @dataclass
 class View:
-    """What the manager knows of a worker; it is lost with the manager, but `lost_since`, which is stored."""
+    """What the manager knows of a worker; it is lost with the manager, but `lost_since` and `back_since` are stored."""
 
     connected: bool = False
     lost_since: int = 0
+    back_since: int = 0
     clone: Workload | None = None
     job: Job | None = None
     uncertain: bool = False
@@ -95,11 +96,14 @@ class Write:
 
 @dataclass
 class Played:
-    """`local` is stored, with its `version`. `seen` is the manager's picture of it. `local_job` tells how many run."""
+    """`local` is stored, with its `version`. `seen` is the manager's picture of it. `local_job` tells how many run.
+
+    `full`: its queue has no quota for it."""
 
     names: tuple[str, ...] = ("one", "two", "three")
     placing: PlacementSettings = field(default_factory=lambda: PlacementSettings(worker_lost=LOST))
     managed: bool = True
+    full: bool = False
     now: int = 1000 * SECOND
     version: int = 1
 
@@ -168,6 +172,7 @@ class Played:
             name,
             reachable=view.connected,
             lost_since=view.lost_since if view.reported else 0,
+            back_since=view.back_since if view.connected else 0,
             workload=view.clone,
             job=RemoteJob(bool(news and may_tell), job.running) if job is not None else None,
             uncertain=view.uncertain,
@@ -260,6 +265,8 @@ class Played:
         if view.connected or any(write.cluster == name for write in self.writes):
             return
         view.clone, view.job = cluster.clone, replace(cluster.job) if cluster.job is not None else None
+        if view.lost_since or not view.back_since:
+            view.back_since = self.now
         view.connected, view.lost_since, view.reported, view.uncertain = True, 0, False, False
 
     # --- who else acts on the manager
@@ -292,6 +299,9 @@ class Played:
             return
         if not local.reserved:
             self.suspended = True
+            if self.full:
+                self._put(unreserve(local, "Pending", "insufficient unused quota", self.now))
+                return
             self._put(self._nominated(sync_admitted(reserve(local, Admission("q"), self.now), self.now)))
             return
         acted = sync_admitted(act_on_checks(local, self.now), self.now)
@@ -375,6 +385,7 @@ class Played:
 
     def calm(self, until: Callable[[], bool], rounds: int = 60) -> None:
         """All is well again, and everybody does what is theirs, until that holds."""
+        self.full = False
         for _ in range(rounds):
             for name in self.names:
                 self.connect(name)

@@ -64,6 +64,10 @@ class Storm(RuleBasedStateMachine):
     def queue(self) -> None:
         self.played.queue()
 
+    @rule(full=st.booleans())
+    def fill(self, full: bool) -> None:
+        self.played.full = full
+
     @rule()
     def preempt(self) -> None:
         self.played.preempt()
@@ -140,8 +144,10 @@ def test_long_storms_run_nothing_twice_and_lose_nothing(seed: int, managed: bool
             played.watch(name, chance.choice(("clone", "job")))
         elif dice < 0.75:
             played.queue()
-        elif dice < 0.76:
+        elif dice < 0.755:
             played.preempt()
+        elif dice < 0.76:
+            played.full = not played.full
         elif dice < 0.8:
             played.now += chance.choice((1, 20, 60, 110)) * SECOND
         elif dice < 0.96:

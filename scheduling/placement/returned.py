@@ -1,0 +1,61 @@
+"""A worker that is back too late: what still runs there is readmitted if the manager has quota for it, else removed.
+
+When the worker was given up, the workload lost its quota and queued again. Once it has quota, the copy that runs
+already is the first that admitted it, so its job goes on. Until the queue has tried the workload, the job is kept.
+
+Source: KEP-693, Design Details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduling.objects.inadmissible_reasons import PENDING_PREEMPTION
+from scheduling.objects.workload import EVICTED, QUOTA_RESERVED, Workload
+from scheduling.placement.decisions import Again, Decision
+from scheduling.placement.first import admitted_first
+from scheduling.placement.group import Group, WorkerCluster
+from scheduling.placement.leaving import remove
+
+
+def released(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> list[Decision]:
+    """The steps for a workload without quota: remove every copy but the one that may be readmitted."""
+    kept = _kept(group, local, in_sync) if _undecided(local) else None
+    steps = [step for worker in group.reachable() if worker is not kept for step in remove(worker)]
+    if kept is not None and kept.back_since:
+        steps.append(Again(kept.back_since + group.settings.worker_lost))
+    return steps
+
+
+def _undecided(local: Workload) -> bool:
+    """Whether the queue has not tried it since its eviction, or waits for the quota of others that it preempts.
+
+    An eviction writes its own message; the queue replaces it when it finds no quota.
+    """
+    evicted, quota = local.holding(EVICTED), local.conditions.get(QUOTA_RESERVED)
+    if evicted is None or quota is None or not local.active:
+        return False
+    return quota.message == evicted.message or PENDING_PREEMPTION in quota.message
+
+
+def _kept(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> WorkerCluster | None:
+    """The worker whose job may go on: it came back after the eviction, for no longer than the worker lost timeout.
+
+    Several may be back; the one that admitted first is kept.
+    """
+    evicted = local.conditions[EVICTED].since
+    return admitted_first(
+        worker
+        for worker in group.reachable()
+        if worker.configured
+        and worker.job is not None
+        and not worker.job.deleting
+        and _just_back(group, worker, evicted)
+        and in_sync(worker)
+    )
+
+
+def _just_back(group: Group, worker: WorkerCluster, evicted: int) -> bool:
+    """A worker that was there at the time of the eviction has its own part in that eviction."""
+    back = worker.back_since
+    return not back or (evicted <= back and group.now < back + group.settings.worker_lost)

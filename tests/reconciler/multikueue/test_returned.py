@@ -1,0 +1,156 @@
+"""A worker that is back after the worker lost timeout: its job goes on where the manager has quota for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduling.objects.times import SECOND
+from scheduling.placement.settings import PlacementSettings
+from tests.reconciler.multikueue.three_clusters import World3, job, queues
+
+LOST = 300
+
+
+def lost(manager_cpus: int = 8) -> World3:
+    """A job of 4 CPUs runs on east, and east is out of reach until its time is over; nobody else has room."""
+    world = World3(PlacementSettings(worker_lost=LOST * SECOND))
+    queues(world.manager.server, "multi", manager_cpus)
+    queues(world.workers["west"].server, cpus=0)
+    world.settle(seconds=2)
+    world.submit("train", 4)
+    assert world.runs_on() == ["east"]
+    world.report("east", {"active": 1})
+    world.links.lose("east")
+    return world
+
+
+def pass_time(world: World3, seconds: int = LOST + 2) -> None:
+    """The time passes, and what becomes due within the next seconds is done."""
+    world.settle(seconds=seconds)
+    world.settle(seconds=2)
+
+
+def back(world: World3) -> None:
+    world.links.connect("east")
+    world.settle()
+
+
+def deletions(world: World3, cluster: str = "east") -> list[Any]:
+    return [key for verb, key in world.workers[cluster].server.writes if verb == "Delete"]
+
+
+def cluster_name(world: World3, name: str = "train") -> str:
+    found = next(
+        manifest
+        for (kind, _), manifest in world.manager.server.objects.items()
+        if kind == "Workload" and manifest["metadata"]["ownerReferences"][0]["name"] == name
+    )
+    return str(found["status"].get("clusterName") or "")
+
+
+def test_with_quota_here_the_job_that_runs_there_goes_on() -> None:
+    world = lost()
+    pass_time(world)
+    assert cluster_name(world) == "", "it waits for another worker"
+    back(world)
+
+    assert cluster_name(world) == "east"
+    assert world.check() == ("Ready", 'The workload was admitted on "east"')
+    assert world.runs_on() == ["east"]
+    assert deletions(world) == []
+
+
+def test_without_quota_here_the_job_that_runs_there_is_removed() -> None:
+    world = lost(manager_cpus=4)
+    queues(world.workers["west"].server)
+    world.manager.server.put("Job", job("next", 4))
+    pass_time(world)
+    assert world.runs_on("next") == ["west"], "it took the quota that was given up"
+    back(world)
+
+    assert world.job("east") is None
+    assert world.workload("east") is None
+    world.report("west", {"conditions": [{"type": "Complete", "status": "True"}]}, "next")
+    world.settle(seconds=70)
+    assert len(world.runs_on()) == 1, "it runs again when there is quota"
+
+
+def test_a_workload_that_its_queue_has_not_tried_yet_keeps_its_job() -> None:
+    world = lost()
+    pass_time(world)
+    back(world)
+    world.links.lose("east")
+    pass_time(world)
+    assert requeue_at(world), "the second time it waits for a backoff"
+    back(world)
+    assert cluster_name(world) == ""
+    assert deletions(world) == []
+    world.settle(seconds=15)
+
+    assert cluster_name(world) == "east"
+    assert world.runs_on() == ["east"]
+    assert deletions(world) == []
+
+
+def test_a_manager_that_restarts_meanwhile_decides_the_same() -> None:
+    world = lost()
+    pass_time(world)
+    back(world)
+    world.links.lose("east")
+    pass_time(world)
+    back(world)
+    world.manager.start(world.clock)
+    world.settle()
+    assert deletions(world) == []
+    world.settle(seconds=15)
+
+    assert cluster_name(world) == "east"
+    assert deletions(world) == []
+
+
+def test_a_queue_that_never_tries_it_does_not_keep_its_job_for_ever() -> None:
+    world = lost()
+    pass_time(world)
+    back(world)
+    world.links.lose("east")
+    world.manager.server.put("Job", job("huge", 8))
+    pass_time(world)
+    local = world.workload()
+    assert local is not None
+    status = {**local["status"], "requeueState": {"count": 1, "requeueAt": "2027-01-16T08:00:00Z"}}
+    world.manager.server.put("Workload", {**local, "status": status})
+    world.settle()
+    back(world)
+    assert deletions(world) == []
+
+    pass_time(world)
+    assert world.job("east") is None
+
+
+def test_a_job_that_runs_elsewhere_by_now_is_removed_there() -> None:
+    world = lost()
+    queues(world.workers["west"].server)
+    pass_time(world)
+    assert cluster_name(world) == "west"
+    back(world)
+
+    assert world.runs_on() == ["west"]
+    assert world.job("east") is None
+
+
+def test_a_job_that_was_deactivated_meanwhile_is_removed_there() -> None:
+    world = lost()
+    local = world.workload()
+    assert local is not None
+    world.manager.server.put("Workload", {**local, "spec": {**local["spec"], "active": False}})
+    pass_time(world)
+    back(world)
+
+    assert world.job("east") is None
+    assert world.workload("east") is None
+
+
+def requeue_at(world: World3) -> str:
+    local = world.workload()
+    assert local is not None
+    return str((local["status"].get("requeueState") or {}).get("requeueAt") or "")

@@ -78,7 +78,7 @@ class UnreadableObject:
 class WatchSource:
     """One list and watch: all objects of a kind, or those selected by namespace, name or the field selector `where`.
 
-    `trim` drops from a manifest what rules do not read.
+    `trim` drops from a manifest what rules do not read. `orchestrated`: see `policies.dialects.readers.read`.
     """
 
     kind: GroupKind
@@ -87,6 +87,7 @@ class WatchSource:
     name: str | None = None
     where: str = ""
     trim: Callable[[Manifest], Manifest] | None = None
+    orchestrated: bool = False
 
     @property
     def field_selector(self) -> str:
@@ -107,7 +108,7 @@ class WatchSource:
         Dialects accept any manifest. If one fails all the same, other objects are still followed.
         """
         try:
-            return read(self.trim(manifest) if self.trim else manifest)
+            return read(self.trim(manifest) if self.trim else manifest, orchestrated=self.orchestrated)
         except Exception as error:
             ref = identity(manifest, self.kind, self.versions[0].namespaced)
             log.exception("%s cannot be read", ref)
@@ -117,10 +118,17 @@ class WatchSource:
         return f"{self.kind.kind} {self.namespace}/{self.name}" if self.name else self.kind.kind
 
 
-def sources(settings: YuniKornSettings | None = None) -> tuple[WatchSource, ...]:
-    """Everything to follow. PriorityClasses, YuniKorn's two ConfigMaps and its Pods only if its settings say so."""
+def sources(settings: YuniKornSettings | None = None, *, orchestrated: bool = False) -> tuple[WatchSource, ...]:
+    """Everything to follow. PriorityClasses, YuniKorn's two ConfigMaps and its Pods only if its settings say so.
+
+    `orchestrated`: see `policies.dialects.readers.read`.
+    """
     settings = settings or YuniKornSettings()
-    found = [WatchSource(kind, versions) for kind, versions in FOLLOWED.items() if kind not in _OF_YUNIKORN]
+    found = [
+        WatchSource(kind, versions, orchestrated=orchestrated)
+        for kind, versions in FOLLOWED.items()
+        if kind not in _OF_YUNIKORN
+    ]
     if settings.follow:
         found.append(WatchSource(PRIORITY_CLASS, (PRIORITY_CLASSES,)))
         found += [WatchSource(CONFIG_MAP, (CONFIG_MAPS,), ref.namespace, ref.name) for ref in refs(settings.namespace)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, time
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from generators.files import ROOT, documents
@@ -49,17 +49,18 @@ def cases(rule: str) -> list[RuleCase]:
 def proposed(case: RuleCase, *, backwards: bool = False) -> Proposal:
     """The change of the case. `backwards` reads its manifests in reverse order, which must not matter."""
     given, applied, deleted = (case.get(part, [])[:: -1 if backwards else 1] for part in ("given", "apply", "delete"))
-    before = Forest.of(map(_typed, given), _KNOWN)
-    objects = [strict(Parsed(_typed(manifest), manifest)).object for manifest in applied]
-    changes = [Change(before.get(obj.ref), obj) for obj in objects]
-    changes += [Change(before.get(_typed(manifest).ref), None) for manifest in deleted]
     settings = {"apiVersion": API_VERSION, "kind": KIND, "profile": case.get("profile", "strict")}
     configuration = read_configuration({**settings, **case.get("configuration", {})}, registry())
+    typed = partial(_typed, orchestrated=configuration.kueue.orchestrated)
+    before = Forest.of(map(typed, given), _KNOWN)
+    objects = [strict(Parsed(typed(manifest), manifest)).object for manifest in applied]
+    changes = [Change(before.get(obj.ref), obj) for obj in objects]
+    changes += [Change(before.get(_typed(manifest).ref), None) for manifest in deleted]
     return propose(before, changes, configuration, _circumstances(case))
 
 
-def _typed(manifest: Mapping[str, Any]) -> KubeObject:
-    obj = read(manifest)
+def _typed(manifest: Mapping[str, Any], *, orchestrated: bool = False) -> KubeObject:
+    obj = read(manifest, orchestrated=orchestrated)
     if obj is None:
         raise ValueError(f"no dialect reads {manifest.get('kind')}")
     return obj

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from policies.configuration.settings import Configuration
+from policies.dialects.kueue import KueueNode
 from policies.dialects.reading import Manifest, Parsed
 from policies.dialects.strict import strict
 from policies.judging.changes import change
@@ -150,7 +151,15 @@ def _change(state: Before, applied: Parsed) -> Change:
     before = _before(state, applied.object.ref)
     if before is not None and applied.object.ref.is_generated:
         return replace(change(None, strict(applied)), replaced=before.object)
-    return change(before, strict(applied))
+    return change(before, strict(_as_orchestrated(before, applied)))
+
+
+def _as_orchestrated(before: Parsed | None, applied: Parsed) -> Parsed:
+    """The object with the quotas that an orchestrator wrote into its status: applying a file does not change these."""
+    stood, given = before.object if before is not None else None, applied.object
+    if not isinstance(stood, KueueNode) or stood.effective is None or not isinstance(given, KueueNode):
+        return applied
+    return applied._replace(object=replace(given, effective=stood.effective))
 
 
 def _before(state: Before, ref: Ref) -> Parsed | None:

@@ -78,7 +78,8 @@ def case(review: Review, configuration: Configuration, cache: Snapshot | None = 
     The object before is not read again where the cache has it in the same version.
     """
     old = review.old_object
-    change = review.change(cache.holding(old) if cache is not None and old is not None else None)
+    known = cache.holding(old) if cache is not None and old is not None else None
+    change = review.change(known, orchestrated=configuration.kueue.orchestrated)
     if change is None:
         return None
     return JudgedRequest(review, change, configuration, Circumstances(now=datetime.now(UTC), user=review.user))

@@ -53,9 +53,12 @@ class Review:
         assert manifest is not None
         return manifest
 
-    def change(self, known: KubeObject | None = None) -> Change | None:
-        """The change of one object; None for a kind without quota. `known` is what was read of `old_object`."""
-        change = changed(self.old_object, self.object, self.subresource, known)
+    def change(self, known: KubeObject | None = None, *, orchestrated: bool = False) -> Change | None:
+        """The change of one object; None for a kind without quota. `known` is what was read of `old_object`.
+
+        `orchestrated`: see `policies.dialects.readers.read`.
+        """
+        change = changed(self.old_object, self.object, self.subresource, known, orchestrated=orchestrated)
         if change is None:
             return None
         before, after = _stored(change.before), _stored(change.after)

@@ -38,7 +38,7 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
       quotree diff trees/ --base origin/main -o text -o markdown=comment.md -o html=diff.html
     """
     configuration = settings(engine.config, request.selection.places, engine.profile)
-    change = read_change(request, configuration.yunikorn)
+    change = read_change(request, configuration)
     decisions = engine_settings(engine, configuration)
     world = read(request.against, decisions) if request.against.of_cluster else None
     stage("simulating")

@@ -46,7 +46,7 @@ def order(
       quotree order trees/ --base files:trees-before/ --write-waves waves/
     """
     configuration = settings(config, request.selection.places, profile)
-    change = read_change(request, configuration.yunikorn)
+    change = read_change(request, configuration)
     found = rollout(change, configuration)
     for item in change.unreadable:
         note(str(item))

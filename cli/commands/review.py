@@ -74,7 +74,7 @@ def review(
             f"no {webhook} webhook is asked about {asked.kind.kind} of group {asked.kind.group!r}: it carries no quota"
         )
         click.get_current_context().exit(Exit.UNREADABLE)
-    context = load(against, configuration.yunikorn)
+    context = load(against, configuration)
     for item in context.unreadable:
         note(str(item))
     answered = _answer(asked, much, against, context, configuration, mutating)

@@ -20,7 +20,7 @@ from cli.input.given import gather
 from cli.input.options import against as against_option
 from cli.input.roots import as_one
 from cli.input.selection import InputSelection, selected
-from policies.configuration.settings import YuniKornSettings
+from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
@@ -75,14 +75,14 @@ def _proposed(selection: InputSelection) -> str:
     return "--base REVISION or files:DIR, or --against a context"
 
 
-def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet:
+def read_change(request: ChangeRequest, configuration: Configuration) -> ChangeSet:
     """Read the states before and after the change. Raises Misused, or OutOfReach if a cluster cannot be read."""
     (name, base), against = _base(request), request.against
     after = as_one(request.selection, base.objects)
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     cluster = Context(against, Forest(frozenset(DECLARED)))
     if against.of_cluster:
-        cluster = load(against, yunikorn, after.objects)
+        cluster = load(against, configuration, after.objects)
     deleted = {ref: placed.obj for ref, placed in base.objects.items() if ref not in after.objects}
     if request.prune:
         of_files = Forest.of(placed.obj for placed in held.objects.values())

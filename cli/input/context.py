@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from analysis.context import Context
@@ -14,7 +15,7 @@ from cli.input.login import unavailable
 from cli.input.snapshot_file import WORK
 from cli.progress import stage, tick
 from policies import dialects
-from policies.configuration.settings import YuniKornSettings
+from policies.configuration.settings import Configuration, YuniKornSettings
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest
 from policies.model.forest import Forest
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
 
 def load(
     against: Against,
-    yunikorn: YuniKornSettings | None = None,
+    configuration: Configuration | None = None,
     wanted: Container[Ref] = (),
 ) -> Context:
-    """Raises OutOfReach where a cluster or a snapshot cannot be read. `yunikorn` says where YuniKorn's objects are.
+    """Raises OutOfReach where a cluster or a snapshot cannot be read. `configuration` says where YuniKorn's objects are
+    and which quotas of Kueue's queues apply.
 
     `wanted` are objects that will be compared with their manifests.
     """
+    configuration = configuration or Configuration()
     if against.kind == "nothing":
         return Context(against, Forest(frozenset(DECLARED)))
     if against.kind == "files":
@@ -42,17 +45,18 @@ def load(
         manifests = {ref: placed.document.manifest for ref, placed in held.objects.items()}
         return Context(against, Forest.of(objects, DECLARED), held.unreadable, manifests)
     if against.kind == "snapshot":
-        return _of_snapshot(against, wanted)
+        return _of_snapshot(against, configuration, wanted)
     kept: dict[Ref, Manifest] = {}
     now = datetime.now(UTC)
-    world = _of_cluster(against, yunikorn or YuniKornSettings(), wanted, kept)
+    world = _of_cluster(against, configuration, wanted, kept)
     return Context(against, world, manifests=kept, as_of=now)
 
 
-def _of_snapshot(against: Against, wanted: Container[Ref]) -> Context:
+def _of_snapshot(against: Against, configuration: Configuration, wanted: Container[Ref]) -> Context:
     """The world of the snapshot, without work in `wanted`: a snapshot has only a part of it, too little to compare."""
     taken = snapshot_file.read(against.name)
-    found = [(each, manifest) for manifest in taken.objects if (each := dialects.read(manifest)) is not None]
+    read = partial(dialects.read, orchestrated=configuration.kueue.orchestrated)
+    found = [(each, manifest) for manifest in taken.objects if (each := read(manifest)) is not None]
     found = [(each, manifest) for each, manifest in found if each.ref.group_kind in taken.complete]
     objects = (each for each, _ in found if each.ref.group_kind not in WORK or each.ref not in wanted)
     manifests = {each.ref: manifest for each, manifest in found if each.ref in wanted}
@@ -62,7 +66,7 @@ def _of_snapshot(against: Against, wanted: Container[Ref]) -> Context:
 
 def _of_cluster(
     against: Against,
-    yunikorn: YuniKornSettings,
+    configuration: Configuration,
     wanted: Container[Ref],
     manifests: dict[Ref, Manifest],
 ) -> Forest:
@@ -74,7 +78,8 @@ def _of_cluster(
         if ref in wanted:
             manifests[ref] = manifest
 
-    return _read(against, sources(yunikorn), keep)
+    following = sources(configuration.yunikorn, orchestrated=configuration.kueue.orchestrated)
+    return _read(against, following, keep)
 
 
 def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:

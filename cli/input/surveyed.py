@@ -59,7 +59,7 @@ def contexts_of(
     Raises OutOfReach where a cluster or a snapshot cannot be read.
     """
     contexts = dict.fromkeys(each.against(named) for each in found)
-    return {it: load(it, configuration.yunikorn, every.objects) for it in contexts}
+    return {it: load(it, configuration, every.objects) for it in contexts}
 
 
 def _surveyed(organisation: Organisation, render: bool) -> Surveyed:

@@ -18,7 +18,7 @@ from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.tree_json import namespace_entry, node_entry
 from cli.report.tree_view import ALL, ShownTree
 from cli.report.trees import cycles, walk
-from policies.configuration.settings import YuniKornSettings
+from policies.configuration.settings import Configuration, YuniKornSettings
 from policies.dialects import kueue
 from policies.dialects.declared import DECLARED
 from policies.dialects.yunikorn import PARENT_QUEUE
@@ -40,7 +40,7 @@ def context_of(against: Against) -> Context:
     """Empty for files, which are read with those that are given."""
     if not against.of_cluster:
         return Context(against, Forest(frozenset(DECLARED)))
-    return load(against, YuniKornSettings(follow=False))  # its objects are not drawn
+    return load(against, Configuration(yunikorn=YuniKornSettings(follow=False)))  # its objects are not drawn
 
 
 def users(against: Against, forest: Forest) -> Users:

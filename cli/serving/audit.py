@@ -55,7 +55,8 @@ def run(
             margin = times.duration - times.renew_deadline
             writing = opened.enter_context(process.connect(timeouts=_brief(margin), attempts=1))
             lease = process.open_lease(leasing, times)
-            store, metrics = Store(following=sources(configuration.yunikorn)), AuditMetrics()
+            following = sources(configuration.yunikorn, orchestrated=configuration.kueue.orchestrated)
+            store, metrics = Store(following=following), AuditMetrics()
             auditor = Auditor(store, configuration, interval, metrics, baseline)
             publisher = Publisher(cluster, writing, lease, most, metrics, pacing=_REPORTS)
             _show(metrics, store, auditor, publisher, lease)

@@ -84,7 +84,9 @@ class _Cluster:
         self._settings = settings
         self._connect = connect
         self._cluster = connect()
-        self._store = Store(following=sources(settings.configuration.yunikorn), sighted=ORDERED)
+        of_queues = settings.configuration
+        following = sources(of_queues.yunikorn, orchestrated=of_queues.kueue.orchestrated)
+        self._store = Store(following=following, sighted=ORDERED)
 
     def cache(self) -> ManifestCache:
         self._store.start(self._cluster, self._connect(timeouts=_TIMEOUTS))

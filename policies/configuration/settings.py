@@ -8,7 +8,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Any
 
-from policies.configuration.kueue.gates import OF_WEBHOOKS, KueueVersion
+from policies.configuration.kueue.gates import OF_WEBHOOKS, ORCHESTRATION, KueueVersion
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.job_shape import JobShape
 from policies.model.findings import Action, Profile
@@ -63,7 +63,12 @@ class KueueSettings:
 
     def enabled(self, gate: str) -> bool:
         value = self.feature_gates.get(gate)
-        return OF_WEBHOOKS[self.version][gate] if value is None else value
+        return OF_WEBHOOKS[self.version].get(gate, False) if value is None else value
+
+    @property
+    def orchestrated(self) -> bool:
+        """Whether status.effectiveQuotas applies in place of the quotas of spec."""
+        return self.enabled(ORCHESTRATION)
 
 
 class Enforce(StrEnum):

@@ -76,17 +76,19 @@ class KueueNode(Node):
     """What Cohort and ClusterQueue have in common.
 
     `parent` is the Cohort above, which may have no object: naming it is enough. `parent_field` is the path under which
-    this version has it. `weight` is fairSharing.weight, None where absent.
+    this version has it. `weight` is fairSharing.weight, None where absent. `groups` are those of spec, `effective`
+    those of status.effectiveQuotas, None where spec applies.
     """
 
     groups: tuple[ResourceGroup, ...] = ()
+    effective: tuple[ResourceGroup, ...] | None = None
     weight: Quantity | None = None
     _terms: Mapping[str, Terms] = field(init=False, repr=False, compare=False)
     _first: Mapping[str, Terms] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Rules ask for the terms often."""
-        listed = [(flavor_resource(flavor.name, quota.name), quota.terms()) for flavor, quota in self.quotas()]
+        listed = [(flavor_resource(flavor.name, quota.name), quota.terms()) for flavor, quota in _quotas(self.in_force)]
         terms = dict(listed)
         object.__setattr__(self, "_terms", terms)
         object.__setattr__(self, "_first", terms if len(terms) == len(listed) else dict(reversed(listed)))
@@ -95,19 +97,23 @@ class KueueNode(Node):
     def name(self) -> str:
         return self.ref.name
 
+    @property
+    def in_force(self) -> tuple[ResourceGroup, ...]:
+        """The resource groups that quota is counted by: those of an orchestrator if it wrote any, else those of
+        spec."""
+        return self.groups if self.effective is None else self.effective
+
     def quotas(self) -> Iterator[tuple[FlavorQuotas, ResourceQuota]]:
-        """Every quota with its flavor, in the order of the manifest."""
-        for group in self.groups:
-            for flavor in group.flavors:
-                for resource in flavor.resources:
-                    yield flavor, resource
+        """Every quota of spec with its flavor, in the order of the manifest."""
+        return _quotas(self.groups)
 
     def share(self, below: SubtreeShare) -> SubtreeShare:
         """Per flavor and resource the nominal quota listed here, else the sum of what is listed next below.
 
         Top-down planning reads it this way. Kueue itself adds a Cohort's nominal quota to its children's.
         """
-        own = {flavor_resource(f.name, r.name): r.nominal.nano for f, r in self.quotas() if r.nominal is not None}
+        quotas = _quotas(self.in_force)
+        own = {flavor_resource(f.name, r.name): r.nominal.nano for f, r in quotas if r.nominal is not None}
         return SubtreeShare(nominal={**below.nominal, **own}, height=below.height + 1, pools=self.pools(below.pools))
 
     def uses(self) -> frozenset[Ref]:
@@ -198,8 +204,15 @@ class LocalQueue(Attached):
         return False
 
 
-def read_cohort(manifest: Manifest, *, checked: bool = True) -> Cohort:
-    """`checked` False: without the defects of its structure and names, which take as long to find as all the rest."""
+def _quotas(groups: tuple[ResourceGroup, ...]) -> Iterator[tuple[FlavorQuotas, ResourceQuota]]:
+    return ((flavor, quota) for group in groups for flavor in group.flavors for quota in flavor.resources)
+
+
+def read_cohort(manifest: Manifest, *, checked: bool = True, orchestrated: bool = False) -> Cohort:
+    """`checked` False: without the defects of its structure and names, which take as long to find as all the rest.
+
+    `orchestrated`: status.effectiveQuotas applies (Kueue's gate DynamicQuotaOrchestration).
+    """
     judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
     reader = ManifestReader(judged)
     key = "parent" if _version(manifest) in _OLD_COHORT_PARENT else "parentName"
@@ -209,13 +222,14 @@ def read_cohort(manifest: Manifest, *, checked: bool = True) -> Cohort:
         parent=_cohort(spec.get(key)),
         parent_field=f"spec.{key}",
         groups=_groups(reader, spec),
+        effective=_effective(manifest) if orchestrated else None,
         weight=_weight(reader, spec),
         defects=(*reader.defects(), *_bad_names(mapping(judged.get("spec")))),
     )
 
 
-def read_cluster_queue(manifest: Manifest, *, checked: bool = True) -> ClusterQueue:
-    """`checked` as for a Cohort; False leaves out `selector_faults`, `concurrent` and `reserved` as well."""
+def read_cluster_queue(manifest: Manifest, *, checked: bool = True, orchestrated: bool = False) -> ClusterQueue:
+    """Both flags as for a Cohort; without `checked` it has no `selector_faults`, `concurrent` and `reserved` either."""
     judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
     reader, of_rules = ManifestReader(judged), mapping(judged.get("spec"))
     key = "cohort" if _version(manifest) in _OLD_CLUSTER_QUEUE_PARENT else "cohortName"
@@ -226,6 +240,7 @@ def read_cluster_queue(manifest: Manifest, *, checked: bool = True) -> ClusterQu
         parent=_cohort(spec.get(key)),
         parent_field=f"spec.{key}",
         groups=groups,
+        effective=_effective(manifest) if orchestrated else None,
         weight=_weight(reader, spec),
         queueing_strategy=text(spec.get("queueingStrategy")) or "BestEffortFIFO",
         selector=read_label_selector(spec.get("namespaceSelector")),
@@ -270,6 +285,12 @@ def _weight(reader: ManifestReader, spec: Mapping[str, object]) -> Quantity | No
 
 def _groups(reader: ManifestReader, spec: Mapping[str, object]) -> tuple[ResourceGroup, ...]:
     return tuple(_group(reader, mapping(group), g) for g, group in enumerate(listing(spec.get("resourceGroups"))))
+
+
+def _effective(manifest: Manifest) -> tuple[ResourceGroup, ...] | None:
+    """An empty list gives no quota at all. What an orchestrator wrote wrong is not the user's defect."""
+    quotas = mapping(manifest.get("status")).get("effectiveQuotas")
+    return None if quotas is None else _groups(ManifestReader({}), mapping(quotas))
 
 
 def _group(reader: ManifestReader, group: Mapping[str, object], g: int) -> ResourceGroup:

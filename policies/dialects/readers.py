@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from policies.dialects import (
     core,
@@ -61,13 +62,20 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
 }
 
 
-def read(manifest: Manifest) -> KubeObject | None:
+ORCHESTRATED: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
+    kueue.COHORT: partial(kueue.read_cohort, orchestrated=True),
+    kueue.CLUSTER_QUEUE: partial(kueue.read_cluster_queue, orchestrated=True),
+}
+
+
+def read(manifest: Manifest, *, orchestrated: bool = False) -> KubeObject | None:
     """The typed object, with the defects of its manifest; None for kinds that carry no quota.
 
-    A kind that is nearly one of these is a Misnamed.
+    A kind that is nearly one of these is a Misnamed. `orchestrated`: status.effectiveQuotas of Kueue's queues and
+    Cohorts applies.
     """
     kind = group_kind(manifest)
-    reader = READERS.get(kind)
+    reader = (orchestrated and ORCHESTRATED.get(kind)) or READERS.get(kind)
     obj = reader(manifest) if reader else read_misnamed(manifest, kind)
     asked = exemptions(manifest) if obj else ()
     return replace(obj, exemptions=asked) if obj and asked else obj

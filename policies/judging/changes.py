@@ -12,14 +12,22 @@ from policies.schema.structure import defects, transition_defects
 
 
 def changed(
-    before: Manifest | None, after: Manifest | None, subresource: str = "", known: KubeObject | None = None
+    before: Manifest | None,
+    after: Manifest | None,
+    subresource: str = "",
+    known: KubeObject | None = None,
+    *,
+    orchestrated: bool = False,
 ) -> Change | None:
     """What a request does to one object; None for kinds that carry no quota.
 
     A manifest that is missing stands for creation or deletion. With `subresource="status"` the status is what is
     written, so that its structure counts too. `known` is what was read of `before`, where that is at hand.
+
+    `orchestrated`: see `policies.dialects.readers.read`.
     """
-    old, new = _parsed(before) if known is None else Parsed(known, before), _parsed(after)
+    old = _parsed(before, orchestrated) if known is None else Parsed(known, before)
+    new = _parsed(after, orchestrated)
     if old is None and new is None:
         return None
     if old is not None and new is not None and subresource == "status":
@@ -35,8 +43,8 @@ def change(before: Parsed | None, after: Parsed | None, subresource: str = "") -
     return Change(old, new, transition_defects(before.manifest, after.manifest, subresource=subresource))
 
 
-def _parsed(manifest: Manifest | None) -> Parsed | None:
-    found = read(manifest) if manifest is not None else None
+def _parsed(manifest: Manifest | None, orchestrated: bool) -> Parsed | None:
+    found = read(manifest, orchestrated=orchestrated) if manifest is not None else None
     return Parsed(found, manifest) if found is not None else None
 
 

@@ -50,7 +50,7 @@ def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSetti
 
 
 def _kinds(settings: DecisionSettings) -> tuple[WatchedKind[object], ...]:
-    watched = watched_kinds(boosted=settings.ordering.boosted)
+    watched = watched_kinds(boosted=settings.ordering.boosted, orchestrated=settings.options.orchestrated)
     return tuple(replace(each, detail=None) for each in watched)
 
 

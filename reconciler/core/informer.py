@@ -57,7 +57,9 @@ class Informer:
         self.waits = Waits()
         self.stale: dict[str, None] = {}
         self.records_events = False
-        self.watched = watched_by(controllers, boosted=world.ordering.boosted, kueue=kueue)
+        self.watched = watched_by(
+            controllers, boosted=world.ordering.boosted, orchestrated=world.state.options.orchestrated, kueue=kueue
+        )
         self._controllers = controllers
         self._shown = {kind: [each for each in controllers if shows(each, kind)] for kind in self.watched}
         self._observer = observer
@@ -254,15 +256,15 @@ class Informer:
 
 
 def watched_by(
-    controllers: Sequence[Controller], *, boosted: bool = False, kueue: bool = True
+    controllers: Sequence[Controller], *, boosted: bool = False, orchestrated: bool = False, kueue: bool = True
 ) -> dict[str, WatchedKind[object]]:
     """All watched kinds. If the core and a controller watch the same kind, the core's reading is used.
 
-    `boosted`: see `watched_kinds`.
+    `boosted`, `orchestrated`: see `watched_kinds`.
     `kueue`: Kueue's kinds are watched.
     """
     theirs = (watched for controller in controllers for watched in controller.watched)
-    return {**by_kind(theirs), **by_kind(watched_kinds(boosted=boosted) if kueue else ())}
+    return {**by_kind(theirs), **by_kind(watched_kinds(boosted=boosted, orchestrated=orchestrated) if kueue else ())}
 
 
 def shows(controller: Controller, kind: str) -> bool:

@@ -209,9 +209,9 @@ PRIORITY_CLASS = "PriorityClass"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
 
-def _queue(manifest: Manifest) -> tuple[ClusterQueueSettings, bool]:
+def _queue(manifest: Manifest, *, orchestrated: bool = False) -> tuple[ClusterQueueSettings, bool]:
     """Its settings, and whether it is being deleted."""
-    return read_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
+    return read_queue_settings(manifest, orchestrated=orchestrated), bool(metadata(manifest).get("deletionTimestamp"))
 
 
 def _put_queue(world: World, value: tuple[ClusterQueueSettings, bool], now: int) -> None:
@@ -302,10 +302,15 @@ WATCHED_KINDS: tuple[WatchedKind[object], ...] = (
 """In the order in which a world is built: kinds that others refer to come first."""
 
 
-def watched_kinds(*, boosted: bool) -> tuple[WatchedKind[object], ...]:
-    """`boosted`: the annotation priority-boost of Workloads adds to their priority."""
-    read = partial(read_workload, boosted=boosted)
-    return tuple(replace(each, read=read) if each is WORKLOAD_VIEW else each for each in WATCHED_KINDS)
+def watched_kinds(*, boosted: bool, orchestrated: bool) -> tuple[WatchedKind[object], ...]:
+    """`boosted`: the annotation priority-boost of Workloads adds to their priority. `orchestrated`:
+    status.effectiveQuotas applies in place of the quotas of spec."""
+    readers: Mapping[str, Callable[[Manifest], object]] = {
+        WORKLOAD_VIEW.kind: partial(read_workload, boosted=boosted),
+        COHORT_VIEW.kind: partial(read_cohort_settings, orchestrated=orchestrated),
+        CLUSTER_QUEUE_VIEW.kind: partial(_queue, orchestrated=orchestrated),
+    }
+    return tuple(replace(each, read=readers.get(each.kind, each.read)) for each in WATCHED_KINDS)
 
 
 def by_kind(watched: Iterable[WatchedKind[object]] = WATCHED_KINDS) -> Mapping[str, WatchedKind[object]]:

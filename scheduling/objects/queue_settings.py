@@ -98,14 +98,19 @@ class ClusterQueueSettings:
         return next((group for group in self.groups if resource in group.resources), None)
 
 
-def read_cohort_settings(manifest: Manifest) -> CohortSettings:
-    cohort = read_cohort(manifest, checked=False)
+def read_cohort_settings(manifest: Manifest, *, orchestrated: bool = False) -> CohortSettings:
+    """`orchestrated`: status.effectiveQuotas applies (Kueue's gate DynamicQuotaOrchestration, off by default)."""
+    cohort = read_cohort(manifest, checked=False, orchestrated=orchestrated)
     return CohortSettings(cohort.name, cohort.parent.name if cohort.parent else None, _terms(cohort), _weight(cohort))
 
 
-def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> ClusterQueueSettings:
-    """`stored` False: the object never passed an API server; then Kueue keeps some empty policies as they are."""
-    queue, spec = read_cluster_queue(manifest, checked=False), mapping(manifest.get("spec"))
+def read_queue_settings(manifest: Manifest, *, stored: bool = True, orchestrated: bool = False) -> ClusterQueueSettings:
+    """`stored` False: the object never passed an API server; then Kueue keeps some empty policies as they are.
+
+    `orchestrated` as for a Cohort.
+    """
+    queue = read_cluster_queue(manifest, checked=False, orchestrated=orchestrated)
+    spec = mapping(manifest.get("spec"))
     scope = mapping(spec.get("admissionScope"))
     return ClusterQueueSettings(
         name=queue.name,
@@ -113,7 +118,7 @@ def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> ClusterQu
         terms=_terms(queue),
         groups=tuple(
             FlavorGroup(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
-            for group in queue.groups
+            for group in queue.in_force
         ),
         weight=_weight(queue),
         strategy=queue.queueing_strategy,
@@ -127,7 +132,12 @@ def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> ClusterQu
 
 
 def _terms(node: KueueNode) -> dict[FlavorResource, Terms]:
-    return {FlavorResource(flavor.name, quota.name): quota.terms() for flavor, quota in node.quotas()}
+    return {
+        FlavorResource(flavor.name, quota.name): quota.terms()
+        for group in node.in_force
+        for flavor in group.flavors
+        for quota in flavor.resources
+    }
 
 
 def _weight(node: KueueNode) -> int:

@@ -34,7 +34,8 @@ class Options:
     annotation admission-gated-by is in no queue (the gate AdmissionGatedBy). `elastic`: a slice of an elastic job takes
     over the quota of the one that it replaces (the gate ElasticJobsViaWorkloadSlices). `compat`: do as Kueue does even
     where it is wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the
-    gate MultiKueueOrchestratedPreemption).
+    gate MultiKueueOrchestratedPreemption). `orchestrated`: status.effectiveQuotas applies in place of the quotas of
+    spec (the gate DynamicQuotaOrchestration).
     """
 
     fair_sharing: bool = False
@@ -48,6 +49,7 @@ class Options:
     elastic: bool = True
     compat: bool = False
     gated_preemption: bool = False
+    orchestrated: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -111,14 +111,18 @@ class KueueIntake:
             self.world.drop_queue(name, now)
 
     def _takers(self, now: int) -> Mapping[GroupKind, Callable[[Manifest], None]]:
-        world = self.world
+        world, orchestrated = self.world, self.world.state.options.orchestrated
         return {
             WORKLOAD_PRIORITY_CLASS: self.submissions.put_class,
             POD_PRIORITY_CLASS: self.submissions.put_class,
             kueue.RESOURCE_FLAVOR: lambda manifest: world.put_flavor(read_flavor(manifest)),
             ADMISSION_CHECK: lambda manifest: world.put_check(_read_check(manifest)),
-            kueue.COHORT: lambda manifest: world.put_cohort(read_cohort_settings(manifest), now),
-            kueue.CLUSTER_QUEUE: lambda manifest: world.put_queue(read_queue_settings(manifest), now),
+            kueue.COHORT: lambda manifest: world.put_cohort(
+                read_cohort_settings(manifest, orchestrated=orchestrated), now
+            ),
+            kueue.CLUSTER_QUEUE: lambda manifest: world.put_queue(
+                read_queue_settings(manifest, orchestrated=orchestrated), now
+            ),
             kueue.LOCAL_QUEUE: lambda manifest: world.put_local_queue(
                 read_local_queue_settings(_in_namespace(manifest)), now
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policies.configuration.kueue.gates import ORCHESTRATION
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import Counting
@@ -28,6 +29,7 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
         elastic=gates.enabled("ElasticJobsViaWorkloadSlices"),
         compat=compat,
         gated_preemption=gates.enabled("MultiKueueOrchestratedPreemption"),
+        orchestrated=gates.enabled(ORCHESTRATION),
     )
 
 

@@ -12,6 +12,7 @@ from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from scheduling.objects.order import Ordering
+from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.world.world import World
@@ -43,6 +44,7 @@ class Prompt:
         waiting: WaitForPodsReady | None = None,
         late: bool = False,
         ordering: Ordering | None = None,
+        options: Options | None = None,
         spans: SpanRecorder | None = None,
     ) -> None:
         self.late = late
@@ -55,7 +57,7 @@ class Prompt:
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
         asks, made = Asks(self.write, self._read), (*controllers, statuses)
-        state = ClusterState(World(ordering=ordering))
+        state = ClusterState(World(options, ordering))
         more: dict[str, Any] = {"observability": observability, "waiting": waiting, "spans": spans}
         self.loop = loop(asks, made, clock=lambda: self.now, state=state, **more)
         self.watched = self.loop.core.informer.watched

@@ -30,7 +30,7 @@ class ShownAudit:
 
 def audited(against: Against, configuration: Configuration) -> ShownAudit:
     """Audit files or a cluster. Raises OutOfReach if it cannot be read."""
-    context = load(against, configuration.yunikorn)
+    context = load(against, configuration)
     world: Forest = context.world
     stage("judging")
     if against.kind == "files":  # what was read from a cluster is stored already

@@ -12,6 +12,7 @@ from policies.model.errors import BadConfiguration
 from policies.model.suggestion import close
 
 RESERVED_NAMES = "ReservedResourceNameValidation"
+ORCHESTRATION = "DynamicQuotaOrchestration"
 COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
 
 

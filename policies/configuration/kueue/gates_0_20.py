@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from policies.configuration.kueue.gate_table import DEVICES, TOPOLOGIES, FeatureGate, Here, off, on
 
 ASKED, ON, OFF, IDLE = Here
-_QUOTA = "Quotas are those of `spec`; nothing changes them while they are in use."
+_QUOTA = "`true`: `status.effectiveQuotas` of ClusterQueues and Cohorts applies; another party writes it."
 _PODS_READY = "`waitForPodsReady` has the same values for all workloads."
 _SLICES = "See [elastic jobs](elastic-jobs.md)."
 
@@ -44,7 +44,7 @@ ADDED: tuple[FeatureGate, ...] = (
     on("AdmissionFairSharingAnchorAtQuotaReservation", ASKED, "`false`: only admitted workloads count as usage."),
     off("ConfigurablePreemptions", OFF, "A PreemptionConfig has no effect."),
     on("DeploymentJobUIDLabel", OFF, "The Workload of a Deployment's Pod has the UID of the Pod in the label."),
-    off("DynamicQuotaOrchestration", OFF, _QUOTA),
+    off("DynamicQuotaOrchestration", ASKED, _QUOTA, webhooks=True),
     on("ElasticJobsViaWorkloadSlicesFlavorChangeFromZero", OFF, _SLICES),
     off("ElasticJobsViaWorkloadSlicesForProvisioningRequests", OFF, _SLICES),
     off("ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp", OFF, _SLICES),

@@ -86,9 +86,10 @@ def listed(node: KueueNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]
 
 
 def changed_in_trees(proposal: Proposal) -> Iterator[tuple[KueueNode | None, KueueNode]]:
-    """The changed nodes with a parent; none on or below a cycle, where nothing can be counted."""
+    """The changed nodes with a parent whose quotas in spec apply; none on or below a cycle, where nothing can be
+    counted."""
     for before, node in proposal.changed(KueueNode):
-        if node.parent is not None and countable(proposal.after, node.ref):
+        if node.parent is not None and node.effective is None and countable(proposal.after, node.ref):
             yield before, node
 
 

@@ -97,7 +97,7 @@ class _Excluded(NamedTuple):
 def _flavors(forest: Forest, queue: ClusterQueue) -> Mapping[str, Flavor] | None:
     """The flavors of the queue by name; None if one of them does not exist."""
     found: dict[str, Flavor] = {}
-    for name in (flavor.name for group in queue.groups for flavor in group.flavors):
+    for name in (flavor.name for group in queue.in_force for flavor in group.flavors):
         flavor = forest.get(resource_flavor_ref(name))
         if not isinstance(flavor, ResourceFlavor):
             return None
@@ -110,7 +110,7 @@ def _findings(submitted: Submission, queue: ClusterQueue, flavors: Mapping[str, 
         pods = node_affinity(asking.spec)
         if pods.size > _MOST:
             continue
-        for group in queue.groups:
+        for group in queue.in_force:
             asked = [resource for resource in group.covered_resources if resource in asking.requests]
             excluded = _excluded(pods, [flavors[flavor.name] for flavor in group.flavors]) if asked else ()
             if excluded:

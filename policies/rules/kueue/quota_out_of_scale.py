@@ -26,7 +26,7 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Fix: write the unit. If the quotas are meant that way, leave them: this is a warning.
     """
     for before, node in proposal.changed(KueueNode):
-        if node.parent is None:
+        if node.parent is None or node.effective is not None:
             continue
         if missing := incomplete(proposal):
             yield missing

@@ -36,12 +36,12 @@ def resource_not_covered(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
             if unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE):
                 yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
                 return
-        elif queue.groups:
+        elif queue.in_force:
             yield from _findings(submitted, queue)
 
 
 def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
-    covered = {resource for group in queue.groups for resource in group.covered_resources}
+    covered = {resource for group in queue.in_force for resource in group.covered_resources}
     for asking in submitted.asking:
         for resource in sorted(asking.requests.keys() - covered - {_COUNTED}):
             near = KnownNames(covered).nearest(resource)

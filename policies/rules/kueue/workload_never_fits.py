@@ -44,7 +44,7 @@ def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             unknown = proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE)
             if unknown:
                 yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
-        elif queue.groups and countable(proposal.after, queue.ref):
+        elif queue.in_force and countable(proposal.after, queue.ref):
             yield from _Fit(proposal.after, submitted, queue).findings()
 
 
@@ -74,7 +74,7 @@ class _Fit:
     def _of(self, asking: Asking) -> Iterator[Finding]:
         """One pod set: its resources of one group need one flavor that can give them all."""
         requests = asking.requests
-        for group in self.queue.groups:
+        for group in self.queue.in_force:
             asked = {resource: requests[resource] for resource in group.covered_resources if resource in requests}
             short = [self._short(flavor.name, asked) for flavor in group.flavors]
             lacking = [entry for entry in short if entry is not None]
@@ -96,7 +96,7 @@ class _Fit:
     def _in_sum(self) -> Iterator[Finding]:
         """All pod sets together, which may use all flavors of a resource."""
         requests = total(asking.requests for asking in self.submitted.asking)
-        for group in self.queue.groups:
+        for group in self.queue.in_force:
             for resource in (name for name in group.covered_resources if name in requests):
                 asked = requests[resource]
                 most = [self._most(flavor.name, resource).amount for flavor in group.flavors]

@@ -12,6 +12,7 @@ from policies.dialects.kueue import (
     LocalQueue,
     cluster_queue_ref,
     cohort_ref,
+    flavor_resource,
     local_queue_ref,
 )
 from policies.dialects.kueue_flavor import ResourceFlavor
@@ -332,3 +333,38 @@ def test_a_kind_that_kueue_does_not_have_is_misnamed() -> None:
     found = read({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "CohortTree", "metadata": {"name": "x"}})
 
     assert isinstance(found, Misnamed)
+
+
+# -- quotas that an orchestrator writes --------------------------------------------------------------------------------
+
+
+def orchestrated(manifest: dict[str, Any], *groups: dict[str, Any]) -> dict[str, Any]:
+    reference = {"apiGroup": "kueue.x-k8s.io", "kind": "DynamicQuotaOrchestrator", "name": "main"}
+    return {**manifest, "status": {"effectiveQuotas": {"orchestratorRef": reference, "resourceGroups": list(groups)}}}
+
+
+@pytest.mark.parametrize("made", [cluster_queue("ml"), cohort("org")])
+def test_effective_quotas_apply_in_place_of_spec_where_the_gate_is_on(made: dict[str, Any]) -> None:
+    held = holding(made, group("cpu", flavor("spot", cpu="9")))
+    manifest = orchestrated(held, group("cpu", flavor("spot", cpu="4")))
+    on, off = read(manifest, orchestrated=True), read(manifest)
+    assert isinstance(on, KueueNode)
+    assert isinstance(off, KueueNode)
+
+    assert [each.terms_of(flavor_resource("spot", "cpu")).nominal for each in (on, off)] == [4000, 9000]
+    assert [quota.nominal.text for each in (on, off) for _, quota in each.quotas() if quota.nominal] == ["9", "9"]
+
+
+def test_an_empty_list_of_effective_quotas_gives_no_quota() -> None:
+    held = holding(cluster_queue("ml"), group("cpu", flavor("spot", cpu="9")))
+
+    on = read(orchestrated(held), orchestrated=True)
+
+    assert isinstance(on, KueueNode)
+    assert (on.terms(), on.in_force) == ({}, ())
+
+
+def test_without_effective_quotas_those_of_spec_apply() -> None:
+    held = holding(cluster_queue("ml"), group("cpu", flavor("spot", cpu="9")))
+
+    assert read(held, orchestrated=True) == read(held)

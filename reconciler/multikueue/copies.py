@@ -19,7 +19,7 @@ from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.objects.watched import VERSION
 from scheduling.objects.naming import LONGEST_LABEL
-from scheduling.objects.workload import JOB_UID, ORIGIN
+from scheduling.objects.workload import JOB_UID, ORIGIN, Owner
 from scheduling.placement.gates import GATE
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 from scheduling.placement.settings import PlacementSettings
@@ -107,6 +107,12 @@ def owner_job(kind: JobKind, job: Manifest) -> OwnerJob:
         suspended=kind.suspended(job),
         quiet=kind.quiet(job),
     )
+
+
+def unsupported(owner: Owner) -> OwnerJob:
+    """The owner of a Workload, if it is of a kind that does not run on workers."""
+    group, _, version = owner.api_version.rpartition("/")
+    return OwnerJob(f"{group}/{version}, Kind={owner.kind}", adapted=False)
 
 
 def kind_text(kind: JobKind) -> str:

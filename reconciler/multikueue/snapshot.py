@@ -8,7 +8,7 @@ from functools import lru_cache
 from policies.dialects.reading import Manifest
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_writes import KIND as POD
-from reconciler.multikueue.copies import owner_job, remote_job
+from reconciler.multikueue.copies import owner_job, remote_job, unsupported
 from reconciler.multikueue.loads import Loads
 from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
 from reconciler.multikueue.pods import UNIT, PodUnits
@@ -115,8 +115,7 @@ class PlacementSnapshot:
             return self._job_here(owner[0], job) if job is not None else None
         if local is None or not local.owners:
             return None
-        group, _, version = local.owners[0].api_version.rpartition("/")
-        return OwnerJob(f"{group}/{version}, Kind={local.owners[0].kind}", adapted=False)
+        return unsupported(local.owners[0])
 
     def _workers(
         self, name: str, local: Workload | None, owner: Key | None, job: Packed | None, config: MultiKueueConfig | None

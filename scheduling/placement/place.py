@@ -169,9 +169,11 @@ class _Placement:
             what = "is out of sync with its user job" if finished.reason == OUT_OF_SYNC else "has lost its job"
             message = f'Remote workload on worker cluster "{worker.name}" {what}, resetting for re-dispatch'
             return [SetCheck(step.state, step.message, warning=True) for step in self._retries(message)]
-        if worker.taken:
+        if worker.taken or (worker.job is None and worker.uncertain):
             return []
-        if worker.job is not None and worker.job.news:
+        if worker.job is None:  # the API server tells whether an object that is not ours has its name
+            return [CreateJob(worker.name)]
+        if worker.job.news:
             return [CopyStatus(worker.name)]
         return [Finish(finished.reason, finished.message)]
 
@@ -261,7 +263,7 @@ class _Placement:
         if winner.job is None:
             if winner.uncertain:
                 return []
-            if self.started:
+            if self.started and (winner.spent or winner.taken):
                 return self._retry(f'The job was deleted on worker cluster "{winner.name}"')
             return [*remove(winner), ClearClusterName()] if winner.taken else [CreateJob(winner.name)]
         if winner.job.broken:

@@ -16,15 +16,23 @@ from policies.configuration.kueue.durations import duration
 from policies.dialects.kueue_jobs import IDENTIFIERS
 from policies.dialects.reading import Manifest, mapping
 from reconciler.jobs.batch_job import BATCH
-from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, status_for
+from reconciler.multikueue.copies import (
+    clone_change,
+    clone_of,
+    job_copy,
+    owner_job,
+    remote_job,
+    status_for,
+    unsupported,
+)
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_check_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import ORIGIN, Condition, Workload
+from scheduling.objects.workload import ORIGIN, Condition, Owner, Workload
 from scheduling.placement import decisions
 from scheduling.placement.gates import with_open_gate
-from scheduling.placement.group import PLACED_ON, Group, WorkerCluster
+from scheduling.placement.group import PLACED_ON, Group, OwnerJob, WorkerCluster
 from scheduling.placement.objects import multikueue_state
 from scheduling.placement.place import place
 from scheduling.placement.settings import REJECT, PlacementSettings
@@ -86,17 +94,26 @@ class _Played:
         raise AssertionError("it came to no end")
 
     @property
+    def _owner(self) -> Owner | None:
+        local = read_workload(self.local or self.deleted or {})
+        return local.owners[0] if local.owners else None
+
+    @property
     def _job_name(self) -> str:
-        owners = ((self.local or self.deleted or {}).get("metadata") or {}).get("ownerReferences") or []
-        return owners[0]["name"] if owners else ""
+        return self._owner.name if self._owner is not None else ""
 
     def _group(self) -> Group:
         local = read_workload(self.local) if self.local is not None else None
         state = multikueue_state(local.checks, {self.check.name: self.check}) if local is not None else None
-        job = self.jobs.get(self._job_name)
-        owner = owner_job(BATCH, job) if job is not None else None
         workers = tuple(self._worker(number, name) for number, name in self._names())
-        return Group(local, state, owner, workers, self.now, self.placing, owned=bool(self._job_name))
+        return Group(local, state, self._owner_job(), workers, self.now, self.placing, owned=self._owner is not None)
+
+    def _owner_job(self) -> OwnerJob | None:
+        """The table knows Jobs alone."""
+        if self._owner is not None and self._owner.group_kind != BATCH.shape.kind:
+            return unsupported(self._owner)
+        job = self.jobs.get(self._job_name)
+        return owner_job(BATCH, job) if job is not None else None
 
     def _names(self) -> list[tuple[int, str]]:
         configured = self.given["multiKueueConfig"]["spec"]["clusters"]
@@ -106,13 +123,16 @@ class _Played:
         held = self.workers[number]
         clone, job = held["Workloads"].get(self.name), held["Jobs"].get(self._job_name)
         lost = self.given.get(f"{name}Reconnecting") or self.given.get(f"{name}OnGetError")
-        foreign = any(each is not None and not ours(each) for each in (clone, job))
+        origin = self.placing.origin
+        foreign = any(each is not None and not ours(each, origin) for each in (clone, job))
         return WorkerCluster(
             name,
             reachable=not lost,
             lost_since=times.parse(self.given.get(f"{name}DisconnectedSince")),
-            workload=read_workload(clone) if clone is not None and ours(clone) and not lost else None,
-            job=remote_job(BATCH, self.jobs.get(self._job_name), job) if job and ours(job) and not lost else None,
+            workload=read_workload(clone) if clone is not None and ours(clone, origin) and not lost else None,
+            job=remote_job(BATCH, self.jobs.get(self._job_name), job)
+            if job and ours(job, origin) and not lost
+            else None,
             taken=foreign,
         )
 
@@ -182,8 +202,7 @@ class _Played:
 
 def _ends(step: Any) -> bool:
     """Whether the workload's own controller is next."""
-    away = isinstance(step, decisions.SetCheck) and step.state in ("Retry", "Rejected")
-    return away or isinstance(step, decisions.Finish)
+    return isinstance(step, decisions.Finish)
 
 
 def _placed(case: Data) -> str | None:
@@ -236,8 +255,8 @@ def replace_time(condition: Condition) -> Condition:
     return condition._replace(since=0, generation=0)
 
 
-def ours(obj: Manifest) -> bool:
-    return bool((obj["metadata"].get("labels") or {}).get(ORIGIN))
+def ours(obj: Manifest, origin: str = PlacementSettings().origin) -> bool:
+    return bool((obj["metadata"].get("labels") or {}).get(ORIGIN) == origin)
 
 
 def _named(objects: list[Data] | None, name: str) -> Data | None:

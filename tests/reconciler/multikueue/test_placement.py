@@ -12,7 +12,9 @@ from reconciler.controllers.placement import PlacementController
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from scheduling.objects.times import SECOND
+from scheduling.objects.workload import ORIGIN
 from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
+from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
 
 
@@ -213,6 +215,28 @@ def test_nothing_of_others_is_touched() -> None:
     world.manager.server.delete(("Job", "ns/train"))
     world.settle(seconds=61)
     assert world.job("east") == before
+
+
+def test_a_job_that_is_not_ours_any_more_does_not_finish_the_workload() -> None:
+    """Somebody on the worker takes the origin from the job, and then it ends."""
+    world, cluster = placed()
+    server = world.workers[cluster].server
+    there = server.objects["Job", "ns/train"]
+    ended = [{"type": "Complete", "status": "True", "message": "so it went"}]
+    labels = {key: value for key, value in there["metadata"]["labels"].items() if key != ORIGIN}
+    world.links.cut.add(cluster)
+    meta = {**there["metadata"], "labels": labels}
+    server.put("Job", {**there, "metadata": meta, "status": {"conditions": ended}})
+    world.settle()
+    world.links.connect(cluster)
+    for _ in range(5):
+        world.settle(seconds=6)
+
+    local = world.workload()
+    assert local is not None
+    assert not [each for each in local["status"]["conditions"] if each["type"] == "Finished"]
+    there = server.objects["Job", "ns/train"]
+    assert there["status"]["conditions"] == ended, "it is not touched"
 
 
 def test_evicted_here_it_stops_there_first() -> None:
@@ -505,3 +529,18 @@ def test_a_check_that_becomes_known_after_its_workloads_is_looked_after() -> Non
     server.put("AdmissionCheck", {**server.objects["AdmissionCheck", "multi"], "spec": check["spec"]})
     world.settle()
     assert len(world.runs_on()) == 1
+
+
+def test_the_workload_of_a_kind_that_is_not_sent_elsewhere_is_rejected() -> None:
+    world = World3(pods=False)
+    world.manager.server.put("Pod", pod("alone", "", 1, queue_name="main"))
+    for _ in range(3):
+        world.settle(seconds=2)
+
+    local = world.workload()
+    assert local is not None
+    assert world.check() == (
+        "Rejected",
+        'No multikueue adapter found for owner kind "/v1, Kind=Pod", Previously: "Pending"',
+    )
+    assert world.workload("east") is None

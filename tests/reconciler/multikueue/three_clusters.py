@@ -189,6 +189,7 @@ class Links:
         self.manager: Loop | None = None
         self.reported: list[Callable[[], None]] = []
         self.watched_later: list[Callable[[], None]] = []
+        self._known: set[tuple[str, Key]] = set()
         for name, worker in workers.items():
             self._listen(name, worker.server)
 
@@ -205,7 +206,10 @@ class Links:
         if name not in self.cut and self.manager is not None and key[0] in self.watched:
             found = self.workers[name].server.objects.get(key)
             if found is not None and not self._shown(key[0], found):
-                return
+                if (name, key) not in self._known:
+                    return
+                found = None  # it lost its label: for the watch it is gone
+            (self._known.add if found is not None else self._known.discard)((name, key))
             observed = Observed(key, str(self.workers[name].server.version), None)
             self._report(name, self.watched[key[0]].observed(copied(found)) if found else observed)
 
@@ -278,8 +282,11 @@ class Manager(Cluster):
         placing: PlacementSettings,
         kinds: tuple[JobKind, ...],
         spans: SpanRecorder | None,
+        *,
+        pods: bool,
     ) -> None:
         self.spans = spans
+        self.pods = pods
         self.links = links
         self.kinds = kinds
         self.placing = placing
@@ -298,7 +305,7 @@ class Manager(Cluster):
 
     def _placement(self, state: ClusterState) -> PlacementController:
         pairs = zip(self.kinds, watched_jobs(self.kinds), strict=True)
-        return PlacementController(state.records.workload, pairs, self.placing, pods=True)
+        return PlacementController(state.records.workload, pairs, self.placing, pods=self.pods)
 
 
 def jobs_of(kinds: tuple[JobKind, ...]) -> MakeController:
@@ -313,8 +320,10 @@ class World3:
         placing: PlacementSettings | None = None,
         kinds: tuple[JobKind, ...] = (BATCH,),
         spans: Mapping[str, SpanRecorder] | None = None,
+        *,
+        pods: bool = True,
     ) -> None:
-        """`spans`: recorders by the name of the cluster, the manager's under `here`."""
+        """`spans`: recorders by the name of the cluster, the manager's under `here`. `pods`: it sends Pods as well."""
         self.now = START
         spans = spans or {}
         placing = placing or PlacementSettings()
@@ -329,7 +338,7 @@ class World3:
         parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
         server.put("AdmissionCheck", _check("multi", parameters))
         self.links = Links(self.workers, self.clock, placing.origin, kinds)
-        self.manager = Manager(server, self.links, self.clock, placing, kinds, spans.get("here"))
+        self.manager = Manager(server, self.links, self.clock, placing, kinds, spans.get("here"), pods=pods)
 
     def clock(self) -> int:
         return self.now

@@ -173,14 +173,39 @@ def test_what_ran_here_before_the_check_came_stays_here() -> None:
         assert steps(ran, WorkerCluster("east"), job=replace(MANAGED, managed_by=""), without_managed_by=setting) == []
 
 
+OWNED = (Owner("batch/v1", "Job", "work", "u7"),)
+
+
 def test_a_job_deleted_on_the_worker_is_placed_anew() -> None:
-    (retry,) = steps(placed(), WorkerCluster("east", workload=copy(ADMITTED)))
+    (retry,) = steps(placed(), WorkerCluster("east", workload=copy(ADMITTED, owners=OWNED)))
 
     assert isinstance(retry, SetCheck)
     assert (retry.state, retry.message) == (
         "Retry",
         'The job was deleted on worker cluster "east", Previously: "Ready"',
     )
+
+
+def test_a_copy_that_no_job_has_adopted_yet_gets_its_job_again() -> None:
+    assert steps(placed(), WorkerCluster("east", workload=copy(ADMITTED))) == [CreateJob("east")]
+
+
+def test_copies_that_are_out_of_sync_elsewhere_do_not_keep_the_job_back() -> None:
+    east = WorkerCluster("east", workload=copy(ADMITTED))
+    west = WorkerCluster("west", workload=copy(ADMITTED, queue="another"))
+
+    assert steps(placed(), east, west) == [DeleteClone("west")]
+    assert steps(placed(), east, replace(west, workload=None)) == [CreateJob("east")]
+
+
+def test_a_copy_that_is_out_of_sync_on_its_own_cluster_leaves_with_its_job() -> None:
+    east = WorkerCluster("east", workload=copy(ADMITTED, queue="another", owners=OWNED), job=RemoteJob())
+    first, retry = steps(placed(), east)
+
+    assert first == DeleteJob("east")
+    assert isinstance(retry, SetCheck)
+    assert (retry.state, retry.message) == ("Retry", 'Admitting remote no longer exists, Previously: "Ready"')
+    assert steps(placed(state="Retry"), replace(east, job=None)) == [DeleteClone("east")]
 
 
 def test_a_lost_worker_is_waited_for_and_no_longer() -> None:
@@ -259,6 +284,14 @@ def test_the_end_of_the_job_comes_before_that_of_the_workload() -> None:
 
     assert steps(placed(), WorkerCluster("east", workload=done, job=RemoteJob(news=True))) == [CopyStatus("east")]
     assert steps(placed(), WorkerCluster("east", workload=done, job=RemoteJob())) == [Finish("Succeeded", "told")]
+
+
+def test_nothing_is_finished_by_the_copy_of_a_job_that_is_not_ours() -> None:
+    done = WorkerCluster("east", workload=copy(ADMITTED, FINISHED, reason="Succeeded", owners=OWNED))
+
+    assert steps(placed(), done) == [CreateJob("east")], "the answer tells whether the name is taken"
+    assert steps(placed(), replace(done, uncertain=True)) == []
+    assert steps(placed(), replace(done, taken=True)) == []
 
 
 def test_the_job_goes_before_its_workload() -> None:
@@ -385,7 +418,7 @@ def test_it_queues_later_each_time_that_no_cluster_keeps_it() -> None:
 
 
 def test_a_copy_whose_job_is_gone_is_no_copy_for_another() -> None:
-    owned = copy(ADMITTED, owners=(Owner("batch/v1", "Job", "work", "u7"),))
+    owned = copy(ADMITTED, owners=OWNED)
 
     assert steps(RESERVED, WorkerCluster("east", workload=owned)) == [DeleteClone("east")]
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from policies.dialects.kueue_flavor import Flavor
-from policies.dialects.reading import listing, mapping, text, texts
-from policies.dialects.selectors import Requirement
+from policies.dialects.reading import integer, listing, mapping, texts
+from policies.dialects.selectors import Requirement, read_requirement
 from policies.dialects.taints import Taint, Toleration, read_toleration
 
 SELECTOR, AFFINITY = "nodeSelector", "affinity"
-_REPELLING = ("NoSchedule", "NoExecute")
 
 
 class Clash(NamedTuple):
@@ -64,21 +63,46 @@ class NodeAffinity:
 
     def untolerated(self, flavor: Flavor) -> Taint | None:
         """The first taint that neither the pod nor the flavor's own tolerations tolerate."""
-        repelling = (taint for taint in flavor.taints if taint.effect in _REPELLING)
+        repelling = (taint for taint in flavor.taints if taint.repels)
         tolerations = (*self.tolerations, *flavor.tolerations)
         return next((taint for taint in repelling if not _tolerated(taint, tolerations)), None)
 
 
 def node_affinity(spec: Mapping[str, Any]) -> NodeAffinity:
     """The required node affinity of pods with this spec."""
-    affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
-    required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
+    required = mapping(_affinity(spec).get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]
     return NodeAffinity(
         selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
         terms=tuple(_term(term) for term in terms if _says_something(term)) if terms else None,
         tolerations=tuple(map(read_toleration, listing(spec.get("tolerations")))),
     )
+
+
+def required_terms(spec: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...] | None:
+    """What one Node has to meet: one of the terms. Fields are requirements on metadata.name. None: any Node will do.
+
+    Unlike `node_affinity`, this is for a Node whose labels are all known.
+    """
+    required = mapping(_affinity(spec).get("requiredDuringSchedulingIgnoredDuringExecution"))
+    terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]
+    return tuple(_whole_term(term) for term in terms if _says_something(term)) if terms else None
+
+
+def preferred_terms(spec: Mapping[str, Any]) -> tuple[tuple[int, tuple[Requirement, ...]], ...]:
+    """The weights of the terms that a Node had better meet; an empty term is met by none."""
+    entries = map(mapping, listing(_affinity(spec).get("preferredDuringSchedulingIgnoredDuringExecution")))
+    weighed = [(integer(entry.get("weight")) or 0, mapping(entry.get("preference"))) for entry in entries]
+    return tuple((weight, _whole_term(term)) for weight, term in weighed if _says_something(term))
+
+
+def _affinity(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+
+
+def _whole_term(term: Mapping[str, object]) -> tuple[Requirement, ...]:
+    entries = [*listing(term.get("matchExpressions")), *listing(term.get("matchFields"))]
+    return tuple(map(read_requirement, entries))
 
 
 def _says_something(term: Mapping[str, object]) -> bool:
@@ -88,35 +112,13 @@ def _says_something(term: Mapping[str, object]) -> bool:
 
 def _term(term: Mapping[str, object]) -> tuple[Requirement, ...]:
     """A flavor has no fields of its nodes, so matchFields may always hold."""
-    return tuple(_requirement(mapping(entry)) for entry in listing(term.get("matchExpressions")))
-
-
-def _requirement(entry: Mapping[str, object]) -> Requirement:
-    values = frozenset(str(value) for value in listing(entry.get("values")))
-    return Requirement(text(entry.get("key")) or "", text(entry.get("operator")) or "", values)
+    return tuple(map(read_requirement, listing(term.get("matchExpressions"))))
 
 
 def _unmet(term: Iterable[Requirement], labels: Mapping[str, str]) -> Requirement | None:
     """A requirement on a label that is not known may hold."""
     known = (requirement for requirement in term if requirement.key in labels)
-    return next((requirement for requirement in known if not _holds(requirement, labels)), None)
-
-
-def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    if requirement.operator not in ("Gt", "Lt"):
-        return requirement.holds(labels)
-    label, bounds = _whole(labels[requirement.key]), [_whole(value) for value in requirement.values]
-    if label is None or len(bounds) != 1 or bounds[0] is None:
-        return False
-    return label > bounds[0] if requirement.operator == "Gt" else label < bounds[0]
-
-
-def _whole(value: str) -> int | None:
-    """Kubernetes accepts a sign and ASCII digits, up to 64 bits."""
-    digits = value[1:] if value[:1] in ("+", "-") else value
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
-        return None
-    return int(value) if -(2**63) <= int(value) < 2**63 else None
+    return next((requirement for requirement in known if not requirement.holds(labels)), None)
 
 
 def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:

@@ -13,7 +13,10 @@ NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on a label; the operator is In, NotIn, Exists or DoesNotExist. `exact`: of `matchLabels`."""
+    """One condition on a label. The operator is In, NotIn, Exists or DoesNotExist; on nodes also Gt or Lt.
+
+    `exact`: of `matchLabels`.
+    """
 
     key: str
     operator: str
@@ -39,7 +42,15 @@ class Requirement:
             return self.key not in labels
         if self.operator == "NotIn":
             return labels.get(self.key) not in self.values
+        if self.operator in ("Gt", "Lt"):
+            return self._compares(labels.get(self.key, ""))
         return self.operator == "In" and labels.get(self.key) in self.values
+
+    def _compares(self, label: str) -> bool:
+        value, bounds = _whole(label), [_whole(each) for each in self.values]
+        if value is None or len(bounds) != 1 or bounds[0] is None:
+            return False
+        return value > bounds[0] if self.operator == "Gt" else value < bounds[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +72,19 @@ def read_label_selector(value: object) -> LabelSelector | None:
         Requirement(key, "In", frozenset([str(one)]), exact=True)
         for key, one in mapping(selector.get("matchLabels")).items()
     )
-    return LabelSelector((*exact, *(_requirement(entry) for entry in listing(selector.get("matchExpressions")))))
+    return LabelSelector((*exact, *map(read_requirement, listing(selector.get("matchExpressions")))))
 
 
-def _requirement(value: object) -> Requirement:
+def read_requirement(value: object) -> Requirement:
+    """One entry of matchExpressions or matchFields."""
     entry = mapping(value)
     values = frozenset(str(item) for item in listing(entry.get("values")))
     return Requirement(text(entry.get("key")) or "", text(entry.get("operator")) or "", values)
+
+
+def _whole(value: str) -> int | None:
+    """Kubernetes accepts a sign and ASCII digits, up to 64 bits."""
+    digits = value[1:] if value[:1] in ("+", "-") else value
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
+        return None
+    return int(value) if -(2**63) <= int(value) < 2**63 else None

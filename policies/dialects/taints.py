@@ -13,6 +13,11 @@ class Taint:
     value: str
     effect: str
 
+    @property
+    def repels(self) -> bool:
+        """Whether it keeps pods without a toleration off the node; PreferNoSchedule does not."""
+        return self.effect in ("NoSchedule", "NoExecute")
+
     def __str__(self) -> str:
         """The taint as kubectl writes it: `spot=true:NoSchedule`."""
         return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"

@@ -9,7 +9,6 @@ from policies.dialects.selectors import Requirement
 from scheduling.queue_tree.amounts import add_to, total
 from scheduling.volcano.objects import Machine, NodePlacement, Status, Task
 
-_REPELLING = ("NoSchedule", "NoExecute")
 _NAME = "metadata.name"
 
 
@@ -63,7 +62,7 @@ def obstacle(placement: NodePlacement, machine: Machine) -> str:
     if placement.terms is not None and not any(_holds(term, machine) for term in placement.terms):
         return "the node affinity does not match"
     for taint in machine.taints:
-        if taint.effect in _REPELLING and not any(t.tolerates(taint) for t in placement.tolerations):
+        if taint.repels and not any(t.tolerates(taint) for t in placement.tolerations):
             return f"the taint {taint.key} is not tolerated"
     return ""
 

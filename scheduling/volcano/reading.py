@@ -7,10 +7,11 @@ from typing import Any
 
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_booleans import FALSE
+from policies.dialects.node_affinity import required_terms
+from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
-from policies.dialects.selectors import Requirement
-from policies.dialects.taints import read_taint, read_toleration
+from policies.dialects.taints import read_toleration
 from policies.dialects.volcano_gates import TASK_NAME
 from policies.model.quantity import Quantity
 from scheduling.objects import times
@@ -84,14 +85,8 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
 
 
 def read_machine(manifest: Manifest) -> Machine:
-    spec = mapping(manifest.get("spec"))
-    return Machine(
-        name=_name(manifest),
-        allocatable=counted(_amounts(mapping(manifest.get("status")).get("allocatable"))),
-        labels=texts(metadata(manifest).get("labels")),
-        taints=tuple(map(read_taint, listing(spec.get("taints")))),
-        unschedulable=spec.get("unschedulable") is True,
-    )
+    read = node_reading(manifest)
+    return Machine(read.name, counted(read.allocatable), read.labels, read.taints, read.unschedulable)
 
 
 def read_claim(manifest: Manifest) -> tuple[str, Devices]:
@@ -143,24 +138,11 @@ def _claimed(pod: Manifest) -> Iterator[str]:
 
 
 def _placement(spec: Mapping[str, Any]) -> NodePlacement:
-    affinity = mapping(mapping(mapping(spec.get("affinity")).get("nodeAffinity")))
-    required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
-    terms = [_term(mapping(term)) for term in listing(required.get("nodeSelectorTerms"))]
     return NodePlacement(
         selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
-        terms=tuple(term for term in terms if term) if terms else None,
+        terms=required_terms(spec),
         tolerations=tuple(map(read_toleration, listing(spec.get("tolerations")))),
     )
-
-
-def _term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    entries = [*listing(term.get("matchExpressions")), *listing(term.get("matchFields"))]
-    return tuple(_requirement(mapping(entry)) for entry in entries)
-
-
-def _requirement(entry: Mapping[str, Any]) -> Requirement:
-    values = frozenset(str(value) for value in listing(entry.get("values")))
-    return Requirement(text(entry.get("key")) or "", text(entry.get("operator")) or "", values)
 
 
 def _amounts(value: object) -> dict[str, Quantity]:

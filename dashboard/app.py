@@ -1,4 +1,4 @@
-"""The routes. Every page is read with the rights of who looks; nothing is ever written."""
+"""The routes. Every page is read with the rights of who looks; nothing is written but which sessions have ended."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthor
 from cluster.roles import missing_role
 from dashboard.backend import Backend
 from dashboard.login.authenticators import ByKey
+from dashboard.login.ended import TooManyEnded
 from dashboard.login.sessions import LASTS, TokenTooLong
 from dashboard.pages import clusters, findings, namespace, node, shown, trees, what_if, workload
 from dashboard.reading.backend import UserLogin
@@ -55,6 +56,11 @@ _HEADERS = {
 }
 _BODY = 256 * 1024
 """Bytes of a form."""
+_ENDED_HERE = (
+    "This browser is signed out, but the session did not end at every replica: a copy of the cookie may open the"
+    f" dashboard for up to {LASTS // 3600} hours. To rule that out, delete the service account of the token, or ask an"
+    " administrator."
+)
 _OPEN = {"static", "sign_in", "sign_in_with", "start"}
 """The endpoints that need no login."""
 
@@ -217,9 +223,14 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
 
     @app.post("/sign-out")
     def sign_out() -> Any:
-        if settings.sessions is not None:
-            settings.sessions.end(request.cookies.get(settings.cookie, ""))
-        answer = redirect(url_for("sign_in"), 303)
+        answer: Any = redirect(url_for("sign_in"), 303)
+        try:
+            if settings.sessions is not None:
+                settings.sessions.end(request.cookies.get(settings.cookie, ""))
+        except (ClusterError, TooManyEnded) as error:
+            log.warning("a session could not be ended at all replicas: %s", error)
+            answer = _page("sign_in.html", next="/", problem=_ENDED_HERE)
+            answer.status_code = 503
         _set_cookie(answer, settings, "")
         return answer
 

@@ -70,6 +70,8 @@ class _Application(OneWorker):
 
     def load(self) -> Flask:
         """Create the app. gunicorn calls this in the worker."""
+        if self.settings.sessions:
+            self.settings.sessions.start()
         return create_app(self.settings, self._open_backend())
 
     def _context(self, _config: object, _default: object) -> ssl.SSLContext:
@@ -93,7 +95,9 @@ class _Application(OneWorker):
         self._announce(str(address["url"]))
 
     def _unready(self) -> list[str]:
-        return ["stopping"] if self.draining.is_set() else []
+        if self.draining.is_set():
+            return ["stopping"]
+        return self.settings.sessions.unready() if self.settings.sessions else []
 
     def _ended(self, _master: object, _worker: object) -> None:
         if self._health:

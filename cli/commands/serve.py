@@ -278,6 +278,12 @@ def reconciler(
     help="What seals sessions; replicas need the same. Default: made up, and sessions end with the process.",
 )
 @click.option(
+    "--ended-sessions",
+    metavar="NAMESPACE/NAME",
+    default="",
+    help="The ConfigMap in which replicas write which sessions have ended. Default: each knows its own.",
+)
+@click.option(
     "--certs",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -311,6 +317,7 @@ def dashboard(
     groups_header: str,
     token_file: Path | None,
     session_key: Path | None,
+    ended_sessions: str,
     folder: Path | None,
     kept: CertificateOptions,
     refresh: int,
@@ -333,7 +340,7 @@ def dashboard(
         Address(reconciler, reconciler_ca) if reconciler else None,
         Address(audit, audit_ca) if audit else None,
     )
-    sign_in = SignIn(proxies, user_header, groups_header, session_key, token_file)
+    sign_in = SignIn(proxies, user_header, groups_header, session_key, ended_sessions, token_file)
     certificates = kept.certificates(folder) if folder else None
     what_if = partial(Processes, configuration=read_settings(None, ()), most=what_ifs)
     click.get_current_context().exit(run(settings, others, sign_in, certificates, what_if))

@@ -16,6 +16,7 @@ from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
 from cluster.errors import ClusterError
 from dashboard.login.authenticators import Authenticator, ByProxy, ByToken
+from dashboard.login.ended import EndedSessions
 from dashboard.login.sessions import Sessions, cookie_name
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.remote import RemoteBackend, Servers
@@ -33,6 +34,8 @@ class SignIn:
     user_header: str = "X-Forwarded-User"
     groups_header: str = "X-Forwarded-Groups"
     session_key: Path | None = None
+    ended: str = ""
+    """NAMESPACE/NAME of the ConfigMap in which replicas write which sessions have ended; empty: each knows its own."""
     token_file: Path | None = None
     """The dashboard's own token, with which it asks for those that a proxy names."""
 
@@ -116,8 +119,21 @@ def _authenticator(sign_in: SignIn, cookie: str) -> tuple[Authenticator, Session
             raise Misused(f"--trusted-proxy: {error}") from error
         return ByProxy(networks, sign_in.user_header, sign_in.groups_header), None
     key = sign_in.session_key
-    sessions = Sessions(key.read_bytes if key else None)
+    sessions = Sessions(key.read_bytes if key else None, _ended(sign_in.ended))
     return ByToken(sessions, cookie), sessions
+
+
+def _ended(named: str) -> EndedSessions | None:
+    """The list of sessions that have ended, which the dashboard reads and writes with its own rights."""
+    if not named:
+        return None
+    namespace, _, name = named.partition("/")
+    if not namespace or not name:
+        raise Misused(f"--ended-sessions {named}: name it as NAMESPACE/NAME")
+    try:
+        return EndedSessions(ClusterClient.connect(), namespace, name)
+    except ClusterError as error:
+        raise OutOfReach(f"the dashboard cannot start: {error}") from error
 
 
 def as_someone(api: Address | None, own: Callable[[], str | None] | None) -> Callable[[UserLogin], UserConnection]:

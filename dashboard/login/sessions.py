@@ -11,6 +11,8 @@ from secrets import token_bytes, token_urlsafe
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from dashboard.login.ended import EndedSessions
+
 LASTS = 8 * 3600
 """Seconds; a token may expire before."""
 _LONGEST = 3800
@@ -29,15 +31,16 @@ class TokenTooLong(ValueError):
 
 
 class Sessions:
-    """Replicas with the same key know each other's sessions, and not which of them have ended.
+    """Replicas with the same key know each other's sessions; with the same list, also which of them have ended.
 
     `key` is read each time, since a file of it may change. Without one it is made up, and sessions end with the
     process. May be used by many threads.
     """
 
-    def __init__(self, key: Callable[[], bytes] | None = None) -> None:
+    def __init__(self, key: Callable[[], bytes] | None = None, shared: EndedSessions | None = None) -> None:
         made_up = token_bytes(32)
         self._key = key or (lambda: made_up)
+        self._shared = shared
         self._ended: dict[str, float] = {}
         self._lock = threading.Lock()
 
@@ -49,12 +52,27 @@ class Sessions:
         return sealed
 
     def open(self, sealed: str) -> str | None:
-        """The token; None where the text was not sealed here, or too long ago, or its session has ended."""
+        """The token; None where the text was not sealed here, or too long ago, or its session has ended, or it is not
+        known yet which have."""
         session, token = self._opened(sealed)
-        return None if session in self._ended else token
+        shared = self._shared
+        over = session in self._ended or (shared is not None and (bool(shared.unready()) or shared.has(session)))
+        return None if over else token
+
+    def start(self) -> None:
+        """Begin to follow the shared list. Called in the process that serves."""
+        if self._shared is not None:
+            self._shared.start()
+
+    def unready(self) -> list[str]:
+        """Why no session can be opened yet, in words."""
+        return [why] if self._shared is not None and (why := self._shared.unready()) else []
 
     def end(self, sealed: str) -> None:
-        """End the session, so that no copy of the cookie opens anything in this process."""
+        """End the session, so that no copy of the cookie opens anything: here, and wherever the list is shared.
+
+        Raises ClusterError or TooManyEnded if it has ended in this process only.
+        """
         session, token = self._opened(sealed)
         if token is None:
             return
@@ -65,6 +83,8 @@ class Sessions:
                 if until > now and len(self._ended) <= _KEPT:
                     break
                 del self._ended[oldest]
+        if self._shared is not None:
+            self._shared.add(session, time.time() + LASTS)
 
     def _opened(self, sealed: str) -> tuple[str, str | None]:
         """The id of the session, and its token."""

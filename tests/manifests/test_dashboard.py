@@ -8,23 +8,27 @@ from tests.manifests.component import documents
 NAME = "quotree-dashboard"
 
 
-def test_it_has_no_right_but_to_its_own_certificate() -> None:
+def test_it_has_no_right_but_to_its_own_certificate_and_to_the_sessions_that_have_ended() -> None:
     account, role, binding = documents("dashboard", "rbac.yaml")
 
     assert [each["kind"] for each in (account, role, binding)] == ["ServiceAccount", "Role", "RoleBinding"]
-    create, own = role["rules"]
+    create, own, ended = role["rules"]
+    (sessions,) = documents("dashboard", "sessions.yaml")
     assert create == {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
     assert own["resourceNames"] == [f"{NAME}-certificate"]
+    assert (ended["resources"], ended["resourceNames"]) == (["configmaps"], [sessions["metadata"]["name"]])
+    assert "data" not in sessions, "applying it again must not bring back a session"
     assert [each["name"] for each in binding["subjects"]] == [NAME]
 
 
-def test_both_replicas_seal_sessions_with_the_same_key() -> None:
+def test_both_replicas_seal_sessions_with_the_same_key_and_know_which_have_ended() -> None:
     (deployment,) = documents("dashboard", "deployment.yaml")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     given = dict(each.removeprefix("--").split("=", 1) for each in container["args"] if "=" in each)
 
     assert {f"--{name}" for name in given} <= {flag for option in command.params for flag in option.opts}
     assert given["session-key"] == f"{given['certs']}/tls.key"
+    assert given["ended-sessions"] == f"quotree-system/{NAME}-sessions"
     assert given["secret"] == f"quotree-system/{NAME}-certificate"
     assert {f"{given['port']}", given["health-port"]} == {str(port["containerPort"]) for port in container["ports"]}
 

@@ -36,13 +36,13 @@ def audit(
     exits: ExitOptions,
     baseline: str | None,
 ) -> None:
-    """Judge what is stored by the rules of the webhook, and list what is wrong, tree by tree.
+    """Judge the stored objects by the rules of the webhook, and list what is wrong, tree by tree.
 
-    The webhook judges changes. It sees what was stored before it was installed, or while it was down, only when
-    somebody changes it. The audit judges queues, LocalQueues, flavors, checks and Namespaces as if they were created
-    now, and Volcano's PodGroups and Jobs and YuniKorn's Pods as they stand. It does not judge Kueue's Workloads and
-    jobs: `quotree pending` lists those that wait, with the reason. `-o openreports` prints the objects that `quotree
-    serve audit` keeps in the cluster.
+    The webhook judges changes. It does not see objects that were stored before it was installed, or while it was down,
+    until somebody changes them. The audit judges queues, LocalQueues, flavors, checks and Namespaces as if they were
+    created now, and Volcano's PodGroups and Jobs and YuniKorn's Pods as existing work. It does not judge Kueue's
+    Workloads and jobs: `quotree pending` lists those that wait, with the reason. `-o openreports` prints the objects
+    that `quotree serve audit` keeps in the cluster.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
-@against_of("cluster", "What to show: a cluster, or files:DIR, simulated until nothing moves.")
+@against_of("cluster", "What to show: a cluster, or files:DIR, simulated until nothing changes.")
 @reconciler_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
@@ -33,8 +33,8 @@ def dashboard(
 ) -> None:
     """Show quota trees in the browser: quota, use, who waits and why.
 
-    It serves this machine alone, to who has the address that it prints, with the rights of your kubeconfig. Without
-    --reconciler it reads the cluster itself, as often as its size allows.
+    It listens on loopback only. Anybody who has the printed address gets the rights of your kubeconfig. Without
+    --reconciler it reads the cluster itself; a large cluster is read less often.
 
     \b
     Examples:

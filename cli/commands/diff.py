@@ -26,7 +26,7 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
 
     For each node whose quota differs, before and after: its own, that of its subtree, what is guaranteed, and what it
     could reach by borrowing. Then what becomes over quota, which workloads are preempted or evicted, and which
-    are admitted, as `quotree simulate` would have it.
+    are admitted, as in `quotree simulate`.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Fix manifests where a rule knows the cure, and keep the rest of each file as it is."""
+"""Fix manifests where a rule knows the right value, and keep the rest of each file as it is."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def fix(
     write: bool,
     check: bool,
 ) -> None:
-    """Fix the manifests in PATH... where one value is the cure, and print the changes as a unified diff.
+    """Fix the manifests in PATH... where a rule knows the right value, and print the changes as a unified diff.
 
-    Only what a rule proposes as a patch is changed: legacy annotations, slips in names of fields, kinds, keys, flavors,
-    cohorts and queues, units, the order of resources, limits without effect. Comments, layout and all other documents
-    stay as they are, to the byte. A patch that would bring another finding is left out. Without --write nothing is
-    written. No link is followed out of PATH.
+    Only values that a rule proposes are changed: legacy annotations; misspelt names of fields, kinds, keys, flavors,
+    cohorts and queues; units; the order of resources; limits without effect. Comments, layout and all other documents
+    stay as they are, to the byte. A fix that would cause another finding is left out. Without --write no file is
+    changed. Links that lead out of PATH are not followed.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def fix(
     """
     every = input_paths(paths, filenames)
     if write and "-" in every:
-        raise Misused("--write changes files; standard input is none")
+        raise Misused("--write changes files, and standard input is not a file; leave --write out")
     configuration = settings(config, every, profile)
     found = survey_roots(InputSelection(tuple(every)), config, render=False)
     given = together(noted(root.given) for each in found for root in each.roots)
@@ -87,17 +87,17 @@ def fix(
 
 
 def _diff(file: str, before: str, after: str) -> Iterator[str]:
-    """Unified, as `git apply` and `patch` read it; a character that does not print is shown as an escape."""
+    """The lines of a unified diff for `git apply` and `patch`; characters that do not print are escaped."""
     name = _in_patch(file)
     old, new = (text.removesuffix("\n").split("\n") for text in (before, after))
     return map(_shown, difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
 
 
 def _in_patch(file: str) -> str:
-    """From the working directory, where the patch is applied; git takes no absolute path."""
+    """The file relative to the working directory, where the patch is applied; git takes no absolute path."""
     path = Path(file)
-    below = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-    return below.as_posix().lstrip("/")
+    relative = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return relative.as_posix().lstrip("/")
 
 
 def _shown(line: str) -> str:
@@ -107,7 +107,7 @@ def _shown(line: str) -> str:
 def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     for file in fixing.foreign:
         target = os.path.realpath(file)
-        note(f"not fixed: {file} leads to {target}, which is outside of what was named; name that file")
+        note(f"not fixed: {file} leads to {target}, outside of the named paths; name {target}")
     for judged, reason in fixing.left:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {reason}")
     for judged in fixing.guesses:
@@ -128,5 +128,5 @@ def _doubt(guess: Judged) -> str:
 def _by_hand(count: int) -> str:
     if not count:
         return ""
-    cures = "1 finding has a cure" if count == 1 else f"{count} findings have a cure"
-    return f"; {cures} that fix does not write, `quotree validate` shows {'it' if count == 1 else 'them'}"
+    findings = "1 finding has" if count == 1 else f"{count} findings have"
+    return f"; {findings} to be fixed by hand, `quotree validate` shows {'it' if count == 1 else 'them'}"

@@ -105,7 +105,7 @@ def local_queue(clusterqueue: str, namespace: str | None, everywhere: bool, logi
     "states",
     type=click.Choice(["all", *map(str.lower, listings.STATES)]),
     multiple=True,
-    help="Only those that have come so far; repeatable.",
+    help="Only workloads in this state; repeatable.",
 )
 @namespaces
 @_listing
@@ -120,7 +120,7 @@ def workload(
 ) -> None:
     """List the workloads of a namespace, or of all, with their job, queues and state.
 
-    One that waits has no ClusterQueue yet but that of its LocalQueue; `quotree pending` has its position and why.
+    A workload that waits is listed with the ClusterQueue of its LocalQueue. `quotree pending` says why it waits.
 
     \b
     Examples:

@@ -20,10 +20,21 @@ from policies.migration import MigrationWish
 
 @click.command()
 @inputs
-@click.option("--from", "origin", type=click.Choice([it.value for it in Origin]), required=True, help="Whose queues.")
-@click.option("--to", type=click.Choice(["kueue"]), default="kueue", show_default=True, help="Whose objects to write.")
 @click.option(
-    "--total", metavar="RESOURCE=AMOUNT", multiple=True, help="What the machines have, repeatable: cpu=64, memory=1Ti."
+    "--from",
+    "origin",
+    type=click.Choice([it.value for it in Origin]),
+    required=True,
+    help="The project that the queues are from.",
+)
+@click.option(
+    "--to", type=click.Choice(["kueue"]), default="kueue", show_default=True, help="The project to write objects for."
+)
+@click.option(
+    "--total",
+    metavar="RESOURCE=AMOUNT",
+    multiple=True,
+    help="The capacity of the machines, repeatable: cpu=64, memory=1Ti.",
 )
 @click.option("--flavor", metavar="NAME", default="default", show_default=True, help="The ResourceFlavor of the quota.")
 @against_option
@@ -38,11 +49,11 @@ def migrate(
     against: Against,
     output: str,
 ) -> None:
-    """Write Kueue's objects (v1beta2) for the queues in PATH..., and list what of them cannot be kept.
+    """Write Kueue's objects (v1beta2) for the queues in PATH..., and list the settings that cannot be kept.
 
-    The output is YAML for `kubectl apply`; the list stands above it in comments, each entry with why and what to do
-    instead. Say with --total what the machines have, which is in no manifest; without it the tree has what its queues
-    are promised. Nothing is written to a cluster.
+    The output is YAML for `kubectl apply`. It begins with comments: the settings that cannot be kept, each with the
+    reason and what to do instead. Set --total to what the machines have, since no manifest says it; without it the tree
+    gets what its queues are promised. Nothing is written to a cluster.
 
     \b
     Examples:
@@ -54,7 +65,7 @@ def migrate(
       quotree migrate queues/ --from volcano -o json       # for programs
     """
     if not is_domain(flavor):
-        raise Misused(f"--flavor {flavor}: the name of an object has lower-case letters, digits, - and .")
+        raise Misused(f"--flavor {flavor}: not a valid name; write lower-case letters, digits, - and .")
     every = tuple(dict.fromkeys([*paths, *filenames]))
     found = migrated(Origin(origin), every, against, MigrationWish(totals(total), flavor))
     for item in found.unreadable:
@@ -67,6 +78,6 @@ def migrate(
 
 
 def _codes(found: Migrated) -> Iterator[Exit]:
-    """Where nothing came of what is there, it could not be read."""
+    """The exit codes that apply; input of which nothing could be migrated counts as unreadable."""
     if found.unreadable or (found.migration.lost and not found.migration.objects):
         yield Exit.UNREADABLE

@@ -34,9 +34,9 @@ def order(
 ) -> None:
     """Find an order of applying PATH... (the files after the change) in which the webhook refuses no step.
 
-    The objects of a wave may be applied in any order. Where one step is not enough, as in an exchange of full places,
-    an intermediate version of an object makes room in a first one. Exit 1 if the change as a whole is refused, or has
-    no safe order.
+    The objects of a wave may be applied in any order. If one step is not enough, for example when two full queues
+    exchange their parents, a first step applies an intermediate version of an object that makes room. Exit 1 if the
+    change as a whole is refused, or has no safe order.
 
     \b
     Examples:

@@ -39,7 +39,7 @@ Item = dict[str, Any]
 @click.command()
 @watchable
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE | QUEUE]", default="")
-@against_of("cluster", "Where the queues are: a cluster as it is now, or files:DIR, simulated until nothing moves.")
+@against_of("cluster", "Where the queues are: a cluster as it is now, or files:DIR, simulated until nothing changes.")
 @namespaces
 @reconciler_options
 @click.option(
@@ -63,10 +63,12 @@ def pending(
 ) -> None:
     """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues.
 
-    With -n QUEUE is a LocalQueue of that namespace; without QUEUE all of them are listed. Who may not read the whole
-    cluster is answered by its reconciler: about the LocalQueues of a namespace, by default that of the context.
-    Also jobs that have no Workload, since their WorkloadPriorityClass does not exist; and what waits in the queues of
-    Volcano and of YuniKorn, or at and below one of them. A snapshot has no such jobs and no such work.
+    With -n, QUEUE is a LocalQueue of that namespace; without QUEUE all LocalQueues of the namespace are listed. If you
+    may not read the whole cluster, its reconciler answers about the LocalQueues of one namespace: by default that of
+    the context.
+    The list includes jobs without a Workload because their WorkloadPriorityClass does not exist. It also includes what
+    waits in the queues of Volcano and YuniKorn; name a queue to see only what waits in it and its descendants. A
+    snapshot contains neither.
 
     \b
     Examples:

@@ -182,7 +182,7 @@ def webhook(
 @click.option(
     "--api-service",
     metavar="NAME",
-    help="The APIService by which the API server passes on what is asked of /v1. With --secret its caBundle is kept.",
+    help="The APIService by which the API server forwards requests to /v1. With --secret its caBundle is kept.",
 )
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
@@ -250,7 +250,7 @@ def reconciler(
 @click.option(
     "--health-port", type=click.IntRange(0, 65535), help="Port of /healthz, /readyz and /metrics.  [default: none]"
 )
-@click.option("--reconciler", metavar="URL", help="The reconciler whose /v1 is asked.")
+@click.option("--reconciler", metavar="URL", help="The reconciler whose /v1 is called.")
 @click.option("--reconciler-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
 @click.option("--audit", metavar="URL", help="The audit whose findings are shown.")
 @click.option("--audit-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
@@ -264,7 +264,9 @@ def reconciler(
     help="Take the user from the headers of a proxy at this address. Default: people sign in with a token.",
 )
 @click.option("--user-header", default="X-Forwarded-User", show_default=True, help="The header with the user's name.")
-@click.option("--groups-header", default="X-Forwarded-Groups", show_default=True, help="The one with the groups.")
+@click.option(
+    "--groups-header", default="X-Forwarded-Groups", show_default=True, help="The header with the user's groups."
+)
 @click.option(
     "--token-file",
     metavar="FILE",
@@ -275,7 +277,7 @@ def reconciler(
     "--session-key",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="What seals sessions; replicas need the same. Default: made up, and sessions end with the process.",
+    help="The key that encrypts sessions, the same for all replicas. Default: a random key, for this process only.",
 )
 @click.option(
     "--ended-sessions",
@@ -291,14 +293,18 @@ def reconciler(
 )
 @certificate_options()
 @click.option(
-    "--refresh", type=click.IntRange(0), default=5, show_default=True, help="Seconds between two looks; 0: none."
+    "--refresh",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="Seconds between two updates of a page; 0: none.",
 )
 @click.option(
     "--what-ifs",
     type=click.IntRange(0, 64),
     default=4,
     show_default=True,
-    help="People for whom the cluster is in memory, to try out changes; each takes a process. 0: none.",
+    help="Users who may try out changes at the same time; each takes a process and a copy of the cluster. 0: none.",
 )
 @address_file_option
 def dashboard(
@@ -324,7 +330,7 @@ def dashboard(
     what_ifs: int,
     address_file: Path | None,
 ) -> None:
-    """Show quota trees, work that waits, clusters and findings in the browser; each sees what they may see.
+    """Show quota trees, work that waits, clusters and findings in the browser; users see what their rights allow.
 
     \b
     Examples:

@@ -29,8 +29,8 @@ def simulate(
 
     No cluster is needed. Work is Workloads, batch Jobs, Pods, groups of Pods, and the other kinds of jobs that Kueue
     queues; PodGroups, Jobs and Pods of Volcano; and Pods of YuniKorn's scheduler, by application. Scheduling cycles run
-    until nothing moves; then the events follow in the order of the command line, and after each one cycles run again
-    until nothing moves. What is preempted stops at once and queues again. A job, or a Pod of Volcano or YuniKorn, runs
+    until nothing changes. Then the events follow in the order of the command line, and after each one cycles run again
+    until nothing changes. Preempted work stops at once and queues again. A job, or a Pod of Volcano or YuniKorn, runs
     until --finish ends it.
 
     \b

@@ -23,15 +23,15 @@ from policies.model.objects import Ref
 
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @progress
-@against_of("cluster", "What it is taken of: a cluster.")
+@against_of("cluster", "The cluster to take the snapshot of.")
 @click.option("--file", metavar="FILE", help="Where to write it. Default: standard output.")
 @click.option("--hash-names", is_flag=True, help="Hash the names of work, and of YuniKorn's users and groups.")
 @click.option("--config", metavar="FILE", help="Quotree's configuration; it says where YuniKorn's objects are.")
 def snapshot(against: Against, file: str | None, hash_names: bool, config: str | None) -> None:
     """Write a snapshot of a cluster: queues, quota, usage, and running and pending work as requests.
 
-    It holds no Secret and no specification of a Pod: of a Pod only what it requests and what chooses its flavor. The
-    names of queues, flavors and namespaces stay, since a change is compared with them.
+    It contains no Secrets. Of a Pod it contains only the requests and what chooses the flavor. The names of queues,
+    flavors and namespaces stay, since a change is compared with them.
 
     \b
     Examples:

@@ -89,17 +89,17 @@ def tree(
     """Draw the quota trees of the cluster, or of the files in PATH... together with the objects of --against.
 
     A NODE is a Cohort, a queue, or a Namespace with a quota of YuniKorn: its name, or KIND/NAME such as cohort/lab.
-    Then only that node is drawn, with its ancestors and all below it. An argument that is a file, or looks like one,
-    is a PATH; --node names a node that is called like a file.
+    Then only that node is drawn, with its ancestors and descendants. An argument that is a file, or looks like one, is
+    a PATH; use --node for a node whose name looks like a file.
 
-    Who may not read the whole cluster is shown by its reconciler what the LocalQueues of a namespace lead to; so is who
-    names one with -n.
+    With -n, or if you may not read the whole cluster, the reconciler answers with the trees that the LocalQueues of the
+    namespace belong to.
 
     Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
     For a cluster the lines also show what Kueue's nodes use and borrow, how many workloads wait and are admitted, and
     what the Pods of Volcano and YuniKorn use.
-    Work in files is simulated until nothing moves: then the lines show what is in use in the queues of Kueue, Volcano
+    Work in files is simulated until nothing changes. The lines then show what is in use in the queues of Kueue, Volcano
     and YuniKorn and in YuniKorn's Namespaces, and how many workloads, PodGroups or applications run and wait.
 
     \b

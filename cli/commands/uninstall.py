@@ -38,9 +38,9 @@ def uninstall(
 ) -> None:
     """Remove Quotree from a cluster, however it was installed.
 
-    The plan is shown first. Work that runs is left running. Pods that wait at a scheduling gate start; jobs that wait
-    stay suspended without --resume-jobs. Queues and the like stay without --crds. What was done stays done: call it
-    again to go on.
+    The plan is shown first. Running work continues. Pods that wait at a scheduling gate start. Jobs that wait stay
+    suspended, unless you add --resume-jobs. Queues and other custom resources stay, unless you add --crds. If the
+    command is interrupted, run it again to continue.
 
     \b
     Examples:

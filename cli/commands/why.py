@@ -31,7 +31,7 @@ from policies.model.errors import PolicyError
 
 @click.command()
 @click.argument("workload", metavar="[NS/]NAME")
-@against_of("cluster", "Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing moves.")
+@against_of("cluster", "Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing changes.")
 @namespace
 @reconciler_options
 @click.option("--trace", is_flag=True, help="Show the state of its job, the reason, and the last changes.")
@@ -49,13 +49,13 @@ def why(
     """Explain why a workload or job waits: in a cluster now, or in a simulation of files.
 
     Name it as NAME, as KIND/NAME such as job/train, or as NAMESPACE/NAME.
-    The answer has its ClusterQueue and its position there, who is ahead, what is short, in which flavor and at which
-    node of the tree, who uses it, and which limit to raise. For work of MultiKueue it also has the worker clusters that
-    were nominated, and why none of them admits it.
-    A job without a Workload is looked at itself: the answer says what keeps it out of every queue.
-    Who may not read the whole cluster is answered by its reconciler, with what they may see.
-    With --trace the reconciler says how it sees the job: its state, the Workloads and Pods that count for it, and what
-    led to that.
+    The answer has the ClusterQueue, the position in it and the workloads ahead. It says which quota is short, in which
+    flavor and at which node of the tree, who uses that quota, and which limit to raise. For MultiKueue it also lists
+    the nominated worker clusters, and why none of them admits the workload.
+    For a job without a Workload, the answer says why the job is in no queue.
+    If you may not read the whole cluster, its reconciler answers with what you may see.
+    With --trace the reconciler reports its own state of the job: the Workloads and Pods that count for it, and the last
+    transitions.
 
     \b
     Examples:

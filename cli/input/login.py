@@ -124,8 +124,16 @@ _OPTIONS = (
     context,
     click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, then ~/.kube/config."),
     click.option("--as", "as_user", metavar="USER", help="Act as this user, as kubectl does."),
-    click.option("--as-group", "as_groups", metavar="GROUP", multiple=True, help="... in this group; repeatable."),
-    click.option("--request-timeout", type=_Seconds(), metavar="DURATION", help="For one request, such as 30s."),
+    click.option(
+        "--as-group",
+        "as_groups",
+        metavar="GROUP",
+        multiple=True,
+        help="With --as: act as a member of this group; repeatable.",
+    ),
+    click.option(
+        "--request-timeout", type=_Seconds(), metavar="DURATION", help="The timeout of one request, such as 30s."
+    ),
 )
 
 

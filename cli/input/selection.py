@@ -97,7 +97,7 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
             "--exclude",
             metavar="GLOB",
             multiple=True,
-            help="What of the folders is left out, as .gitignore writes it, repeatable; also in .quotreeignore.",
+            help="Leave these files of a folder out; a .gitignore pattern, repeatable. Also in .quotreeignore.",
         ),
         click.option("--stdin-filename", metavar="FILE", help="The file name that is shown for standard input."),
     ):

@@ -224,7 +224,7 @@ def test_a_field_that_is_there_already_is_not_written_twice(file: Path) -> None:
     shown = run("fix", ".", "--write")
 
     assert file.read_text() == wrong
-    assert "nothing to fix; 1 finding has a cure that fix does not write" in shown.stderr
+    assert "nothing to fix; 1 finding has to be fixed by hand" in shown.stderr
 
 
 @pytest.mark.parametrize(("older", "written"), [("research", HEAD + BLOCK_QUEUE), ("lab", "")])
@@ -360,7 +360,7 @@ def test_an_amount_is_never_guessed(file: Path) -> None:
     wrong = VOLCANO.replace("parent: parent}", "parent: parent, capability: {memory: 36m}}")
     file.write_text(wrong)
 
-    assert "1 finding has a cure that fix does not write" in run("fix", ".", "--write").stderr
+    assert "1 finding has to be fixed by hand" in run("fix", ".", "--write").stderr
     assert file.read_text() == wrong
 
 

@@ -117,7 +117,7 @@ def test_what_only_its_author_knows_is_left(tmp_path: Path, right: str, slip: st
     wrong = block(QUEUES.replace(right, slip, 1))
     file.write_text(wrong)
 
-    assert run("fix", file, "--write").stderr.startswith("nothing to fix; 1 finding has a cure")
+    assert run("fix", file, "--write").stderr.startswith("nothing to fix; 1 finding has to be fixed by hand")
     assert file.read_text() == wrong
 
 

@@ -145,6 +145,29 @@ def test_a_pod_that_its_job_let_go_counts_and_is_ended(server: ControlPlane, gua
     assert "Pod" in {each["involvedObject"]["kind"] for each in reported}
 
 
+def test_a_pod_that_a_job_with_a_selector_of_its_own_let_go_counts_and_is_ended(server: ControlPlane) -> None:
+    """Such a Job knows its Pods by labels that the tenant has chosen. Nothing in a Pod says so, and no webhook asks."""
+    made = slow_job("one", "2", manualSelector=True, selector={"matchLabels": {"app": "mine"}})
+    made["spec"]["template"]["metadata"] = {"labels": {"app": "mine"}}
+    (name,) = started(server, made)
+    assert UID not in pods(server)[0]["metadata"]["labels"]
+
+    change(server, name, {"metadata": {"labels": {"app": "other"}, "finalizers": None}})
+    eventually(lambda: len(pods(server)) == 2)
+    bind(server)
+    submit(server, "next", "2")
+
+    def undone() -> bool:
+        assert not runs(server, "next")
+        bind(server)
+        end(server)
+        return len(pods(server)) == 1 and running(server) == QUOTA
+
+    eventually(undone)
+    (left,) = pods(server)
+    assert left["metadata"]["labels"]["app"] == "mine"
+
+
 def test_nothing_is_admitted_into_the_room_of_a_pod_that_was_let_go(server: ControlPlane, guard: Guard) -> None:
     (name,) = started(server, slow_job("one", "1"))
     guard.stop()

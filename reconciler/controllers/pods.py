@@ -20,7 +20,7 @@ from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
-from reconciler.jobs.life import orphaned
+from reconciler.jobs.life import held, orphaned
 from reconciler.jobs.pod_group import steps
 from reconciler.jobs.pod_member import GroupPod, read_member
 from reconciler.jobs.pod_unit import PodUnit
@@ -258,13 +258,19 @@ class PodsController(Controller):
                 yield from (
                     WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._manifest(name), read)
                 )
-            elif not read.owners or (read.evicted and read.reserved) or self._is_orphan(name, read):
+            elif self._lost_owners(name, read) or (read.evicted and read.reserved) or self._is_orphan(name, read):
                 yield WantedWrite(
                     (_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version)
                 )
 
+    def _lost_owners(self, name: str, read: Workload) -> bool:
+        """Whether it has no owners any more. One that was made for Pods to come has none yet, and waits for them: only
+        a Workload that a controller made of Pods has the UID of a Pod or the finalizer.
+        """
+        return not read.owners and (JOB_UID in read.labels or held(self._manifest(name)))
+
     def _is_orphan(self, name: str, read: Workload) -> bool:
-        finishes = self._inputs.finishes_orphans and not read.finished
+        finishes = self._inputs.finishes_orphans and not read.finished and bool(read.owners)
         return finishes and self._sight.all_gone(name, self._owned.owners(name))
 
     def _read(self, name: str) -> Workload | None:

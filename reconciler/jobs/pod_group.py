@@ -198,7 +198,10 @@ class _Life:
             return None
         if self.is_group:
             return None if all(member.targeted for member in members) else released(members)
-        return [*released(members), *([] if self.unit.occupied else self._orphaned())]
+        if self.unit.occupied:
+            return released(members)
+        freed = self._freed()
+        return [*released(members), *(freed or self._orphaned())]
 
     def _ended(self) -> list[WantedWrite] | None:
         first = self.unit.first
@@ -267,6 +270,10 @@ class _Life:
             return None
         if self.unit.occupied or self.unit.away:
             return self._waiting_for_others() or []
+        return self._freed()
+
+    def _freed(self) -> list[WantedWrite]:
+        """The quota of an evicted Workload is free; empty if it holds none, or is not evicted."""
         free = release(self.read, self.now, self.inputs.observability)
         return self._status(self._waiting(free), ADMISSION_MANAGER)
 
@@ -309,9 +316,10 @@ class _Life:
         return self._status(self._waiting(self.read), condition_manager(WAITING_FOR_REPLACEMENT)) or None
 
     def _waiting(self, read: Workload) -> Workload:
-        """A group with missing Pods waits for replacements. A group with fast admission accepts them at any time."""
+        """A group with missing Pods waits for replacements. With fast admission, one Pod of each role is enough."""
         before = read.conditions.get(WAITING_FOR_REPLACEMENT)
-        if not self.is_group or self.unit.first.fast or not self.selection.absent:
+        missing = self.selection.vacant if self.unit.first.fast else self.selection.absent
+        if not self.is_group or not missing:
             if before is None or before.status == "False":
                 return read
             message = "No pods need replacement"

@@ -28,6 +28,7 @@ class GroupSelection:
     `excess`: the Pods beyond its size.
     `replaced`: ended Pods that need no further replacement.
     `absent`: the number of Pods that are still to come.
+    `vacant`: the number of roles without any Pod.
     `strangers`: the Pods that fit no role of the Workload.
     `startable`: waiting Pods that fit beside the Pods that use quota now.
     `roles`: the role of each Pod except strangers, by uid.
@@ -37,6 +38,7 @@ class GroupSelection:
     excess: tuple[GroupPod, ...] = ()
     replaced: tuple[GroupPod, ...] = ()
     absent: int = 0
+    vacant: int = 0
     strangers: tuple[GroupPod, ...] = ()
     startable: tuple[GroupPod, ...] = ()
     crowded: bool = False
@@ -57,6 +59,7 @@ def selected(members: Sequence[GroupPod], read: Workload, selectors: Selectors |
         excess=tuple(member for part in parts for member in part.excess),
         replaced=tuple(member for part in parts for member in part.replaced),
         absent=sum(part.absent for part in parts),
+        vacant=sum(part.vacant for part in parts),
         strangers=tuple(strangers),
         startable=() if crowded else tuple(member for part in parts for member in part.startable),
         crowded=crowded,
@@ -135,6 +138,7 @@ def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> Gr
         excess=tuple(excess),
         replaced=tuple(_last_active_first(over)[wait_for:]),
         absent=wait_for,
+        vacant=int(needed > 0 and not there),
         startable=tuple(waiting[: max(0, needed - holding)]),
         crowded=holding > needed,
     )

@@ -19,7 +19,7 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of objects over which a dialect stumbles."""
     names: set[str] = set()
 
-    def read(manifest: Manifest) -> object:
+    def read(manifest: Manifest, **_: bool) -> object:
         if manifest["metadata"]["name"] in names:
             raise RuntimeError("a fault of a dialect")
         return real(manifest)

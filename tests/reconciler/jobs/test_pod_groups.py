@@ -11,7 +11,8 @@ from reconciler.controllers.pods import watched_pods
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.naming import Naming
 from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT
-from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, group, pod, running
+from scheduling.status.eviction import evict
+from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, group, pod, running
 from tests.reconciler.jobs.world import K
 
 SOME_FAILED = "Some Failed pods need replacement"
@@ -46,6 +47,20 @@ def test_a_group_that_is_admitted_fast_takes_its_pods_when_they_come() -> None:
     world.create(pod("b", "g", 2, notes=fast))
     assert world.settle() == ["OwnerReferencesAdded", "Started"]
     assert world.running() == ["a", "b"]
+
+
+def test_a_group_that_is_admitted_fast_waits_for_a_pod_of_each_role_after_its_eviction() -> None:
+    fast = {"pod-group-fast-admission": "true"}
+    world = running(pod("a", "g", 2, notes=fast))
+    world.decide(lambda read: evict(read, "PodsReadyTimeout", "Too slow", NOW))
+    world.settle()
+    assert condition(world, "WaitingForReplacementPods") == ("True", "PodsReadyTimeout")
+    assert (world.read.reserved, world.read.queueable) == (False, False)
+
+    world.create(pod("b", "g", 2, notes=fast))
+    world.settle()
+
+    assert condition(world, "WaitingForReplacementPods") == ("False", "PodsReady")
 
 
 @pytest.mark.parametrize(

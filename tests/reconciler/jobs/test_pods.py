@@ -7,7 +7,9 @@ import pytest
 from cluster.actions import Create, Patch
 from reconciler.jobs.pod_member import read_member
 from reconciler.jobs.step import JobInputs
+from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.workload import FINISHED, PODS_READY
+from scheduling.status.eviction import evict
 from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, pod, running
 from tests.reconciler.jobs.world import K
 
@@ -86,6 +88,26 @@ def test_a_pod_that_has_to_give_way_is_told_why_and_deleted() -> None:
     assert stopped["metadata"]["deletionTimestamp"]
     assert world.read.reserved, "its node has not let it go yet"
     world.settle()
+    assert world.objects == {}
+
+
+def statuses(world: PodWorld) -> list[dict[str, tuple[str, str]]]:
+    """Status and reason of the conditions in each write to the status of a Workload."""
+    bodies = [each.body for each in world.writes if isinstance(each, Patch) and each.resource == WORKLOADS]
+    conditions = [body["status"]["conditions"] for body in bodies if body.get("status", {}).get("conditions")]
+    return [{each["type"]: (each["status"], each["reason"]) for each in listed} for listed in conditions]
+
+
+@pytest.mark.parametrize("reason", ["Preempted", "NodeFailures"])
+def test_a_pod_that_gave_way_without_a_node_frees_its_quota_and_says_that_it_does_not_queue(reason: str) -> None:
+    world = admitted(pod("p"))
+    world.decide(lambda read: evict(read, reason, "It has to go", NOW))
+    world.writes.clear()
+
+    world.settle(nodes=False)
+
+    (freed,) = statuses(world)
+    assert (freed["Requeued"], freed["QuotaReserved"][0]) == (("False", reason), "False")
     assert world.objects == {}
 
 
@@ -234,6 +256,29 @@ def test_pods_that_were_made_for_a_workload_wait_for_it_and_become_its_owner() -
 
     assert world.settle() == ["OwnerReferencesAdded"]
     assert [owner["uid"] for owner in world.stored["metadata"]["ownerReferences"]] == ["uid-1"]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_workload_that_waits_for_the_pods_of_its_group_is_left_alone_until_they_adopt_it(restarted: bool) -> None:
+    world = PodWorld()
+    template = {"spec": pod("a")["spec"]}
+    meta = {"name": "g", "namespace": "ns", "annotations": {f"{K}is-group-workload": "true"}}
+    made = {
+        "metadata": meta,
+        "spec": {"queueName": "q", "podSets": [{"name": "main", "count": 2, "template": template}]},
+    }
+    world.objects["Workload", "ns/g"] = {**made, "apiVersion": "v1", "kind": "Workload"}
+    world.edit("g", {"spec": {"priority": 1}}, "Workload")
+    if restarted:
+        world.restarted()
+    assert world.settle() == []
+    assert list(world.workloads()) == ["g"]
+
+    for name in "ab":
+        world.create(pod(name, "g", 2, prebuilt_workload_name="g"))
+
+    assert world.settle() == ["OwnerReferencesAdded"]
+    assert [owner["uid"] for owner in world.stored["metadata"]["ownerReferences"]] == ["uid-1", "uid-2"]
 
 
 def test_what_cannot_start_as_it_was_admitted_is_finished() -> None:

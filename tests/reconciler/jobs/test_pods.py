@@ -277,7 +277,7 @@ def test_a_workload_that_waits_for_the_pods_of_its_group_is_left_alone_until_the
     for name in "ab":
         world.create(pod(name, "g", 2, prebuilt_workload_name="g"))
 
-    assert world.settle() == ["OwnerReferencesAdded"]
+    assert world.settle()[-1] == "OwnerReferencesAdded"
     assert [owner["uid"] for owner in world.stored["metadata"]["ownerReferences"]] == ["uid-1", "uid-2"]
 
 

@@ -17,12 +17,13 @@ WITHOUT_MANAGED_BY = ("KeepSuspended", "Reject")
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """`probe_seconds`: between two looks whether a worker still answers; `answer_seconds`: how long it may take for any
-    answer. `longest_wait_seconds`: between two attempts to reach it. `trust`: what a kubeconfig may ask for."""
+    answer. `longest_wait_seconds`: between two attempts to reach it. `requests_per_second`: writes to it, None: nothing
+    is said. `trust`: what a kubeconfig may ask for."""
 
     probe_seconds: int = 5
     answer_seconds: int = 10
     longest_wait_seconds: int = 320
-    requests_per_second: int = 1000
+    requests_per_second: int | None = None
     trust: Trust = field(default_factory=Trust)
 
 
@@ -77,7 +78,7 @@ def _connection(section: Section) -> ConnectionSettings:
         section.number("probeSeconds", usual.probe_seconds),
         section.number("answerSeconds", usual.answer_seconds),
         section.number("longestWaitSeconds", usual.longest_wait_seconds),
-        section.number("requestsPerSecond", usual.requests_per_second),
+        section.number("requestsPerSecond", 0) or None,
         Trust(
             insecure_tls=section.flag("allowInsecureTLS", usual.trust.insecure_tls),
             plain_http=section.flag("allowPlainHTTP", usual.trust.plain_http),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from policies.configuration.kueue.values import KueueConfiguration
 from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from policies.dialects.kueue_jobs import IDENTIFIERS
@@ -33,14 +35,27 @@ def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKue
     return MultiKueueSettings(
         KubeconfigSources(own.kubeconfig_namespace or found.namespace or KUBECONFIGS, allowed, providers),
         _placing(found, own),
-        Pulse(
-            every=connection.probe_seconds,
-            answer=connection.answer_seconds,
-            silence=connection.answer_seconds * 1.5,
-            longest_wait=connection.longest_wait_seconds,
-            rate=connection.requests_per_second,
+        _limited(
+            Pulse(
+                every=connection.probe_seconds,
+                answer=connection.answer_seconds,
+                silence=connection.answer_seconds * 1.5,
+                longest_wait=connection.longest_wait_seconds,
+            ),
+            found,
+            connection.requests_per_second,
         ),
     )
+
+
+def _limited(pulse: Pulse, found: KueueConfiguration, own: int | None) -> Pulse:
+    """With its rate of writes: our own setting, else the one of Kueue's clients, if Kueue uses it for workers."""
+    if own is not None:
+        return replace(pulse, rate=own)
+    limits = found.client
+    if limits.rate is None or not found.gates.enabled("MultiKueueReuseClientConnectionConfigForWorkers"):
+        return pulse
+    return replace(pulse, rate=max(0.0, limits.rate), burst=limits.burst or 0)
 
 
 def _placing(found: KueueConfiguration, own: MultiKueueOptions) -> PlacementSettings:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 
 class RequestRate:
-    """`rate` per second; after a pause up to one second's worth at once. 0: no limit."""
+    """`rate` per second, 0: no limit; after a pause `burst` at once, 0: one second's worth."""
 
     def __init__(
         self,
         rate: float,
+        burst: int = 0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
@@ -20,12 +21,13 @@ class RequestRate:
         self._clock = clock
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._next = clock() - 1.0
+        self._saved = burst * self._each if burst else 1.0
+        self._next = clock() - self._saved
 
     def wait(self) -> None:
         """Return when it is the caller's turn."""
         with self._lock:
             now = self._clock()
-            write = self._next = max(self._next + self._each, now - 1.0)
+            write = self._next = max(self._next + self._each, now - self._saved)
         if write > now:
             self._sleep(write - now)

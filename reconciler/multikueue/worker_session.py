@@ -44,7 +44,8 @@ class Pulse:
     `answer`: how long any request may take.
     `silence`: how long no news of a kind is accepted while its watch fails.
     `longest_wait`: the longest time between two attempts.
-    `rate`: writes per second.
+    `rate`: writes per second; 0: no limit.
+    `burst`: the number of writes at once after a pause; 0: those of one second.
     """
 
     every: float = 5.0
@@ -53,6 +54,7 @@ class Pulse:
     watch: int = 45
     longest_wait: float = 320.0
     rate: float = 1000.0
+    burst: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class WorkerSession:
         self._report = report
         self._patience = patience
         self._pulse = pulse
-        self._pace = RequestRate(pulse.rate)
+        self._pace = RequestRate(pulse.rate, pulse.burst)
         self._permit = may_write
         self._ended = threading.Event()
         self._worried = threading.Event()

@@ -57,11 +57,15 @@ ADDED: tuple[FeatureGate, ...] = (
     off("KueueDRAIntegrationPrioritizedList", OFF, DEVICES),
     off(
         "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster",
-        OFF,
-        "A Job on a worker keeps its `ttlSecondsAfterFinished`.",
+        ON,
+        "A Job on a worker has no `ttlSecondsAfterFinished`, so that its end is reported before it is deleted.",
     ),
     on("MultiKueueRayInTreeAutoscaling", OFF, "Ray jobs that scale themselves are not dispatched."),
-    on("MultiKueueReuseClientConnectionConfigForWorkers", IDLE, "Set `connection` of `reconciler.multiKueue`."),
+    on(
+        "MultiKueueReuseClientConnectionConfigForWorkers",
+        ASKED,
+        "`clientConnection`, if it is set, limits the writes to each worker.",
+    ),
     on("PodGroupSchedulingShapeOrdering", OFF, "The pod sets of a group are ordered by the hash of their role."),
     on("PodIntegrationCountSucceededPodsAsReady", OFF, "Only Pods that are ready count as ready."),
     on("RayServiceValidateUpgradeStrategy", OFF, "The upgrade strategy of a RayService is not validated."),

@@ -50,6 +50,10 @@ _ONE_ADDRESS = "Probes and metrics share one address, set by `--host` and `--por
 _ALWAYS_A_LEASE = "A replica that writes always holds a Lease."
 _OWN_LEASE = "The Lease is named by `--lease`: with Kueue's name it would be mistaken for the Lease of a running Kueue."
 _OTHER_PROGRAM = "The webhook is a separate process: `quotree serve webhook`."
+_OF_WORKERS = (
+    "For writes to each worker of MultiKueue, with the gate MultiKueueReuseClientConnectionConfigForWorkers. On its "
+    "own cluster the reconciler pauses when the API server answers 429."
+)
 _ONE_LOOP = "One loop handles all kinds."
 
 KEYS: tuple[ConfigurationKey, ...] = (
@@ -140,7 +144,8 @@ KEYS: tuple[ConfigurationKey, ...] = (
     _idle("webhook", _OTHER_PROGRAM),
     _idle("tls", _OTHER_PROGRAM),
     _idle("internalCertManagement", _OTHER_PROGRAM),
-    _idle("clientConnection", "The API server limits the rate: requests pause when it answers 429."),
+    _used("clientConnection.qps", _OF_WORKERS),
+    _used("clientConnection.burst", _OF_WORKERS),
     _idle("controller", _ONE_LOOP),
     _idle("cacheNamespace", _ONE_LOOP),
     _idle("gracefulShutDown", _ONE_LOOP),

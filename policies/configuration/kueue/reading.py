@@ -23,6 +23,7 @@ from policies.configuration.kueue.values import (
     METRICS_FOR_COHORTS,
     UNADMITTED_WORKLOADS,
     AdmissionFairSharing,
+    ClientLimits,
     CustomLabel,
     FairSharing,
     Integrations,
@@ -67,6 +68,7 @@ def read(manifest: Manifest, gates: FeatureGates = _USUAL, namespace: str = NAME
         custom_labels=tuple(_custom_labels(mapping(found.get("metrics")), features)),
         local_queues=mapping(mapping(found.get("metrics")).get("localQueueMetrics")).get("localQueueSelector"),
         sections=frozenset(manifest),
+        client=_client(mapping(manifest.get("clientConnection"))),
         namespace=text(manifest.get("namespace")) or "",
     )
 
@@ -176,6 +178,11 @@ def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
     return LeaderElection(
         *(_time(section, key, "leaderElection") for key in ("leaseDuration", "renewDeadline", "retryPeriod"))
     )
+
+
+def _client(section: Mapping[str, Any]) -> ClientLimits:
+    """A number of 0 says nothing, as in Kubernetes' client."""
+    return ClientLimits(section.get("qps") or None, section.get("burst") or None)
 
 
 def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueueValues:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import UnionType
 from typing import Any
 
 from policies.configuration.kueue.fault import Fault
@@ -36,7 +37,9 @@ _FLAGS = (
     *("leaderElection.leaderElect",),
 )
 _TEXTS = ("namespace", "multiKueue.origin", "multiKueue.dispatcherName", "tls.minVersion")
-_TYPES: Mapping[str, tuple[type, str]] = {
+_TYPES: Mapping[str, tuple[type | UnionType, str]] = {
+    "clientConnection.qps": (int | float, "a number"),
+    "clientConnection.burst": (int, "a whole number"),
     **dict.fromkeys(_SECTIONS, (Mapping, "a mapping")),
     **dict.fromkeys(_LISTS, (list, "a list")),
     **dict.fromkeys(_FLAGS, (bool, "true or false")),

@@ -116,6 +116,14 @@ class MultiKueueValues:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """clientConnection: requests per second, negative for no limit, and the burst after a pause. None: not set."""
+
+    rate: float | None = None
+    burst: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CustomLabel:
     """metrics.customLabels: what an object of `kind` says under `key`, of its labels or annotations. `tracked`: the
     values that have series of their own; empty: all."""
@@ -147,4 +155,5 @@ class KueueConfiguration:
     custom_labels: tuple[CustomLabel, ...]
     local_queues: Mapping[str, Any] | None
     sections: frozenset[str]
+    client: ClientLimits = ClientLimits()
     namespace: str = ""

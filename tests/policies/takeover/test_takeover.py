@@ -56,6 +56,7 @@ def test_kueue_has_ended_and_quotree_goes_by_its_configuration() -> None:
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "namespace": "kueue-system",
+        "clientConnection": {"qps": 50, "burst": 100},
         "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "pod"]},
         "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
     }
@@ -69,7 +70,6 @@ def test_every_key_of_kueues_configuration_that_is_not_taken_over_is_named_with_
         "metrics.bindAddress",
         "webhook",
         "controller",
-        "clientConnection",
         "leaderElection.resourceName",
     )
     assert all(f"{key} is left out: " in notes for key in left_out)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.file import read_configuration
+from policies.configuration.kueue.gates import FeatureGates, KueueVersion
 from policies.configuration.kueue.reading import read as read_kueue
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.kubeconfig import PREFIX, Trust
@@ -17,6 +18,7 @@ from reconciler.multikueue.configured import multikueue_of
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL
 
+GATE = "MultiKueueReuseClientConnectionConfigForWorkers"
 COMMAND = {"command": "get-token", "apiVersion": "v1", "interactiveMode": "Never"}
 
 
@@ -56,6 +58,45 @@ def test_kueues_configuration_counts() -> None:
     assert (placing.dispatcher, placing.step) == (INCREMENTAL, 2)
     assert settings.kept.providers == {"p": COMMAND}
     assert (settings.kept.namespace, settings.kept.allowed.prefix) == ("kueue-system", None)
+
+
+LIMITS = {"clientConnection": {"qps": 20, "burst": 30}}
+V0_19, V0_20 = FeatureGates(version=KueueVersion.V0_19), FeatureGates(version=KueueVersion.V0_20)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "gates", "options", "limits"),
+    [
+        ({}, V0_20, {}, (1000, 0)),
+        (LIMITS, V0_20, {}, (20, 30)),
+        (LIMITS, V0_19, {}, (1000, 0)),
+        (LIMITS, V0_20, {"connection": {"requestsPerSecond": 7}}, (7, 0)),
+        ({"clientConnection": {"qps": -1}}, V0_20, {}, (0, 0)),
+        ({"clientConnection": {"qps": 0, "burst": 30}}, V0_20, {}, (1000, 0)),
+        ({**LIMITS, "featureGates": {GATE: False}}, V0_20, {}, (1000, 0)),
+    ],
+)
+def test_the_limits_of_kueues_clients_hold_for_workers_from_0_20_on(
+    configuration: dict[str, Any], gates: FeatureGates, options: dict[str, Any], limits: tuple[int, int]
+) -> None:
+    found = multikueue_of(read_kueue(configuration, gates), own(**options))
+
+    assert found is not None
+    assert (found.pulse.rate, found.pulse.burst) == limits
+
+
+def test_a_limit_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(BadConfiguration, match=r"clientConnection\.qps"):
+        read_kueue({"clientConnection": {"qps": "fast"}})
+
+
+def test_copies_can_preempt_only_one_after_another_from_0_20_on() -> None:
+    gated = {gates.version: multikueue_of(read_kueue({}, gates), MultiKueueOptions()) for gates in (V0_19, V0_20)}
+
+    assert {version: found.placing.gated for version, found in gated.items() if found is not None} == {
+        KueueVersion.V0_19: False,
+        KueueVersion.V0_20: True,
+    }
 
 
 def test_the_gate_switches_it_off() -> None:

@@ -335,6 +335,8 @@ class _Life:
     def _waiting(self) -> list[JobStep] | None:
         if not self.kind.suspended(self.job):
             return None
+        if self.startable and self.read.origin and not self.kind.quiet(self.job):
+            return []  # somebody suspended it: its manager decides about it, and its pods leave first
         if self.startable:
             return self._start()
         queue = queue_of(self.job)

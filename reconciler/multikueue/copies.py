@@ -127,7 +127,14 @@ def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJ
     reported = status_for(kind, job, remote) if job is not None else None
     news = reported is not None and job is not None and reported != mapping(job.get("status"))
     outdated = job is not None and bool(job_change(kind, job, remote))
-    return RemoteJob(news, running, bool(metadata(remote).get("deletionTimestamp")), outdated=outdated)
+    ran = job is not None and not kind.suspended(job) and not kind.quiet(job)
+    return RemoteJob(
+        news,
+        running,
+        stopped=ran and kind.suspended(remote),
+        deleting=bool(metadata(remote).get("deletionTimestamp")),
+        outdated=outdated,
+    )
 
 
 def job_change(kind: JobKind, job: Manifest, remote: Manifest) -> dict[str, Any]:

@@ -45,14 +45,16 @@ class OwnerJob:
 class RemoteJob:
     """The job on a worker. `news`: its status has something that the manager's job lacks.
 
-    `running`: it may have pods. The others are for groups of plain Pods, which are created one by one. `missing`: the
-    worker lacks some Pods. `extra`: it has some that no longer exist on the manager. `broken`: some were deleted on the
-    worker. `idle`: no Pod uses resources, or will before the workload is admitted. `outdated`: the manager's job says
-    something else by now that may change while it runs.
+    `running`: it may have pods. `stopped`: it ran, and somebody on the worker has suspended it. `outdated`: the
+    manager's job says something else by now that may change while it runs. The others are for groups of plain Pods,
+    which are created one by one. `missing`: the worker lacks some Pods. `extra`: it has some that no longer exist on
+    the manager. `broken`: some were deleted on the worker. `idle`: no Pod uses resources, or will before the workload
+    is admitted.
     """
 
     news: bool = False
     running: bool = False
+    stopped: bool = False
     deleting: bool = False
     missing: bool = False
     extra: bool = False

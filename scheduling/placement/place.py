@@ -268,6 +268,8 @@ class _Placement:
             return [*remove(winner), ClearClusterName()] if winner.taken else [CreateJob(winner.name)]
         if winner.job.broken:
             return self._retry(f'Pods were deleted on worker cluster "{winner.name}"')
+        if winner.job.stopped and self.started:
+            return self._retry(f'The job was suspended on worker cluster "{winner.name}"')
         steps = self._completed(winner, winner.job)
         if winner.job.missing and not self.started:
             return steps

@@ -139,6 +139,30 @@ def test_a_job_that_is_deleted_on_its_worker_runs_again() -> None:
     assert world.check()[0] == "Ready"
 
 
+def test_a_job_that_is_suspended_on_its_worker_queues_again() -> None:
+    world, cluster = placed()
+    world.report(cluster, {"active": 1})
+    server = world.workers[cluster].server
+    there = server.objects["Job", "ns/train"]
+    uid = there["metadata"]["uid"]
+    server.put("Job", {**there, "spec": {**there["spec"], "suspend": True}})
+    world.settle()
+
+    local = world.workload()
+    assert local is not None
+    evicted = {each["type"]: each for each in local["status"]["conditions"]}["Evicted"]
+    assert (evicted["status"], evicted["reason"]) == ("True", "AdmissionCheck")
+    assert f'The job was suspended on worker cluster "{cluster}"' in evicted["message"]
+    assert world.runs_on() == [], "it is not started again there while its pods leave"
+
+    world.report(cluster, {})
+    for _ in range(3):
+        world.settle(seconds=70)
+    (again,) = world.runs_on()
+    assert world.workers[again].server.objects["Job", "ns/train"]["metadata"]["uid"] != uid
+    assert world.check()[0] == "Ready"
+
+
 def test_the_end_is_told_here_and_cleaned_up_there() -> None:
     for kind, reason in (("Complete", "Succeeded"), ("Failed", "Failed")):
         world, cluster = placed()

@@ -48,9 +48,9 @@ ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 OF_GROUP = "kueue.x-k8s.io/is-group-workload"
 """Annotation of the Workload of a group of Pods."""
 
-_SLICES = ("podSetSliceRequiredTopology", "podsetSliceRequiredTopologyConstraints")
+_SLICES = ("podSetSliceRequiredTopology", "podSetSliceSize", "podsetSliceRequiredTopologyConstraints")
 _LEVELS = ("required", "preferred", "unconstrained", *_SLICES)
-"""The keys of a topologyRequest that say where the pods are to be."""
+"""The keys of a topologyRequest that say where the pods are to be. `unconstrained: false` says so too."""
 
 
 class Condition(NamedTuple):
@@ -79,7 +79,8 @@ class PodSet:
 
         A podIndexLabel alone asks for none: Kueue writes it for every Job.
         """
-        return self.topology is not None and any(self.topology.get(key) for key in _LEVELS)
+        request = self.topology
+        return request is not None and any(request.get(key) not in (None, "", []) for key in _LEVELS)
 
 
 @dataclass(frozen=True, slots=True)

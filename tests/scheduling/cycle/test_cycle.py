@@ -178,7 +178,7 @@ def test_what_the_engine_cannot_decide_is_never_admitted_by_ignoring_it() -> Non
         {},
         {"podIndexLabel": "batch.kubernetes.io/job-completion-index"},
         {"podIndexLabel": "index", "subGroupIndexLabel": "job-index", "subGroupCount": 2, "podSetGroupName": "lws"},
-        {"required": "", "preferred": "", "unconstrained": False, "podsetSliceRequiredTopologyConstraints": []},
+        {"required": "", "preferred": "", "unconstrained": None, "podsetSliceRequiredTopologyConstraints": []},
     ],
 )
 def test_where_pods_are_numbered_is_no_request_for_a_topology(request_: dict[str, Any]) -> None:
@@ -196,6 +196,8 @@ def test_where_pods_are_numbered_is_no_request_for_a_topology(request_: dict[str
         {"required": "rack"},
         {"preferred": "rack"},
         {"unconstrained": True},
+        {"unconstrained": False},
+        {"podSetSliceSize": 2},
         {"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2},
         {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}]},
     ],

@@ -19,6 +19,8 @@ from tests.conformance import (
     kueue_queue,
     kueue_scheduler,
     kueue_status,
+    kueue_topology,
+    kueue_topology_parts,
     kueue_workload,
     volcano,
     volcano_mutations,
@@ -46,6 +48,8 @@ PROJECTS = (
     kueue_scheduler,
     kueue_workload,
     kueue_status,
+    kueue_topology,
+    kueue_topology_parts,
     volcano,
     volcano_mutations,
     volcano_queues,
@@ -59,7 +63,7 @@ PROJECTS = (
 
 _NO_RUNNER = {
     "kueue/scheduler/TestRequeueAndUpdate.json": "the writes of one entry after a cycle; whole cycles are compared",
-    "kueue-tas/*.json": "places in a topology are not assigned",
+    "kueue-tas/*.json": "the scheduling cycle and the controllers do not assign places in a topology",
 }
 
 

@@ -1,0 +1,201 @@
+"""Balanced placement: the domain that gets fewest slices gets as many as possible. Kueue's gate TASBalancedPlacement.
+
+It is tried for preferred levels only. Where it finds nothing, the ordinary search follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import log2
+from typing import NamedTuple
+
+from scheduling.topology.choosing import DomainSearch, Rooms, Share
+from scheduling.topology.counting import DomainCounts
+from scheduling.topology.domains import Domain
+
+
+class _Greedy(NamedTuple):
+    """How many domains hold all if the largest are taken first, and the last of them with and without the leader."""
+
+    used: int
+    with_leader: Domain | None
+    alone: Domain | None
+
+
+class _Candidates(NamedTuple):
+    """Domains of the requested level, with counts in which those below the threshold have no room."""
+
+    threshold: int
+    used: int
+    search: DomainSearch
+    domains: list[Domain]
+
+
+def balanced(search: DomainSearch, size: int) -> list[Share] | None:
+    """The pods of each of the lowest domains, for slices of `size` pods; None if there is no balanced placement."""
+    if search.slices == 0:
+        return None
+    best = _best_candidates(search)
+    if best is None:
+        return None
+    search, domains = best.search, best.domains
+    if _above_slices(search):
+        ordered = sorted(domains, key=lambda domain: by_entropy(search.counts, domain))
+        chosen = optimal_subset(search, ordered, size)
+        domains = sorted((child for each in chosen for child in each.children), key=lambda domain: domain.values)
+    given = distribution(search, domains, best.threshold, size)
+    return _spread(search, given, size) if given else None
+
+
+def _above_slices(search: DomainSearch) -> bool:
+    """Whether the requested level is above that of the slices: then the domains below it are balanced."""
+    return search.level < search.counts.kind.slice_level
+
+
+# -- the threshold -----------------------------------------------------------------------------------------------------
+
+
+def _best_candidates(search: DomainSearch) -> _Candidates | None:
+    tree, level = search.tree, search.level
+    sets = [parent.children for parent in tree.at_level(level - 1)] if level else [tree.roots]
+    best: _Candidates | None = None
+    for domains in sets:
+        found = _candidates(search, domains, best.threshold if best else 0)
+        if found and (best is None or (-found.threshold, found.used) < (-best.threshold, best.used)):
+            best = found
+    return best
+
+
+def _candidates(search: DomainSearch, domains: list[Domain], least: int) -> _Candidates | None:
+    """The domains with their threshold, if that is at least `least` and more than 0."""
+    low = [child for each in domains for child in each.children] if _above_slices(search) else domains
+    greedy = _greedy(search, low)
+    if greedy is None:
+        return None
+    counts, (used, with_leader, alone) = search.counts, greedy
+    limits = [search.slices // used]
+    limits += [counts.led_slices[with_leader]] if with_leader else []
+    limits += [counts.slices[alone]] if alone else []
+    threshold = min(limits)
+    lower = min(threshold, counts.led_slices[alone]) if search.leaders and alone else threshold
+    for tried in dict.fromkeys((threshold, lower)):
+        if tried <= 0 or tried < least:
+            return None
+        pruned = replace(search, counts=_pruned(search, domains, tried))
+        after = _greedy(pruned, domains)
+        if after is not None:
+            return _Candidates(tried, after.used, pruned, domains)
+    return None
+
+
+def _greedy(search: DomainSearch, domains: Sequence[Domain]) -> _Greedy | None:
+    """Take whole domains, the largest first; None if all together do not hold the slices and the leader."""
+    counts, rest, used = search.counts, search.slices, 0
+    with_leader = alone = None
+    waiting = list(domains)
+    if search.leaders:
+        ordered = search.sorted_with_leader(domains)
+        if not ordered or not counts.lead[ordered[0]]:
+            return None
+        with_leader, used = ordered[0], 1
+        rest -= counts.led_slices[with_leader]
+        waiting.remove(with_leader)
+    for domain in search.sorted_alone(waiting):
+        if rest <= 0 or counts.slices[domain] <= 0:
+            break
+        alone, used = domain, used + 1
+        rest -= counts.slices[domain]
+    return _Greedy(used, with_leader, alone) if rest <= 0 else None
+
+
+def _pruned(search: DomainSearch, domains: Sequence[Domain], threshold: int) -> DomainCounts:
+    """The counts without the room of domains that hold fewer slices than the threshold.
+
+    Below the level of slices no domain holds any, so a level of slices above the lowest is not balanced.
+    Kueue ignores the layers of slices here.
+    """
+    counts = search.counts.copy()
+    for domain in domains:
+        for child in domain.children:
+            _prune(counts, child, threshold)
+        if domain.children:
+            counts.count_above(domain, rounded=False)
+    for domain in domains:
+        _prune(counts, domain, threshold)
+    return counts
+
+
+def _prune(counts: DomainCounts, domain: Domain, threshold: int) -> None:
+    if counts.slices[domain] < threshold:
+        counts.pods[domain] = counts.slices[domain] = 0
+    elif counts.led_slices[domain] >= threshold:
+        return
+    counts.led_pods[domain] = counts.led_slices[domain] = 0
+    if counts.lead:
+        counts.lead[domain] = 0
+
+
+# -- which domains -----------------------------------------------------------------------------------------------------
+
+
+def optimal_subset(search: DomainSearch, domains: Sequence[Domain], size: int) -> list[Domain]:
+    """Find the fewest domains that hold all, with the least room to spare; empty if all together do not hold it.
+
+    Of two subsets with the same room the one that is found first in the order of the domains wins.
+    """
+    greedy = _greedy(search, domains)
+    if greedy is None:
+        return []
+    counts = search.counts
+    reached: list[dict[tuple[int, int], list[Domain]]] = [{} for _ in range(greedy.used + 1)]
+    reached[0][search.leaders, search.slices * size] = []
+    for domain in domains:
+        for used in range(greedy.used, 0, -1):
+            for (leaders, pods), chosen in sorted(reached[used - 1].items(), key=lambda state: state[0]):
+                if leaders <= 0 and pods <= 0:
+                    continue
+                with_it = [*chosen, domain]
+                if leaders > 0 and counts.lead[domain] > 0:
+                    reached[used].setdefault((leaders - 1, pods - counts.led_pods[domain]), with_it)
+                if counts.slices[domain] > 0:
+                    reached[used].setdefault((leaders, pods - counts.pods[domain]), with_it)
+    whole = [pods for leaders, pods in reached[greedy.used] if leaders == 0 and pods <= 0]
+    return reached[greedy.used][0, max(whole)] if whole else []
+
+
+def by_entropy(counts: DomainCounts, domain: Domain) -> tuple[int, int, float, tuple[str, ...]]:
+    """Domains whose pods are spread most evenly over those below come first among equal ones."""
+    pods = [counts.pods[child] for child in domain.children if counts.pods[child] > 0]
+    total = sum(pods)
+    entropy = -sum(each / total * log2(each / total) for each in pods)
+    return -counts.lead.get(domain, 0), -counts.led_slices[domain], -entropy, domain.values
+
+
+def distribution(search: DomainSearch, domains: Sequence[Domain], threshold: int, size: int) -> list[Share]:
+    """Give each domain of the optimal subset the threshold, and the first ones what is left; empty if it fails."""
+    chosen = search.sorted_with_leader(optimal_subset(search, domains, size))
+    extra = search.slices - threshold * len(chosen)
+    if not chosen or extra < 0:
+        return []
+    counts, shares = search.counts, []
+    for at, domain in enumerate(chosen):
+        room = counts.slices if at else counts.led_slices
+        more = max(0, min(extra, room[domain] - threshold))
+        extra -= more
+        shares.append(Share(domain, (threshold + more) * size, 0 if at else search.leaders))
+    return [] if extra else shares
+
+
+def _spread(search: DomainSearch, shares: list[Share], size: int) -> list[Share]:
+    """Down to the lowest domains; each domain's pods stay inside it."""
+    counts = search.counts
+    while shares[0].domain.level < counts.kind.slice_level:
+        below: list[Share] = []
+        for domain, pods, lead in shares:
+            children = search.sorted_alone(domain.children)
+            alone = {child: counts.pods[child] // size for child in children}
+            led = {child: counts.led_pods[child] // size for child in children}
+            below.extend(search.minimise(children, Rooms(alone, led, counts.lead), pods // size, lead, size))
+        shares = below
+    return search.spread_within(shares)

@@ -1,0 +1,303 @@
+"""How many pods, and how many slices of them, each domain has room for.
+
+The counts of one kind of pods are kept between placements: only the domains whose room changed, and those above them,
+are counted again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from scheduling.topology.assignment import DomainId
+from scheduling.topology.domains import Domain, LowestDomain, TopologyTree, add
+from scheduling.topology.node_filter import NodeFilter
+
+PODS = "pods"
+UNBOUNDED = 2**31 - 1
+"""What a domain holds of pods that request nothing."""
+
+_KEPT = 16
+"""Kinds of pods whose counts are kept for one flavor. With 5 000 nodes each takes about a megabyte."""
+
+PodRequest: TypeAlias = tuple[tuple[str, int], ...]
+"""What one pod requests, by resource in the order of their names, one of `pods` included."""
+Counts: TypeAlias = dict[Domain, int]
+Assumed: TypeAlias = Mapping[DomainId, Mapping[str, int]]
+"""What is used beyond what the tree knows, by domain and resource."""
+
+
+def pod_request(requests: Mapping[str, int]) -> PodRequest:
+    """The requests of one pod, which itself takes one of `pods`."""
+    return tuple(sorted({**requests, PODS: requests.get(PODS, 0) + 1}.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class PodKind:
+    """All that the counts depend on, but for the state of the cluster.
+
+    worker: one pod.
+    leader: the one pod of the smaller set of a group; None if there is none.
+    filter: which nodes may be used; None: all.
+    slice_level: the level at which a slice is whole.
+    slice_size: pods in a slice.
+    sizes: for each level, of what the pods of its domains have to be a multiple; 1: of nothing.
+    empty: as if no workload held anything in topologies.
+    """
+
+    worker: PodRequest
+    leader: PodRequest | None
+    filter: NodeFilter | None
+    slice_level: int
+    slice_size: int
+    sizes: tuple[int, ...]
+    empty: bool = False
+
+
+@dataclass(slots=True)
+class DomainCounts:
+    """The room of each domain.
+
+    pods, slices: without the leader. Below the level of slices `slices` is 0.
+    led_pods, led_slices: beside the leader, if the domain also has to hold it. Without a leader they are the others.
+    lead: 1 where the leader has room; empty without a leader.
+    score: the weight of preferred terms; empty if they do not count.
+    """
+
+    kind: PodKind
+    pods: Counts = field(default_factory=dict)
+    slices: Counts = field(default_factory=dict)
+    led_pods: Counts = field(default_factory=dict)
+    led_slices: Counts = field(default_factory=dict)
+    lead: Counts = field(default_factory=dict)
+    score: Counts = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind.leader is None:
+            self.led_pods, self.led_slices = self.pods, self.slices
+
+    def copy(self) -> DomainCounts:
+        led_pods, led_slices = dict(self.led_pods), dict(self.led_slices)
+        return replace(
+            self,
+            pods=dict(self.pods),
+            slices=dict(self.slices),
+            led_pods=led_pods,
+            led_slices=led_slices,
+            lead=dict(self.lead),
+            score=dict(self.score),
+        )
+
+    # -- lowest domains ------------------------------------------------------------------------------------------------
+
+    def count_lowest(
+        self,
+        domains: Iterable[LowestDomain],
+        assumed: Assumed,
+        within: Domain | None = None,
+    ) -> None:
+        """Count domains that have no others below them, less what is `assumed` to be used there.
+
+        `within`: those outside it have no room.
+        """
+        kind = self.kind
+        usable: list[LowestDomain] = []
+        excluded: list[LowestDomain] = []
+        for domain in domains:
+            fits = within is None or domain.is_within(within)
+            fits = fits and (kind.filter is None or not kind.filter.obstacle(domain.node))
+            (usable if fits else excluded).append(domain)
+        rooms = [room(domain, kind, assumed) for domain in usable]
+        pods = _fitting(rooms, kind.worker)
+        self.pods.update(dict.fromkeys(excluded, 0))
+        self.pods.update(zip(usable, pods, strict=True))
+        if kind.leader is not None:
+            self._count_leader(usable, excluded, rooms, pods)
+        if kind.filter is not None and kind.filter.preferred:
+            self.score.update(dict.fromkeys(excluded, 0))
+            self.score.update((domain, kind.filter.score(domain.node)) for domain in usable)
+        lowest_level = len(kind.sizes) - 1
+        for slices, of in self._pairs():
+            for domain in (*usable, *excluded):
+                slices[domain] = of[domain] // kind.slice_size if lowest_level == kind.slice_level else 0
+
+    def _count_leader(
+        self,
+        usable: list[LowestDomain],
+        excluded: list[LowestDomain],
+        rooms: list[Mapping[str, int]],
+        pods: list[int],
+    ) -> None:
+        leader = self.kind.leader or ()
+        hosts = [1 if fits else 0 for fits in _fitting(rooms, leader)]
+        beside = _fitting(rooms, self.kind.worker, dict(leader))
+        for counts in (self.lead, self.led_pods):
+            counts.update(dict.fromkeys(excluded, 0))
+        self.lead.update(zip(usable, hosts, strict=True))
+        both = zip(hosts, beside, pods, strict=True)
+        self.led_pods.update(zip(usable, (led if host else alone for host, led, alone in both), strict=True))
+
+    # -- domains above others ------------------------------------------------------------------------------------------
+
+    def count_above(self, domain: Domain, *, rounded: bool = True) -> None:
+        """Count a domain from those directly below it. rounded: by the sizes of layers."""
+        kind, below = self.kind, domain.children
+        size = kind.sizes[domain.level + 1] if rounded else 1
+        pods = _rounded(self.pods, below, size)
+        self.pods[domain] = total = sum(pods)
+        self.slices[domain] = slices = sum(map(self.slices.__getitem__, below))
+        if self.score:
+            self.score[domain] = sum(map(self.score.__getitem__, below))
+        if kind.leader is not None:
+            self._count_led(domain, pods, _rounded(self.led_pods, below, size), total, slices)
+        if domain.level == kind.slice_level:
+            for found, of in self._pairs():
+                found[domain] = of[domain] // kind.slice_size
+
+    def _count_led(self, domain: Domain, pods: list[int], led: list[int], total: int, slices: int) -> None:
+        """Room beside the leader, which goes where it takes least."""
+        hosts = [at for at, child in enumerate(domain.children) if self.lead[child]]
+        self.lead[domain] = 1 if hosts else 0
+        if not hosts:
+            self.led_pods[domain] = self.led_slices[domain] = 0
+            return
+        children = domain.children
+        self.led_pods[domain] = total - min(pods[at] - led[at] for at in hosts)
+        lost = (self.slices[children[at]] - self.led_slices[children[at]] for at in hosts)
+        self.led_slices[domain] = slices - min(lost)
+
+    def _pairs(self) -> list[tuple[Counts, Counts]]:
+        pairs = [(self.slices, self.pods)]
+        return pairs if self.kind.leader is None else [*pairs, (self.led_slices, self.led_pods)]
+
+    def count_all(self, tree: TopologyTree, assumed: Assumed, within: Domain | None = None) -> None:
+        self.count_lowest(tree.lowest(), assumed, within)
+        for level in range(tree.lowest_level - 1, -1, -1):
+            for domain in tree.at_level(level):
+                self.count_above(domain)
+
+    def count_again(
+        self,
+        tree: TopologyTree,
+        changed: Iterable[LowestDomain],
+        assumed: Assumed,
+    ) -> None:
+        """Count these domains and those above them; forget what is not in the tree any more."""
+        present = []
+        above: list[set[Domain]] = [set() for _ in tree.levels]
+        for lowest in changed:
+            for each in lowest.ancestors():
+                above[each.level].add(each)
+            if tree.holds(lowest):
+                present.append(lowest)
+            else:
+                self._forget(lowest)
+        self.count_lowest(present, assumed)
+        for domains in reversed(above):
+            for domain in domains:
+                if tree.holds(domain):
+                    self.count_above(domain)
+                else:
+                    self._forget(domain)
+
+    def _forget(self, domain: Domain) -> None:
+        for counts in (self.pods, self.slices, self.led_pods, self.led_slices, self.lead, self.score):
+            counts.pop(domain, None)
+
+
+class KeptCounts:
+    """The counts of the kinds of pods that were placed last, kept up to date with the tree."""
+
+    def __init__(self, tree: TopologyTree) -> None:
+        self._tree = tree
+        self._counts: OrderedDict[PodKind, DomainCounts] = OrderedDict()
+        self._changed: dict[PodKind, set[LowestDomain]] = {}
+        tree.listeners.append(self._note)
+
+    def of(self, kind: PodKind, assumed: Assumed, within: Domain | None = None) -> DomainCounts:
+        """The counts of this kind. `assumed`: what is used on top, by domain. Do not change them.
+
+        `within`: only domains in this one have room; such counts are not kept.
+        """
+        if within is not None:
+            counts = DomainCounts(kind)
+            counts.count_all(self._tree, assumed, within)
+            return counts
+        kept = self._kept(kind)
+        touched = [domain for domain in map(self._tree.find, assumed) if domain is not None]
+        if touched:
+            kept = kept.copy()
+            kept.count_again(self._tree, touched, assumed)
+        return kept
+
+    def _kept(self, kind: PodKind) -> DomainCounts:
+        found = self._counts.get(kind)
+        if found is None:
+            found = self._counts[kind] = DomainCounts(kind)
+            found.count_all(self._tree, {})
+            self._changed[kind] = set()
+            if len(self._counts) > _KEPT:
+                oldest, _ = self._counts.popitem(last=False)
+                del self._changed[oldest]
+            return found
+        self._counts.move_to_end(kind)
+        changed = self._changed[kind]
+        if changed:
+            found.count_again(self._tree, changed, {})
+            changed.clear()
+        return found
+
+    def _note(self, domain: LowestDomain) -> None:
+        for changed in self._changed.values():
+            changed.add(domain)
+
+
+def exclusions(tree: TopologyTree, kind: PodKind, assumed: Assumed, within: Domain | None) -> Counter[str]:
+    """How many of the lowest domains have no room, by the reason in Kueue's words."""
+    found: Counter[str] = Counter()
+    for domain in tree.lowest():
+        found[_exclusion(domain, kind, assumed, within)] += 1
+    del found[""]
+    return found
+
+
+def _exclusion(domain: LowestDomain, kind: PodKind, assumed: Assumed, within: Domain | None) -> str:
+    obstacle = kind.filter.obstacle(domain.node) if kind.filter is not None else ""
+    if obstacle:
+        return obstacle
+    if within is not None and not domain.is_within(within):
+        return "topologyDomain"
+    short = shortest(room(domain, kind, assumed), kind.worker)
+    return f'resource "{short}"' if short else ""
+
+
+def shortest(rest: Mapping[str, int], request: PodRequest) -> str:
+    """The resource, the first by name, of which there is not enough for one pod; empty if there is of all."""
+    return next((resource for resource, amount in request if amount > max(0, rest.get(resource, 0))), "")
+
+
+def room(domain: LowestDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, int]:
+    """What pods of this kind find free in the domain."""
+    rest = domain.free if kind.empty else domain.remain
+    if domain.id in assumed:
+        rest = dict(rest)
+        add(rest, assumed[domain.id], -1)
+    return rest
+
+
+def _fitting(rooms: list[Mapping[str, int]], request: PodRequest, beside: Mapping[str, int] | None = None) -> list[int]:
+    """How many pods fit into each room, `beside` other amounts. It goes by resource, which is faster than by room."""
+    columns = []
+    for resource, amount in request:
+        if amount:
+            taken = beside.get(resource, 0) if beside else 0
+            columns.append([(rest.get(resource, 0) - taken) // amount for rest in rooms])
+    least: Iterable[int] = columns[0] if len(columns) == 1 else map(min, *columns)
+    return [0 if count < 0 else count if count < UNBOUNDED else UNBOUNDED for count in least]
+
+
+def _rounded(counts: Counts, domains: list[Domain], size: int) -> list[int]:
+    found = list(map(counts.__getitem__, domains))
+    return found if size == 1 else [count - count % size for count in found]

@@ -1,0 +1,89 @@
+"""All nodes with what runs on them, and the topologies of the flavors over them. Events keep it up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policies.dialects.kueue_flavor import Flavor
+from scheduling.topology.assignment import HOSTNAME, TopologyAssignment
+from scheduling.topology.counting import pod_request
+from scheduling.topology.domains import TopologyTree, Usage
+from scheduling.topology.node_filter import TopologyNode
+from scheduling.topology.placing import DEFAULT_GATES, FlavorTopology, TopologyGates
+
+_HOSTS = ""
+"""The usage that all topologies of hosts share: no flavor has this name."""
+
+
+class Fleet:
+    """The nodes that can take pods, and the topologies of flavors by the flavor's name.
+
+    A pod outside topologies counts on its node; `put_pod` and `drop_pod` are for those only. What a workload holds in a
+    topology of hosts counts in every flavor with such a topology, since they may have the same nodes.
+    """
+
+    def __init__(self, gates: TopologyGates = DEFAULT_GATES) -> None:
+        self.flavors: dict[str, FlavorTopology] = {}
+        self.nodes: dict[str, TopologyNode] = {}
+        self.foreign = Usage()
+        self._gates = gates
+        self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}
+        self._held: dict[str, Usage] = {}
+
+    def put_flavor(self, flavor: Flavor, levels: tuple[str, ...]) -> None:
+        """Add or replace a flavor whose Topology has these levels, coarsest first.
+
+        What workloads held there before still counts.
+        """
+        ledger = _HOSTS if levels[-1] == HOSTNAME and self._gates.overlapping else flavor.name
+        tree = TopologyTree(levels, flavor.labels, self.foreign, self._held.setdefault(ledger, Usage()))
+        for node in self.nodes.values():
+            tree.put(node)
+        self.flavors[flavor.name] = FlavorTopology(flavor.topology or "", tree, flavor.tolerations, self._gates)
+
+    def drop_flavor(self, flavor: str) -> None:
+        self.flavors.pop(flavor, None)
+
+    def put_node(self, node: TopologyNode) -> None:
+        """Add or update a node that can take pods: Ready and not cordoned."""
+        self.nodes[node.name] = node
+        for flavor in self.flavors.values():
+            flavor.tree.put(node)
+
+    def drop_node(self, name: str) -> None:
+        """Remove a node that is gone, is not Ready, or is cordoned."""
+        if self.nodes.pop(name, None) is not None:
+            for flavor in self.flavors.values():
+                flavor.tree.drop(name)
+
+    def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
+        """Add or update a pod outside topologies that has this node."""
+        self.drop_pod(key)
+        amounts = dict(pod_request(requests))
+        self._pods[key] = (node, amounts)
+        self._count_pod(node, amounts, 1)
+
+    def drop_pod(self, key: str) -> None:
+        """Remove a pod that is gone or has ended; one that was never counted changes nothing."""
+        found = self._pods.pop(key, None)
+        if found is not None:
+            self._count_pod(*found, -1)
+
+    def _count_pod(self, node: str, amounts: Mapping[str, int], times: int) -> None:
+        self.foreign.add(node, amounts, times)
+        for flavor in self.flavors.values():
+            flavor.tree.foreign_changed(node, amounts, times)
+
+    def hold(self, flavor: str, assignment: TopologyAssignment, requests: Mapping[str, int], times: int = 1) -> None:
+        """Pods with these requests each hold the places of the assignment in this flavor; `times` -1: not any more.
+
+        A flavor or a domain that is not there keeps what it holds until it is.
+        """
+        ledger = _HOSTS if assignment.by_host and self._gates.overlapping else flavor
+        single = dict(pod_request(requests))
+        held = self._held.setdefault(ledger, Usage())
+        trees = [each.tree for each in self.flavors.values() if each.tree.held is held]
+        for domain, pods in assignment.counts().items():
+            held.add(domain, single, times * pods)
+            for tree in trees:
+                tree.held_changed(domain, single, times * pods)

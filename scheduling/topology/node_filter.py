@@ -1,0 +1,70 @@
+"""Which nodes the pods of a template may run on, by taints, node selector and affinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.node_affinity import preferred_terms, required_terms
+from policies.dialects.reading import listing, texts
+from policies.dialects.selectors import Requirement
+from policies.dialects.taints import Taint, Toleration, read_toleration
+
+_NAME = "metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyNode:
+    """A Node that can take pods. `allocatable` is by resource, in base units (milli-CPU, bytes, whole devices)."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    allocatable: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """What pods ask of a node. `terms`: one of them must hold; None: any node will do. `preferred` is by weight."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[tuple[Requirement, ...], ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    preferred: tuple[tuple[int, tuple[Requirement, ...]], ...] = ()
+
+    def obstacle(self, node: TopologyNode) -> str:
+        """Why the pods may not run there, in Kueue's words; empty if they may. Taints come first, then the selector."""
+        for taint in node.taints:
+            if taint.repels and not any(each.tolerates(taint) for each in self.tolerations):
+                return f'taint "{taint}"'
+        labels = node.labels
+        for key, value in self.selector:
+            if labels.get(key) != value:
+                return "nodeSelector"
+        if self.terms is not None and not any(_holds(term, node) for term in self.terms):
+            return "affinity"
+        return ""
+
+    def score(self, node: TopologyNode) -> int:
+        """The sum of the weights of the preferred terms that hold there."""
+        return sum(weight for weight, term in self.preferred if _holds(term, node))
+
+
+ANY_NODE = NodeFilter()
+"""The filter of pods that ask nothing of a node and tolerate no taint."""
+
+
+def node_filter(spec: Mapping[str, Any], tolerated: Iterable[Toleration] = (), *, scored: bool = False) -> NodeFilter:
+    """The filter of pods with this spec. `tolerated`: by the flavor. Preferred terms count only if `scored`."""
+    return NodeFilter(
+        selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
+        terms=required_terms(spec),
+        tolerations=(*map(read_toleration, listing(spec.get("tolerations"))), *tolerated),
+        preferred=preferred_terms(spec) if scored else (),
+    )
+
+
+def _holds(term: tuple[Requirement, ...], node: TopologyNode) -> bool:
+    fields = {**node.labels, _NAME: node.name}
+    return all(requirement.holds(fields) for requirement in term)

@@ -1,0 +1,219 @@
+"""Places the pod sets of a workload in the topology of one flavor.
+
+The result depends on nothing but the tree, the usage and the pod sets: equal domains are taken in path order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from policies.dialects.taints import Toleration
+from scheduling.topology.assignment import HOSTNAME, AssignedDomain, DomainId, TopologyAssignment
+from scheduling.topology.balanced import balanced
+from scheduling.topology.choosing import DomainSearch, DomainShortage, Share
+from scheduling.topology.counting import Assumed, DomainCounts, KeptCounts, PodKind, exclusions, pod_request
+from scheduling.topology.domains import Domain, TopologyTree, add
+from scheduling.topology.node_filter import ANY_NODE, NodeFilter
+from scheduling.topology.refusals import fits_only, layers_fit_only, request_fault
+from scheduling.topology.request import TopologyRequest
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyGates:
+    """Kueue's feature gates that change a placement.
+
+    mixed: TASProfileMixed. balanced: TASBalancedPlacement. preferred: TASRespectNodeAffinityPreferred. overlapping:
+    TASHandleOverlappingFlavors.
+    """
+
+    mixed: bool = True
+    balanced: bool = False
+    preferred: bool = False
+    overlapping: bool = True
+
+
+DEFAULT_GATES = TopologyGates()
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPods:
+    """A pod set that is to be placed. `requests` are those of one pod, in base units, without the pod itself.
+
+    filter: which nodes its template allows, with the tolerations of the flavor.
+    """
+
+    name: str
+    count: int
+    requests: Mapping[str, int]
+    request: TopologyRequest
+    filter: NodeFilter = ANY_NODE
+
+
+@dataclass(slots=True)
+class Placements:
+    """The result by pod set. `refused` has the reason of each that has no place; those after it were not tried."""
+
+    assigned: dict[str, TopologyAssignment] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+class FlavorTopology:
+    """The topology of one flavor. `name` is that of the Topology, for messages. `tolerations` are the flavor's own."""
+
+    def __init__(
+        self,
+        name: str,
+        tree: TopologyTree,
+        tolerations: tuple[Toleration, ...] = (),
+        gates: TopologyGates = DEFAULT_GATES,
+    ) -> None:
+        self.name = name
+        self.tree = tree
+        self.tolerations = tolerations
+        self.gates = gates
+        self._kept = KeptCounts(tree)
+
+    @property
+    def assigned_levels(self) -> tuple[str, ...]:
+        """The levels that an assignment has."""
+        return (HOSTNAME,) if self.tree.by_host else self.tree.levels
+
+    def place(
+        self, pod_sets: Sequence[PlacedPods], used: dict[DomainId, dict[str, int]], *, empty: bool = False
+    ) -> Placements:
+        """Places the pod sets in their order, members of a group together.
+
+        used: what this workload takes in other flavors, by domain; what it takes here is added. empty: as if no
+        workload held anything in topologies.
+        """
+        placements = Placements()
+        for group in groups(pod_sets):
+            found = self.place_group(group, used, empty=empty)
+            if isinstance(found, str):
+                placements.refused.update((pod_set.name, found) for pod_set in group)
+                break
+            for pod_set, assignment in zip(group, found, strict=True):
+                placements.assigned[pod_set.name] = assignment
+                use(used, pod_set, assignment)
+        return placements
+
+    def place_group(
+        self,
+        group: Sequence[PlacedPods],
+        used: Assumed,
+        *,
+        empty: bool = False,
+        within: Domain | None = None,
+    ) -> list[TopologyAssignment] | str:
+        """Places one pod set, or a leader with its workers; an assignment for each member, or why there is none.
+
+        within: only domains below this one may be used.
+        """
+        workers, leader = _roles(group)
+        fault = request_fault(workers.request, self.tree.levels)
+        if fault:
+            return fault
+        kind = self._kind(workers, leader, empty)
+        counts = self._kept.of(kind, used, within)
+        search = self._search(workers, leader, counts)
+        if self.gates.balanced and workers.request.preferred and not workers.request.required:
+            shares = balanced(search, kind.slice_size)
+            if shares is not None:
+                return self._assignments(group, workers, shares)
+        chosen = search.select()
+        if isinstance(chosen, DomainShortage):
+            return self._refusal(chosen, workers, counts, used, within)
+        return self._assignments(group, workers, search.spread(chosen, kind.slice_size))
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _kind(self, workers: PlacedPods, leader: PlacedPods | None, empty: bool) -> PodKind:
+        levels, layers = self.tree.levels, workers.request.layers
+        sizes = [1] * len(levels)
+        for before, layer in pairwise(layers):
+            for level in range(levels.index(before.topology) + 1, levels.index(layer.topology) + 1):
+                sizes[level] = layer.size
+        return PodKind(
+            worker=pod_request(workers.requests),
+            leader=pod_request(leader.requests) if leader else None,
+            filter=self._filter(workers),
+            slice_level=levels.index(layers[0].topology) if layers else len(levels) - 1,
+            slice_size=layers[0].size if layers else 1,
+            sizes=tuple(sizes),
+            empty=empty,
+        )
+
+    def _filter(self, pods: PlacedPods) -> NodeFilter | None:
+        """Kueue filters nodes in topologies of hosts only."""
+        if not self.tree.by_host:
+            return None
+        return pods.filter if self.gates.preferred else replace(pods.filter, preferred=())
+
+    def _search(self, workers: PlacedPods, leader: PlacedPods | None, counts: DomainCounts) -> DomainSearch:
+        request, levels = workers.request, self.tree.levels
+        return DomainSearch(
+            tree=self.tree,
+            counts=counts,
+            slices=workers.count // counts.kind.slice_size,
+            leaders=1 if leader else 0,
+            level=levels.index(request.level(levels)),
+            least_free=request.unconstrained and self.gates.mixed,
+            required=bool(request.required),
+            climbing=not request.unconstrained,
+        )
+
+    def _assignments(
+        self, group: Sequence[PlacedPods], workers: PlacedPods, shares: Sequence[Share]
+    ) -> list[TopologyAssignment]:
+        ordered = sorted(shares, key=lambda share: share.domain.values)
+        of_workers = self._assignment((share.domain, share.pods) for share in ordered)
+        of_leader = self._assignment((share.domain, share.lead) for share in ordered)
+        return [of_workers if member is workers else of_leader for member in group]
+
+    def _assignment(self, counts: Iterable[tuple[Domain, int]]) -> TopologyAssignment:
+        domains = tuple(
+            AssignedDomain(domain.values[-1:] if self.tree.by_host else domain.values, count)
+            for domain, count in counts
+            if count > 0
+        )
+        return TopologyAssignment(self.assigned_levels, domains)
+
+    def _refusal(
+        self, shortage: DomainShortage, workers: PlacedPods, counts: DomainCounts, used: Assumed, within: Domain | None
+    ) -> str:
+        kind, layers = counts.kind, workers.request.layers
+        if shortage.level is None:
+            levels = self.tree.levels
+            return f"no topology domains at level: {workers.request.level(levels)}"
+        excluded = exclusions(self.tree, kind, used, within)
+        if len(layers) > 1:
+            return layers_fit_only(self.name, self.tree, counts, shortage.level, workers.count, layers, excluded)
+        slices = workers.count // kind.slice_size
+        unit = "pod" if kind.slice_size == 1 else "slice"
+        return fits_only(self.name, shortage.fitting, slices, unit, self.tree.size, excluded)
+
+
+def groups(pod_sets: Sequence[PlacedPods]) -> list[list[PlacedPods]]:
+    """The pod sets in their order; members of a group together, where the first of them is."""
+    found: dict[str, list[PlacedPods]] = {}
+    for position, pod_set in enumerate(pod_sets):
+        name = pod_set.request.group
+        found.setdefault(f"group {name}" if name else f"set {position}", []).append(pod_set)
+    return list(found.values())
+
+
+def use(used: dict[DomainId, dict[str, int]], pod_set: PlacedPods, assignment: TopologyAssignment) -> None:
+    """Add what the pods of the assignment take to `used`."""
+    single = dict(pod_request(pod_set.requests))
+    for domain, pods in assignment.counts().items():
+        add(used.setdefault(domain, {}), single, pods)
+
+
+def _roles(group: Sequence[PlacedPods]) -> tuple[PlacedPods, PlacedPods | None]:
+    """The workers, and the leader if there is one. Of two sets of one size the first are the workers."""
+    if len(group) == 1:
+        return group[0], None
+    first, second = group[:2]
+    return (second, first) if second.count > first.count else (first, second)

@@ -1,0 +1,79 @@
+"""Why pods have no place in a topology, in Kueue's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from scheduling.topology.counting import DomainCounts
+from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.request import SliceLayer, TopologyRequest
+
+
+def request_fault(request: TopologyRequest, levels: Sequence[str]) -> str:
+    """What is wrong with the request in a topology of these levels, coarsest first; empty if nothing is."""
+    level, layers = request.level(levels), request.layers
+    if not level:
+        return "topology level not specified"
+    if level not in levels:
+        return f"no requested topology level: {level}"
+    if not layers:
+        return ""
+    first = layers[0]
+    if first.topology not in levels:
+        return f"no requested topology level for slices: {first.topology}"
+    if levels.index(first.topology) < levels.index(level):
+        return f"podset slice topology {first.topology} is above the podset topology {level}"
+    if first.size <= 0:
+        return "slice topology requested, but slice size not provided"
+    return next(filter(None, (_layer_fault(before, layer, levels) for before, layer in pairwise(layers))), "")
+
+
+def _layer_fault(before: SliceLayer, layer: SliceLayer, levels: Sequence[str]) -> str:
+    if layer.topology not in levels:
+        return f"no requested topology level for additional slice layer: {layer.topology}"
+    if levels.index(layer.topology) <= levels.index(before.topology):
+        return f"additional slice layer topology {layer.topology} must be at a lower level than {before.topology}"
+    if layer.size <= 0 or before.size % layer.size:
+        return f"additional slice layer size {layer.size} must evenly divide parent layer size {before.size}"
+    return ""
+
+
+def fits_only(name: str, fitting: int, wanted: int, unit: str, nodes: int, excluded: Mapping[str, int]) -> str:
+    """`fitting` of the `wanted` units would have room. With a leader, Kueue counts the room without it."""
+    if fitting == 0:
+        text = f'topology "{name}" doesn\'t allow to fit any of {wanted} {unit}(s)'
+    else:
+        text = f'topology "{name}" allows to fit only {fitting} out of {wanted} {unit}(s)'
+    return text + _tail(nodes, excluded)
+
+
+def layers_fit_only(
+    name: str,
+    tree: TopologyTree,
+    counts: DomainCounts,
+    level: int,
+    pods: int,
+    layers: Sequence[SliceLayer],
+    excluded: Mapping[str, int],
+) -> str:
+    """How many slices of each layer would fit into the best domain of the level."""
+    best = min(tree.at_level(level), key=lambda domain: (-counts.slices[domain], _id(tree, domain)))
+    parts = []
+    for layer in layers:
+        below = (each for each in tree.at_level(tree.levels.index(layer.topology)) if each.is_within(best))
+        fitting = sum(counts.pods[each] // layer.size for each in below)
+        parts.append(f"; {fitting}/{pods // layer.size} slice(s) fit on level {layer.topology}")
+    return f'topology "{name}" doesn\'t allow to fit{"".join(parts)}' + _tail(tree.size, excluded)
+
+
+def _id(tree: TopologyTree, domain: Domain) -> str:
+    host = tree.by_host and isinstance(domain, LowestDomain)
+    return domain.values[-1] if host else ",".join(domain.values)
+
+
+def _tail(nodes: int, excluded: Mapping[str, int]) -> str:
+    if not excluded:
+        return ""
+    reasons = ", ".join(sorted(f"{reason}: {count}" for reason, count in excluded.items()))
+    return f". Total nodes: {nodes}; excluded: {reasons}"

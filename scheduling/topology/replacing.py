@@ -1,0 +1,93 @@
+"""New places for the pods of a node that failed; the other pods of the workload stay where they are.
+
+Kueue does not exclude the failed node itself. A node that is still Ready, with a taint that the pods tolerate, may get
+them again. Where several broken slices could be repaired, Kueue takes any; here it is the first in path order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduling.topology.assignment import TopologyAssignment, merged
+from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.placing import FlavorTopology, PlacedPods
+from scheduling.topology.request import SliceLayer, TopologyRequest
+
+
+def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str:
+    """The first value of the first domain of the assignment that is not there any more; empty if all are."""
+    for values, _ in assignment.domains:
+        if tree.find(values[-1:] if tree.by_host else values) is None:
+            return values[0]
+    return ""
+
+
+def replaced(
+    flavor: FlavorTopology, pods: PlacedPods, present: TopologyAssignment, host: str, *, movable: bool = True
+) -> TopologyAssignment | str:
+    """The whole assignment with the pods of `host` elsewhere, or why there is none.
+
+    movable: False for a Pod by itself, which cannot start again elsewhere; it keeps its place.
+    """
+    if not movable:
+        return present
+    rest = present.without(host)
+    lost = present.pods - rest.pods
+    stale = stale_domain(flavor.tree, rest)
+    if stale:
+        return (
+            "Cannot replace the node, because the existing topologyAssignment is invalid, "
+            f"as it contains the stale domain {stale}"
+        )
+    within = _where(flavor.tree, pods.request, rest, lost)
+    request = _recut(pods.request, lost) if within is not None else pods.request
+    found = flavor.place_group([replace(pods, count=lost, request=request)], {}, within=within)
+    if isinstance(found, str):
+        return found
+    if not found[0].domains:
+        return f"cannot find replacement assignment for unhealthy node: {host}"
+    return merged(rest, found[0], flavor.tree.paths(rest.domains + found[0].domains))
+
+
+def _where(tree: TopologyTree, request: TopologyRequest, rest: TopologyAssignment, lost: int) -> Domain | None:
+    """The domain that the pods have to stay in; None: anywhere."""
+    if not rest.domains:
+        return None
+    broken = _broken_layer(request, lost)
+    if broken is not None:
+        return _broken_slice(tree, broken, rest, lost) if broken.topology in tree.levels else None
+    if request.required in tree.levels:
+        level = tree.levels.index(request.required)
+        return tree.above(_lowest(tree, rest.domains[0].values), level)
+    return None
+
+
+def _broken_layer(request: TopologyRequest, lost: int) -> SliceLayer | None:
+    """The innermost layer of which no whole slices were lost; None if only whole slices were."""
+    broken = [layer for layer in request.layers if layer.size > 0 and lost % layer.size]
+    return broken[-1] if broken else None
+
+
+def _broken_slice(tree: TopologyTree, layer: SliceLayer, rest: TopologyAssignment, lost: int) -> Domain | None:
+    """The domain in which the lost pods make up whole slices again; the first of several."""
+    level = tree.levels.index(layer.topology)
+    present: dict[Domain, int] = {}
+    for values, count in rest.domains:
+        domain = tree.above(_lowest(tree, values), level)
+        present[domain] = present.get(domain, 0) + count
+    whole = (domain for domain, count in present.items() if (count + lost) % layer.size == 0)
+    return min(whole, key=lambda domain: domain.values, default=None)
+
+
+def _recut(request: TopologyRequest, lost: int) -> TopologyRequest:
+    """The request for the lost pods alone. If slices are broken, the innermost layer that divides the pods counts."""
+    if _broken_layer(request, lost) is None:
+        return request
+    whole = [layer for layer in request.layers if layer.size > 0 and lost % layer.size == 0]
+    return replace(request, layers=tuple(whole[-1:]))
+
+
+def _lowest(tree: TopologyTree, values: tuple[str, ...]) -> LowestDomain:
+    found = tree.find(values[-1:] if tree.by_host else values)
+    assert found is not None, "the assignment is not stale"
+    return found

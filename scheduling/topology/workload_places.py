@@ -1,0 +1,231 @@
+"""Where the pods of one workload run: which of its pod sets need a place, in which flavors, and whether it still fits.
+
+Quota gives the flavors first; here nothing is known of quota. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies.dialects.reading import listing, mapping, texts
+from scheduling.objects.requests import per_pod
+from scheduling.objects.workload import PodSet, Workload
+from scheduling.topology.assignment import DomainId, TopologyAssignment, net_counts
+from scheduling.topology.domains import TopologyTree
+from scheduling.topology.encoding import read_topology_assignment
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.node_filter import node_filter
+from scheduling.topology.placing import FlavorTopology, PlacedPods
+from scheduling.topology.replacing import replaced
+from scheduling.topology.request import IMPLIED, TopologyRequest, read_topology_request
+
+_NO_TOPOLOGY = "workload requires Topology, but there is no TAS cache information"
+
+
+class UnplaceablePods(ValueError):
+    """The pod set has no place whatever room there is. The message is Kueue's."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlavoredPods:
+    """What quota gives a pod set: `count` pods, and a flavor by resource. `assignment`: the places that it has."""
+
+    name: str
+    count: int
+    flavors: Mapping[str, str]
+    assignment: TopologyAssignment | None = None
+
+
+class TopologyUsage(NamedTuple):
+    """`pods` pods in one domain of a flavor, with the requests of each in base units, without the pod itself."""
+
+    flavor: str
+    domain: DomainId
+    requests: Mapping[str, int]
+    pods: int
+
+
+@dataclass(slots=True)
+class WorkloadPlaces:
+    """The result by pod set.
+
+    assigned: the places. refused: why there is no room. faults: why there would be none on any node.
+    """
+
+    assigned: dict[str, TopologyAssignment] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all pod sets that need a place have one."""
+        return not self.refused and not self.faults
+
+
+class TopologyQuestion(NamedTuple):
+    """A workload that is to be placed.
+
+    with_topology: the flavors of its ClusterQueue that have a topology. only: its ClusterQueue has no others, so every
+    pod set gets a place.
+    """
+
+    workload: Workload
+    with_topology: Collection[str]
+    only: bool = False
+
+
+def find_places(
+    fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], *, empty: bool = False
+) -> WorkloadPlaces:
+    """Places for all pod sets that need one, flavor by flavor in the order of their names.
+
+    A pod set without room ends its flavor; the others are tried all the same. empty: as if no workload held anything in
+    topologies.
+    """
+    places, by_flavor = WorkloadPlaces(), dict[str, list[PlacedPods]]()
+    for flavor, member in _asked(fleet, question, pods, places):
+        by_flavor.setdefault(flavor, []).append(member)
+    of_hosts: dict[DomainId, dict[str, int]] = {}
+    for name in sorted(by_flavor):
+        flavor_topology = fleet.flavors[name]
+        shared = flavor_topology.tree.by_host and flavor_topology.gates.overlapping
+        found = flavor_topology.place(by_flavor[name], of_hosts if shared else {}, empty=empty)
+        places.assigned.update(found.assigned)
+        places.refused.update(found.refused)
+    return places
+
+
+def find_replacements(fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> WorkloadPlaces:
+    """New places for the pods on the first unhealthy node of the workload; the other pod sets keep theirs.
+
+    Each `assignment` is the present one. Members of a group are placed one by one.
+    """
+    host = next(iter(question.workload.unhealthy_nodes), "")
+    places = WorkloadPlaces()
+    affected = []
+    for entry in pods:
+        if entry.assignment is None:
+            continue
+        if any(domain.values[-1] == host for domain in entry.assignment.domains):
+            affected.append(entry)
+        else:
+            places.assigned[entry.name] = entry.assignment
+    present = {entry.name: entry.assignment for entry in affected}
+    movable = not question.workload.of_one_pod
+    for flavor, member in _asked(fleet, question, affected, places):
+        assignment = present[member.name]
+        assert assignment is not None
+        found = replaced(fleet.flavors[flavor], member, assignment, host, movable=movable)
+        if isinstance(found, str):
+            places.refused[member.name] = found
+        else:
+            places.assigned[member.name] = found
+    return places
+
+
+def _asked(
+    fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], places: WorkloadPlaces
+) -> Iterator[tuple[str, PlacedPods]]:
+    """The pod sets that need a place, with their flavor; what none can have is noted."""
+    for entry in pods:
+        pod_set = question.workload.pod_set(entry.name)
+        if pod_set is None or entry.count == 0 or not (pod_set.asks_for_topology or question.only):
+            continue
+        try:
+            flavor = _flavor(fleet, question, entry)
+            yield flavor, _placed_pods(fleet.flavors[flavor], question.workload, pod_set, entry.count)
+        except UnplaceablePods as error:
+            places.faults[entry.name] = str(error)
+
+
+def request_of(pod_set: PodSet) -> TopologyRequest:
+    """What the pod set asks for, or what is implied if it asks for nothing."""
+    return read_topology_request(mapping(pod_set.topology)) if pod_set.asks_for_topology else IMPLIED
+
+
+def topology_flavor(flavors: Mapping[str, str], with_topology: Collection[str]) -> str:
+    """The one flavor with a topology among those of a pod set, by resource. Raises UnplaceablePods."""
+    found = sorted({flavor for flavor in flavors.values() if flavor in with_topology})
+    if not found:
+        raise UnplaceablePods("no TAS flavor assigned")
+    if len(found) > 1:
+        raise UnplaceablePods(f"more than one TAS flavor assigned: {', '.join(found)}")
+    return found[0]
+
+
+def _flavor(fleet: Fleet, question: TopologyQuestion, entry: FlavoredPods) -> str:
+    if not question.with_topology:
+        raise UnplaceablePods(_NO_TOPOLOGY)
+    flavor = topology_flavor(entry.flavors, question.with_topology)
+    if flavor not in fleet.flavors:
+        raise UnplaceablePods(f"{_NO_TOPOLOGY} for the assigned flavor")
+    return flavor
+
+
+def _placed_pods(flavor: FlavorTopology, workload: Workload, pod_set: PodSet, count: int) -> PlacedPods:
+    request = request_of(pod_set)
+    if workload.elastic and (request.required or request.preferred):
+        kind = "required" if request.required else "preferred"
+        raise UnplaceablePods(f"{kind} topology is not supported with ElasticJobsViaWorkloadSlices")
+    spec = _updated(workload, pod_set)
+    found = node_filter(spec, flavor.tolerations, scored=flavor.gates.preferred)
+    return PlacedPods(pod_set.name, count, per_pod(pod_set.template), request, found)
+
+
+def _updated(workload: Workload, pod_set: PodSet) -> Mapping[str, Any]:
+    """The spec of its pods with what its Ready checks add. Raises UnplaceablePods where these contradict it."""
+    spec = pod_set.template.spec
+    updates = [
+        update
+        for check in workload.checks
+        for update in check.updates
+        if check.state == "Ready" and update.get("name") == pod_set.name
+    ]
+    if not updates:
+        return spec
+    selector, tolerations = texts(spec.get("nodeSelector")), listing(spec.get("tolerations"))
+    for update in updates:
+        for key, value in texts(update.get("nodeSelector")).items():
+            if selector.setdefault(key, value) != value:
+                conflict = f"node selector {key} is {selector[key]} and {value}"
+                raise UnplaceablePods(f"invalid podSetUpdate for PodSet {pod_set.name}, error: {conflict}")
+        tolerations = [*tolerations, *listing(update.get("tolerations"))]
+    return {**spec, "nodeSelector": selector, "tolerations": tolerations}
+
+
+# -- whether it still fits ---------------------------------------------------------------------------------------------
+
+
+def net_usage(question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> list[TopologyUsage]:
+    """What the assignments take beyond what the workload's admission already holds in the same domain."""
+    admission = question.workload.admission
+    held = {entry.name: entry.topology for entry in admission.assignments} if admission else {}
+    found: list[TopologyUsage] = []
+    for entry in pods:
+        pod_set = question.workload.pod_set(entry.name)
+        if entry.assignment is None or pod_set is None:
+            continue
+        before = held.get(entry.name)
+        counts = net_counts(entry.assignment, read_topology_assignment(before) if before is not None else None)
+        flavor = topology_flavor(entry.flavors, question.with_topology)
+        requests = per_pod(pod_set.template)
+        found.extend(TopologyUsage(flavor, domain, requests, count) for domain, count in counts.items())
+    return found
+
+
+def fits(fleet: Fleet, usage: Iterable[TopologyUsage]) -> bool:
+    """Whether there is room for each of these by itself now, as Kueue asks before it admits.
+
+    The number of pods is not asked for, and pods that request nothing never fit.
+    """
+    return all(_fits(fleet.flavors[each.flavor].tree, each) for each in usage if each.flavor in fleet.flavors)
+
+
+def _fits(tree: TopologyTree, usage: TopologyUsage) -> bool:
+    domain = tree.find(usage.domain)
+    asked = [(resource, amount) for resource, amount in usage.requests.items() if amount]
+    if domain is None or not usage.requests:
+        return False
+    return all(domain.remain.get(resource, 0) >= amount * usage.pods for resource, amount in asked)

@@ -12,22 +12,75 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from cluster.client import ClusterClient
+from cluster.errors import Conflict
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.race.shapes import QUEUES
 from tests.bench import reviews
-from tests.builders import queue
+from tests.bench.serving import QUEUED
+from tests.builders import namespace, pod, queue
+
+Manifest = dict[str, Any]
 
 CREATES = 600
 """Of each; as many again are made before, and not measured."""
-_WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _LABEL = "asked"
 _CRD = Path(__file__).parents[2] / "manifests" / "crds" / "queues.scheduling.volcano.sh.yaml"
+_FREE = "free"
+"""A namespace without a LocalQueue `default`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Created:
+    """`make`: an object by its name and who is asked; `ours`: what is printed of creates that ours is asked about."""
+
+    kind: str
+    group: str
+    version: str
+    webhook: Literal["Mutating", "Validating"]
+    path: str
+    make: Callable[[str, str], Manifest]
+    ours: Mapping[str, str]
+
+    def collection(self, manifest: Manifest) -> str:
+        namespace = manifest["metadata"].get("namespace")
+        base = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        return f"{base}/namespaces/{namespace}/{self.plural}" if namespace else f"{base}/{self.plural}"
+
+    @property
+    def plural(self) -> str:
+        return f"{self.kind.lower()}s"
+
+
+def _queue(name: str, _: str) -> Manifest:
+    return queue(name, deserved="cpu:1")
+
+
+def _pod(name: str, asked: str) -> Manifest:
+    """It names no LocalQueue; in one of the namespaces it gets one."""
+    made = pod(name, QUEUED if asked == "queued" else _FREE)
+    made["spec"] |= {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
+    return made
+
+
+_KINDS = (
+    _Created("Queue", "scheduling.volcano.sh", "v1beta1", "Validating", reviews.PATH, _queue, {"ours": "ours"}),
+    _Created(
+        "Pod",
+        "",
+        "v1",
+        "Mutating",
+        "/v1/mutate/kueue",
+        _pod,
+        {"ours": "ours, no LocalQueue default", "queued": "ours, gets LocalQueue default"},
+    ),
+)
 
 
 def rows(folder: Path) -> None:
@@ -36,43 +89,56 @@ def rows(folder: Path) -> None:
         control_plane.kubectl("wait", "--for=condition=Established", "crd", "--all")
         authority = (folder / "ca.crt").read_bytes()
         with ClusterClient.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster:
-            for name, address in (("floor", floor), ("ours", serving.address)):
-                cluster.create(_WEBHOOKS, _configuration(name, address, authority))
-            _times(cluster, "warm")
-            times = _times(cluster, "measured")
-    print(f"\n{'a create of a Queue, ms':28} {'p50':>8} {'p99':>8} {'added':>8} {'of the floor':>13}")
-    nobody, floor_, _ = (median(each) for each in times.values())
-    for title, each in zip(("nobody is asked", "one that allows at once", "ours"), times.values(), strict=True):
+            for name in (_FREE, QUEUED):
+                cluster.create("/api/v1/namespaces", namespace(name))
+                account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+                with contextlib.suppress(Conflict):  # a controller was faster
+                    cluster.create(f"/api/v1/namespaces/{name}/serviceaccounts", account)
+            for each in _KINDS:
+                for asked in ("floor", *each.ours):
+                    address = floor if asked == "floor" else serving.address
+                    path = f"{_ADMISSION}/{each.webhook.lower()}webhookconfigurations"
+                    cluster.create(path, _configuration(each, asked, address, authority))
+                _times(cluster, each, "warm")
+                _print(each, _times(cluster, each, "measured"))
+
+
+def _print(kind: _Created, times: Mapping[str, list[float]]) -> None:
+    print(f"\n{f'a create of a {kind.kind}, ms':30} {'p50':>8} {'p99':>8} {'added':>8} {'of the floor':>13}")
+    titles = {"nobody": "nobody is asked", "floor": "one that allows at once", **kind.ours}
+    nobody, floor = median(times["nobody"]), median(times["floor"])
+    for asked, each in times.items():
         added = median(each) - nobody
-        share = f"{added / (floor_ - nobody):13.2f}" if added else ""
+        share = f"{added / (floor - nobody):13.2f}" if added else ""
         p99 = sorted(each)[int(0.99 * len(each))]
-        print(f"{title:28} {median(each) * 1e3:8.2f} {p99 * 1e3:8.2f} {added * 1e3:8.2f} {share}", flush=True)
+        print(f"{titles[asked]:30} {median(each) * 1e3:8.2f} {p99 * 1e3:8.2f} {added * 1e3:8.2f} {share}", flush=True)
 
 
-def _times(cluster: ClusterClient, name: str) -> dict[str, list[float]]:
+def _times(cluster: ClusterClient, kind: _Created, name: str) -> dict[str, list[float]]:
     """By who is asked: the seconds of each create."""
-    times: dict[str, list[float]] = {"nobody": [], "floor": [], "ours": []}
+    times: dict[str, list[float]] = {asked: [] for asked in ("nobody", "floor", *kind.ours)}
     for number in range(CREATES):
         for asked, found in times.items():
-            manifest = queue(f"{name}-{asked}-{number}", deserved="cpu:1")
+            manifest = kind.make(f"{name}-{asked}-{number}", asked)
             manifest["metadata"]["labels"] = {_LABEL: asked}
+            path = kind.collection(manifest)
             started = time.perf_counter()
-            cluster.create(QUEUES, manifest)
+            cluster.create(path, manifest)
             found.append(time.perf_counter() - started)
     return times
 
 
-def _configuration(name: str, address: str, authority: bytes) -> dict[str, Any]:
-    """Has the API server ask this address about each create of a Queue with this label."""
+def _configuration(kind: _Created, name: str, address: str, authority: bytes) -> Manifest:
+    """Has the API server ask this address about each create of this kind with this label."""
     rule = {
-        "apiGroups": ["scheduling.volcano.sh"],
-        "apiVersions": ["v1beta1"],
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
         "operations": ["CREATE"],
-        "resources": ["queues"],
+        "resources": [kind.plural],
     }
     webhook = {
         "name": f"{name}.quotree.dev",
-        "clientConfig": {"url": address + reviews.PATH, "caBundle": base64.b64encode(authority).decode()},
+        "clientConfig": {"url": address + kind.path, "caBundle": base64.b64encode(authority).decode()},
         "rules": [rule],
         "objectSelector": {"matchLabels": {_LABEL: name}},
         "failurePolicy": "Fail",
@@ -82,8 +148,8 @@ def _configuration(name: str, address: str, authority: bytes) -> dict[str, Any]:
     }
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": name},
+        "kind": f"{kind.webhook}WebhookConfiguration",
+        "metadata": {"name": f"{name}-{kind.plural}"},
         "webhooks": [webhook],
     }
 

@@ -1,4 +1,7 @@
-"""A webhook over a generated organisation, in its own process: `python -m tests.bench.serving COUNT FAN_OUT DIR`."""
+"""A webhook over a generated organisation, in its own process: `python -m tests.bench.serving COUNT FAN_OUT DIR`.
+
+It manages Pods, and the namespace QUEUED has a LocalQueue `default`.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,15 @@ from cli.main import GARBAGE
 from cluster.sightings import Sighting, Sightings
 from cluster.sources import FOLLOWED
 from cluster.store import FixedCache
+from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects import read
 from policies.model.forest import Forest
 from tests.bench.organisation import organisation
+from tests.builders import local_queue
 from webhook.server import serve
 from webhook.settings import WebhookSettings
+
+QUEUED = "queued"
 
 
 def main() -> int:
@@ -31,7 +38,8 @@ def main() -> int:
     (folder / "tls.key").write_bytes(server.key)
 
     def world() -> FixedCache:
-        objects = [obj for obj in map(read, organisation(count, fan_out)) if obj]
+        manifests = [*organisation(count, fan_out), local_queue("default", "cq", QUEUED)]
+        objects = [obj for obj in map(read, manifests) if obj]
         seen = {obj.ref: Sighting(obj.ref.name, "1") for obj in objects}
         return FixedCache(Forest.of(objects, known=FOLLOWED), Sightings().listed("", "1", (), seen))
 
@@ -42,6 +50,7 @@ def main() -> int:
         key=folder / "tls.key",
         drain_seconds=0,
         address_file=folder / "address.json",
+        configuration=Configuration(kueue=KueueSettings(manage_jobs=True, manage_pods=True)),
     )
     return serve(settings, world)
 

@@ -1,1 +1,1 @@
-"""What `quotree doctor` looks at: each check reads facts of a cluster, and judges them in pure functions."""
+"""The checks of `quotree doctor`: each reads facts of a cluster and evaluates them in pure functions."""

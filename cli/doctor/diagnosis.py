@@ -1,4 +1,4 @@
-"""All checks, one after the other. What one of them cannot find out never keeps the others from looking."""
+"""Run all checks, one after the other. A check that cannot find something out does not stop the others."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cli.doctor.target import CheckedCluster
 from cluster.errors import ClusterError, Forbidden, NotConfigured, Unauthorized, Unreachable
 
 _NO_ANSWER = (Unreachable, NotConfigured, Unauthorized)
-"""After these nothing else can be found out either."""
+"""Errors after which the remaining checks cannot find out anything either."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Each result with its check; a check has at least one. `answered`: the API server did, until the end."""
+    """Each result with its check; a check has at least one. `answered`: the API server answered to the end."""
 
     results: tuple[tuple[DoctorCheck, CheckResult], ...]
     answered: bool

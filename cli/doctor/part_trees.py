@@ -1,4 +1,4 @@
-"""Kueue's trees as far as parts are concerned: who is named by their roots, and who holds their ClusterQueues."""
+"""Kueue's trees and their parts: which part the root names, and which parts hold the ClusterQueues."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reconciler.parts.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, TreeCl
 
 @dataclass(frozen=True, slots=True)
 class PartNode:
-    """A Cohort or a ClusterQueue. `parent` is a Cohort, empty for a root. `asked` is since when a part asks for it."""
+    """A Cohort or ClusterQueue. `parent` is a Cohort, empty for a root. `requested`: since when a part requests it."""
 
     kind: str
     name: str
     parent: str = ""
     label: str = ""
     claim: TreeClaim = UNCLAIMED
-    asked: datetime | None = None
+    requested: datetime | None = None
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -28,7 +28,7 @@ class PartNode:
 
 @dataclass(frozen=True, slots=True)
 class PartTree:
-    """`root` is None where that has no object, or is a cycle. `wanted`: the part that is to decide, None on a cycle."""
+    """A tree. `root` is None if it has no object, or is a cycle. `wanted`: the part of the root, None on a cycle."""
 
     name: str
     root: PartNode | None
@@ -47,7 +47,7 @@ def read_node(manifest: Manifest) -> PartNode:
     status = mapping(manifest.get("status"))
     claim = read_claim(status) if kind == "ClusterQueue" else UNCLAIMED
     label = texts(meta.get("labels")).get(LABEL, "")
-    return PartNode(kind, str(meta.get("name")), above.name if above else "", label, claim, _asked(status))
+    return PartNode(kind, str(meta.get("name")), above.name if above else "", label, claim, _requested(status))
 
 
 def trees(nodes: Iterable[PartNode]) -> Iterator[PartTree]:
@@ -88,8 +88,8 @@ def _cycle(node: PartNode, cohorts: Mapping[str, PartNode]) -> set[str]:
     return names
 
 
-def _asked(status: Mapping[str, object]) -> datetime | None:
-    """Since when a part asks for the ClusterQueue: see `reconciler.parts.claims`."""
+def _requested(status: Mapping[str, object]) -> datetime | None:
+    """The time since which a part requests the ClusterQueue; see `reconciler.parts.claims`."""
     for each in map(mapping, listing(status.get("conditions"))):
         since = text(each.get("lastTransitionTime"))
         if (text(each.get("type")) or "").startswith(CONDITION) and each.get("status") == "Unknown" and since:

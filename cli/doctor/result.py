@@ -1,4 +1,4 @@
-"""What a check says."""
+"""The results of checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cli.doctor.target import CheckedCluster
 
 
 class HealthState(StrEnum):
-    """SKIPPED: the check could not look, for the reason in the message. That is never reported as OK."""
+    """SKIPPED: the check could not run, for the reason in the message. It is never reported as OK."""
 
     OK = "ok"
     WARNING = "warning"
@@ -20,7 +20,7 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """`subject` is the object that it is about, empty for the cluster. A warning and a failure have a `fix`."""
+    """The result for one object. `subject` is the object, empty for the cluster. A warning or failure has a `fix`."""
 
     state: HealthState
     subject: str
@@ -30,7 +30,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """`id` is stable, `title` says what must hold. `run` raises ClusterError where it cannot find out."""
+    """A check. `id` is stable, `title` says what must hold. `run` raises ClusterError if it cannot find out."""
 
     id: str
     title: str
@@ -38,7 +38,7 @@ class DoctorCheck:
 
 
 def check(id: str, title: str) -> Callable[[Callable[[CheckedCluster], Iterable[CheckResult]]], DoctorCheck]:
-    """Makes a check of a function."""
+    """Turn a function into a check."""
     return lambda run: DoctorCheck(id, title, run)
 
 

@@ -29,7 +29,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """`certificate` is PEM, `source` says where it is from. `distrust` says why who trusts these PEMs refuses it."""
+    """A served certificate in PEM, and its source. `distrust` says why a client that trusts these PEMs refuses it."""
 
     source: str
     certificate: bytes
@@ -37,7 +37,7 @@ class Served:
 
 
 def reached(configuration: Mapping[str, object], forwarded: str | None) -> Client | None:
-    """How to reach it from here by a clientConfig; None for a Service that only a Pod can reach."""
+    """The address from a clientConfig as this machine reaches it; None for a Service that only a Pod can reach."""
     url, name = text(configuration.get("url")), server_name(configuration)
     if forwarded:
         address, _, number = forwarded.rpartition(":")
@@ -49,7 +49,7 @@ def reached(configuration: Mapping[str, object], forwarded: str | None) -> Clien
 
 
 def server_name(configuration: Mapping[str, object]) -> str:
-    """The name that the API server wants in the certificate."""
+    """The name that the API server expects in the certificate."""
     service = mapping(configuration.get("service"))
     if service:
         return f"{service.get('name')}.{service.get('namespace')}.svc"
@@ -68,7 +68,7 @@ def from_server(client: Client) -> Served:
 
 
 def from_secret(source: str, chain: Sequence[bytes]) -> Served:
-    """What a replica serves that has read the Secret."""
+    """The certificate that a replica serves once it has read the Secret."""
     return Served(source, chain[0], lambda authorities, name: _unsigned(chain, authorities, name))
 
 

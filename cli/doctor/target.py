@@ -1,4 +1,4 @@
-"""The cluster that is looked at, and where Quotree is in it."""
+"""The cluster that is checked, and where Quotree is installed in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from policies.text.yaml_values import single
 from reconciler.parts.claims import DEFAULT
 
 _MOST_COPIED = 10_000
-"""Nodes that aliases of the configuration may copy."""
+"""How many nodes the YAML aliases of the configuration may copy."""
 _EMPTY = f"{{apiVersion: {API_VERSION}, kind: {KIND}}}"
 
 
@@ -32,7 +32,7 @@ def _now() -> datetime:
 
 @dataclass
 class CheckedCluster:
-    """What the checks share of one cluster, each part read once.
+    """The objects of one cluster that several checks need, each read once.
 
     `webhook` is the HOST:PORT at which the webhook is reached from here, `metrics` the URL of its metrics; both are for
     a port-forward.
@@ -46,14 +46,14 @@ class CheckedCluster:
     _deployments: dict[ObjectRef, Manifest | None] = field(default_factory=dict, repr=False)
 
     def get(self, path: str) -> Manifest | None:
-        """None where it does not exist. Raises ClusterError."""
+        """Get the object, or None if it does not exist. Raises ClusterError."""
         try:
             return self.cluster.get(path)
         except NotFound:
             return None
 
     def deployment(self, ref: ObjectRef) -> Manifest | None:
-        """None where it is not installed. Raises ClusterError."""
+        """Get the Deployment, or None if it is not installed. Raises ClusterError."""
         if ref not in self._deployments:
             self._deployments[ref] = self.get(DEPLOYMENTS.item(ref.name, ref.namespace))
         return self._deployments[ref]
@@ -75,18 +75,18 @@ class CheckedCluster:
 
     @property
     def installed(self) -> dict[ObjectRef, Manifest]:
-        """All Deployments of Quotree's that there are. Raises ClusterError."""
+        """All Deployments of Quotree that exist. Raises ClusterError."""
         every = {ref: self.deployment(ref) for ref in self.names.processes.values()} | self.part_deployments
         return {ref: each for ref, each in every.items() if each is not None}
 
     @cached_property
     def has_webhook(self) -> bool:
-        """False where it is known not to be installed; who may not look takes it for installed."""
+        """Whether the webhook is installed. True if the user may not read its Deployment."""
         return self._present(lambda: self.webhook_deployment)
 
     @cached_property
     def has_reconciler(self) -> bool:
-        """The same of the reconciler."""
+        """Whether the reconciler is installed. True if the user may not read its Deployment."""
         return self._present(lambda: self.reconciler_deployment)
 
     @cached_property
@@ -133,25 +133,25 @@ class CheckedCluster:
 
 
 def arguments(deployment: Manifest | None) -> list[str]:
-    """What the containers of a Deployment are started with."""
+    """The arguments of the containers of a Deployment."""
     containers = listing(pod_spec(deployment or {}).get("containers"))
     return [str(each) for container in containers for each in listing(mapping(container).get("args"))]
 
 
 def option(deployment: Manifest | None, name: str) -> str | None:
-    """The value of an option that a Deployment starts its process with; of several the last, which counts."""
+    """The value of an option of a Deployment's process; the last one counts."""
     return next(reversed(options(deployment, name)), None)
 
 
 def options(deployment: Manifest | None, name: str) -> list[str]:
-    """All values of an option that may be given several times: `--name=value`, or as two arguments."""
+    """All values of a repeatable option: `--name=value`, or as two arguments."""
     given = arguments(deployment)
     pairs = ((*each.partition("="), following) for each, following in zip(given, [*given[1:], ""], strict=False))
     return [value if equals else following for key, equals, value, following in pairs if key == name]
 
 
 def mounted(deployment: Manifest | None, folder: str, source: str) -> Mapping[str, Any]:
-    """What is mounted as this folder, such as a `secret` or a `configMap`, as the volume names it; empty for none."""
+    """The source of the volume that is mounted as this folder, such as a `secret` or a `configMap`; empty for none."""
     pod = pod_spec(deployment or {})
     mounts = (mapping(each) for container in listing(pod.get("containers")) for each in _mounts(container))
     volume = next((each.get("name") for each in mounts if each.get("mountPath") == folder), None)
@@ -164,7 +164,7 @@ def _mounts(container: object) -> Sequence[object]:
 
 
 def part_of(deployment: Manifest | None) -> str:
-    """The part that a reconciler is started for; empty for the default part, and for other processes."""
+    """The part of a reconciler; empty for the default part, and for other processes."""
     part = option(deployment, "--part") if "reconciler" in arguments(deployment) else None
     return part if part and part != DEFAULT else ""
 

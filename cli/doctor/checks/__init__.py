@@ -46,4 +46,4 @@ CHECKS = (
     reports,
     dashboard,
 )
-"""In the order of the report: what others rest upon comes first."""
+"""The checks in the order of the report. A check comes after those that it depends on."""

@@ -1,4 +1,4 @@
-"""The APIService by which the API server passes requests on to the reconciler: whether it is answered for."""
+"""Check the APIService through which the API server forwards requests to the reconciler."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def api_service(target: CheckedCluster) -> Iterator[CheckResult]:
     for name in removal.API_SERVICES:
         found = target.get(API_SERVICES.item(name))
         ref = ObjectRef("APIService", name)
-        yield judged_api_service(ref, found) if found is not None else skipped(str(ref), "is not installed")
+        yield check_api_service(ref, found) if found is not None else skipped(str(ref), "is not installed")
 
 
-def judged_api_service(ref: ObjectRef, found: Manifest) -> CheckResult:
+def check_api_service(ref: ObjectRef, found: Manifest) -> CheckResult:
     conditions = map(mapping, listing(mapping(found.get("status")).get("conditions")))
     available = next((each for each in conditions if each.get("type") == "Available"), {})
     if available.get("status") == "True":

@@ -1,4 +1,4 @@
-"""Certificates: who calls the webhook trusts what it serves, and nothing expires soon."""
+"""Check that the callers of the webhook trust its certificate, and that no certificate expires soon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from policies.takeover.objects import ObjectRef
 
 _SECRET = "quotree-webhook-certificate"  # noqa: S105, a name
 _LATE = 0.75
-"""Of a lifetime. A certificate is renewed when half of it is over."""
+"""The fraction of a certificate's lifetime after which it should have been renewed; renewal is due at one half."""
 _RENEW = (
     "see the logs of its process and rbac: it renews its certificates itself. With cert-manager: see the Certificate"
 )
@@ -33,16 +33,16 @@ _TRUST = (
 )
 
 
-@check("webhook-configurations", "Both webhook configurations are there, so that the API server asks the webhook.")
+@check("webhook-configurations", "Both webhook configurations exist, so that the API server calls the webhook.")
 def webhook_configurations(target: CheckedCluster) -> Iterator[CheckResult]:
     for resource, ref in (
         (VALIDATING_WEBHOOKS, target.names.validating),
         (MUTATING_WEBHOOKS, target.names.mutating),
     ):
-        yield judged_configuration(str(ref), target.get(resource.item(ref.name)), target.has_webhook)
+        yield check_configuration(str(ref), target.get(resource.item(ref.name)), target.has_webhook)
 
 
-def judged_configuration(subject: str, found: Manifest | None, installed: bool) -> CheckResult:
+def check_configuration(subject: str, found: Manifest | None, installed: bool) -> CheckResult:
     if found is None and not installed:
         return skipped(subject, "the webhook is not installed")
     if found is None:
@@ -73,11 +73,11 @@ def ca_bundle(target: CheckedCluster) -> Iterator[CheckResult]:
         yield skipped("", served, "run it in the cluster, or forward a port and name it: --webhook 127.0.0.1:9443")
         return
     for subject, manifest in callers.items():
-        yield judged_caller(subject, manifest, served)
+        yield check_caller(subject, manifest, served)
 
 
-def judged_caller(subject: str, manifest: Manifest, served: Served) -> CheckResult:
-    """The first fault of its caBundles."""
+def check_caller(subject: str, manifest: Manifest, served: Served) -> CheckResult:
+    """Check the caBundles of an object; the result has the first fault."""
     configurations = list(client_configurations(manifest))
     for configuration in configurations:
         encoded = text(configuration.get("caBundle"))
@@ -102,10 +102,10 @@ def certificate_expiry(target: CheckedCluster) -> Iterator[CheckResult]:
     if isinstance(served, str):
         yield skipped("", served, "see ca-bundle")
     else:
-        yield judged_expiry(f"certificate of {served.source}", [served.certificate], target.now())
+        yield check_expiry(f"certificate of {served.source}", [served.certificate], target.now())
     for pem in dict.fromkeys(_bundles(callers.values())):
         try:
-            yield judged_expiry("authority in the caBundles", split(pem), target.now())
+            yield check_expiry("authority in the caBundles", split(pem), target.now())
         except BadCertificate:
             continue  # ca-bundle says so
     for ref in (target.names.reconciler, target.names.audit, target.names.dashboard):
@@ -113,17 +113,17 @@ def certificate_expiry(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def _of_process(target: CheckedCluster, ref: ObjectRef) -> Iterator[CheckResult]:
-    """The certificate of /v1 or of pages, where it is kept in a Secret. Raises ClusterError."""
+    """The certificate of /v1 or of the dashboard, if it is kept in a Secret. Raises ClusterError."""
     if (name := secret_of(target.deployment(ref))) is None:
         return
     stored = stored_certificate(target, name)
     if isinstance(stored, str):
         yield skipped("", stored, f"see the logs of {ref}")
     else:
-        yield judged_expiry(f"certificate of {stored.source}", [stored.certificate], target.now())
+        yield check_expiry(f"certificate of {stored.source}", [stored.certificate], target.now())
 
 
-def judged_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> CheckResult:
+def check_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> CheckResult:
     """Check the expiry of the certificate that lasts longest: authorities overlap during a rotation.
 
     Raises BadCertificate.
@@ -146,7 +146,7 @@ def _span(left: timedelta) -> str:
 
 
 def _callers(target: CheckedCluster) -> Iterator[tuple[str, Manifest]]:
-    """What makes the API server call the webhook, by its name."""
+    """The webhook configurations that call the webhook, by name."""
     for resource, ref in (
         (VALIDATING_WEBHOOKS, target.names.validating),
         (MUTATING_WEBHOOKS, target.names.mutating),
@@ -183,7 +183,7 @@ def _served(target: CheckedCluster, callers: Iterable[Manifest]) -> Served | str
 
 
 def stored_certificate(target: CheckedCluster, name: str) -> Served | str:
-    """What is served by who has read this Secret, else why that is not known."""
+    """The certificate of a process that has read this Secret, or why it is not known."""
     source = f"Secret {target.names.namespace}/{name}"
     try:
         found = target.get(SECRETS.item(name, target.names.namespace))

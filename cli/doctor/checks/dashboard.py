@@ -1,4 +1,4 @@
-"""The dashboard: whether those whom it asks are there, and whether it may ask in the name of others."""
+"""Check that the servers which the dashboard calls exist, and that it may impersonate users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _ASKED = ("reconciler", "audit")
 _IMPERSONATION = tuple(Access("impersonate", "", plural) for plural in ("users", "groups"))
 
 
-@check("dashboard", "The dashboard finds and trusts those whom it asks, and may ask in the names that its proxy sends.")
+@check(
+    "dashboard",
+    "The dashboard reaches and trusts the servers that it calls, and may impersonate the users of its proxy.",
+)
 def dashboard(target: CheckedCluster) -> Iterator[CheckResult]:
     deployment, subject = target.deployment(target.names.dashboard), str(target.names.dashboard)
     if deployment is None:
@@ -31,7 +34,7 @@ def dashboard(target: CheckedCluster) -> Iterator[CheckResult]:
         return
     for process in _ASKED:
         if url := option(deployment, f"--{process}"):
-            yield _of_asked(target, deployment, process, url)
+            yield _of_process(target, deployment, process, url)
     if option(deployment, "--trusted-proxy") is None:
         yield ok(subject, "people sign in with their own tokens, so it needs no rights of its own")
         return
@@ -41,10 +44,10 @@ def dashboard(target: CheckedCluster) -> Iterator[CheckResult]:
     except Forbidden as error:
         yield skipped(subject, f"you may not ask for the rights of others: {error.message}", "ask an administrator")
     else:
-        yield judged_impersonation(subject, account.name, missing)
+        yield check_impersonation(subject, account.name, missing)
 
 
-def judged_impersonation(subject: str, account: str, missing: Sequence[Access]) -> CheckResult:
+def check_impersonation(subject: str, account: str, missing: Sequence[Access]) -> CheckResult:
     if not missing:
         return ok(subject, f"{account} may impersonate users and groups, as --trusted-proxy needs")
     what = " and ".join(each.resource for each in missing)
@@ -55,29 +58,29 @@ def judged_impersonation(subject: str, account: str, missing: Sequence[Access]) 
     return warning(subject, f"{account} may not impersonate any of the {what}, as --trusted-proxy needs", fix)
 
 
-def _of_asked(target: CheckedCluster, deployment: Manifest, process: str, url: str) -> CheckResult:
-    """What the dashboard meets where it asks this process. Raises ClusterError."""
+def _of_process(target: CheckedCluster, deployment: Manifest, process: str, url: str) -> CheckResult:
+    """The certificate that the dashboard gets from this process. Raises ClusterError."""
     subject, service = f"--{process}={url}", service_of(url)
-    asked = target.deployment(target.names.processes[process])
+    called = target.deployment(target.names.processes[process])
     if service is None or service.namespace != target.names.namespace:
         return skipped(subject, "is not a Service beside the dashboard, so it cannot be looked at")
-    if service.name != option(asked, "--service"):  # one of the user's own, or that of a process that is gone
+    if service.name != option(called, "--service"):  # one of the user's own, or that of a process that is gone
         return of_service(target, service, f"install manifests/components/{process}, or take {subject} out")
-    if option(asked, "--api-port") is None:
+    if option(called, "--api-port") is None:
         fix = f"start the {process} with --api-host, --api-port and --api-certs, as manifests/components/{process} does"
         return failure(subject, f"the {process} serves no /v1", fix)
-    secret = secret_of(asked)
+    secret = secret_of(called)
     served = stored_certificate(target, secret) if secret else f"the {process} keeps its certificate in no Secret"
     if isinstance(served, str):
         return skipped(subject, f"whether it is trusted cannot be known: {served}")
     file = option(deployment, f"--{process}-ca")
     if not file:
         return skipped(subject, "no CA is named, so it is trusted where the image of the dashboard trusts it")
-    return judged_trust(subject, served, _authorities(target, deployment, file), urlsplit(url).hostname or "")
+    return check_trust(subject, served, _authorities(target, deployment, file), urlsplit(url).hostname or "")
 
 
-def judged_trust(subject: str, served: Served, authorities: bytes | str, name: str) -> CheckResult:
-    """`authorities` is PEM, or why there are none."""
+def check_trust(subject: str, served: Served, authorities: bytes | str, name: str) -> CheckResult:
+    """Check that the served certificate is signed by `authorities`: PEM, or the reason why there are none."""
     fault = authorities if isinstance(authorities, str) else served.distrust(authorities, name)
     if fault:
         fix = "mount the ca.crt of that Secret, and name it by the option that ends in -ca"
@@ -86,7 +89,7 @@ def judged_trust(subject: str, served: Served, authorities: bytes | str, name: s
 
 
 def _authorities(target: CheckedCluster, deployment: Manifest, file: str) -> bytes | str:
-    """What a file of the dashboard's holds, where that is mounted from a Secret; else why it has none."""
+    """The content of a file of the dashboard that is mounted from a Secret, or why there is none."""
     path = PurePosixPath(file)
     source = mounted(deployment, str(path.parent), "secret")
     name = text(source.get("secretName"))

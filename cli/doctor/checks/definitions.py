@@ -22,7 +22,7 @@ def crds(target: CheckedCluster) -> Iterator[CheckResult]:
     if target.has_reconciler:
         wanted[f"{WORKLOADS.plural}.{WORKLOADS.group}"] = [WORKLOADS]
     found = {str(metadata(each).get("name")): each for each in target.definitions}
-    yield from judged_definitions(wanted, found)
+    yield from check_definitions(wanted, found)
 
 
 def _followed() -> Iterator[tuple[str, Sequence[Resource]]]:
@@ -33,9 +33,7 @@ def _followed() -> Iterator[tuple[str, Sequence[Resource]]]:
             yield f"{versions[0].plural}.{versions[0].group}", versions
 
 
-def judged_definitions(
-    wanted: Mapping[str, Sequence[Resource]], found: Mapping[str, Manifest]
-) -> Iterator[CheckResult]:
+def check_definitions(wanted: Mapping[str, Sequence[Resource]], found: Mapping[str, Manifest]) -> Iterator[CheckResult]:
     """Compare the CRDs that Quotree needs with the installed ones.
 
     `wanted`: name of a CRD to the versions that Quotree reads; `found`: name to manifest.

@@ -1,4 +1,4 @@
-"""Pods at a gate for the quota of Volcano or YuniKorn: whether somebody lets them pass."""
+"""Check that a reconciler opens the gates of Pods that wait for quota of Volcano or YuniKorn."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from policies.dialects.reading import Manifest, listing, mapping
 _AT_GATES = (Dialect.VOLCANO, Dialect.YUNIKORN)
 
 
-@check("quota-gates", "Where Pods wait at a gate for the quota of Volcano or YuniKorn, a reconciler lets them pass.")
+@check("quota-gates", "If Pods wait at a gate for quota of Volcano or YuniKorn, a reconciler removes the gate.")
 def quota_gates(target: CheckedCluster) -> Iterator[CheckResult]:
     webhook = target.configuration_of(target.webhook_deployment, "--config")
     if webhook is None:
         yield skipped("", "the configuration of the webhook cannot be read")
         return
-    asked = asked_about_pods(target.get(MUTATING_WEBHOOKS.item(target.names.mutating.name)))
-    found = [each for dialect in _AT_GATES if (each := _of_dialect(target, dialect, webhook, dialect in asked))]
+    gated = gated_dialects(target.get(MUTATING_WEBHOOKS.item(target.names.mutating.name)))
+    found = [each for dialect in _AT_GATES if (each := _of_dialect(target, dialect, webhook, dialect in gated))]
     yield from found or [skipped("", "no Pod waits at a gate for the quota of Volcano or YuniKorn here")]
 
 
-def asked_about_pods(configuration: Manifest | None) -> set[Dialect]:
-    """The dialects for whose quota the API server asks the webhook about new Pods, by the names of the manifests."""
+def gated_dialects(configuration: Manifest | None) -> set[Dialect]:
+    """The dialects whose webhooks gate new Pods, by the names in the manifests."""
     names = {mapping(each).get("name") for each in listing((configuration or {}).get("webhooks"))}
     return {dialect for dialect in _AT_GATES if f"{dialect}-quota-pods.quotree.dev" in names}
 
 
-def _of_dialect(target: CheckedCluster, dialect: Dialect, webhook: Configuration, asked: bool) -> CheckResult | None:
-    """None where nothing of the kind is installed."""
+def _of_dialect(target: CheckedCluster, dialect: Dialect, webhook: Configuration, gated: bool) -> CheckResult | None:
+    """Check the gates of one dialect; None if it has none. `gated`: the API server calls the webhook for its Pods."""
     key, component = f"{dialect}.enforce", f"manifests/components/{dialect}-gates"
     enforced = dialect in webhook.gates
-    if not asked and not enforced:
+    if not gated and not enforced:
         return None
-    if not asked:
-        return warning(key, "is gates, but the API server does not ask the webhook about Pods", f"add {component}")
+    if not gated:
+        return warning(key, "is gates, but the API server does not call the webhook for Pods", f"add {component}")
     if not enforced:
         fix = f"switch it on in {target.names.settings}, or take {component} out"
-        return warning(key, "is off in the webhook that the API server asks about Pods, so none waits", fix)
+        return warning(key, "is off, although the API server calls the webhook for Pods, so no Pod waits", fix)
     why, fix = _undecided(target, dialect)
     if why and fix:
         return failure(key, f"Pods wait at a gate that nothing removes: {why}", fix)
@@ -49,7 +49,7 @@ def _of_dialect(target: CheckedCluster, dialect: Dialect, webhook: Configuration
 
 
 def _undecided(target: CheckedCluster, dialect: Dialect) -> tuple[str, str]:
-    """Why no reconciler decides, and how to mend it; without a cure it is not known, and empty where one does."""
+    """Why no reconciler decides, and the fix. Both are empty if one does; an unknown cause has no fix."""
     ref, deployment = target.names.reconciler, target.reconciler_deployment
     component = f"manifests/components/{dialect}-gates"
     if deployment is None:

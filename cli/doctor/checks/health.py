@@ -1,4 +1,4 @@
-"""What the replicas say of themselves: whether they have read everything, and how old is what they know."""
+"""Check the replicas' own metrics: whether the caches are synced, and how old they are."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from policies.dialects.reading import Manifest, mapping, metadata
 from policies.takeover.objects import ObjectRef
 
 _OLD = 180.0
-"""Seconds. A watch lasts less, and the next one begins with an answer."""
+"""The oldest healthy cache, in seconds. A watch lasts less than this, and the next one starts with data."""
 _PORT, _AUDIT_PORT = "8080", "8083"
-"""Of the metrics, where --metrics-port or --port does not say so."""
+"""The default ports of the metrics, without --metrics-port or --port."""
 _INTERVAL = 600.0
-"""Seconds between two audits, where --interval does not say so."""
+"""The default of --interval: seconds between two audits."""
 _LATE = 2.0
-"""Intervals. An audit is due after one, and may be running."""
+"""After how many intervals an audit is late. It is due after one, and may still be running."""
 _TIMEOUT = 5.0
 _VALUE = r"^{name} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)$"
-"""A series without labels; a value that is not a number is none."""
+"""A series without labels, with its value if that is a number."""
 _FORWARD = "kubectl -n {namespace} port-forward deployment/{name} 8080 &, and --metrics http://127.0.0.1:8080/metrics"
 _LOOK = "kubectl -n {namespace} port-forward deployment/{name} {port}, and look at http://127.0.0.1:{port}/metrics"
 
 
-@check("cache-age", "Each replica of the webhook has read everything, and hears of changes.")
+@check("cache-age", "The caches of each replica of the webhook are synced and up to date.")
 def cache_age(target: CheckedCluster) -> Iterator[CheckResult]:
     if target.metrics is not None:
-        yield judged_metrics(target.metrics, _fetched(target.metrics))
+        yield check_metrics(target.metrics, _fetched(target.metrics))
         return
     deployment, ref = target.webhook_deployment, target.names.webhook
     if deployment is None:
         yield skipped(str(ref), "the webhook is not installed")
         return
     fix = _FORWARD.format(namespace=ref.namespace, name=ref.name)
-    yield from _of_pods(target, ref, deployment, _PORT, judged_metrics, fix)
+    yield from _of_pods(target, ref, deployment, _PORT, check_metrics, fix)
 
 
-@check("audit-age", "Each replica of the audit judges everything again and again.")
+@check("audit-age", "Each replica of the audit has audited the cluster within its interval.")
 def audit_age(target: CheckedCluster) -> Iterator[CheckResult]:
     ref = target.names.audit
     deployment = target.deployment(ref)
@@ -52,7 +52,7 @@ def audit_age(target: CheckedCluster) -> Iterator[CheckResult]:
     port = option(deployment, "--port") or _AUDIT_PORT
     interval = float(option(deployment, "--interval") or _INTERVAL)
     fix = _LOOK.format(namespace=ref.namespace, name=ref.name, port=port)
-    yield from _of_pods(target, ref, deployment, port, partial(judged_audit, interval=interval), fix)
+    yield from _of_pods(target, ref, deployment, port, partial(check_audit, interval=interval), fix)
 
 
 def _of_pods(
@@ -94,7 +94,7 @@ def _fetched(url: str) -> str:
         raise BadAnswer(f"--metrics {url}: {error}") from error
 
 
-def judged_metrics(subject: str, text: str) -> CheckResult:
+def check_metrics(subject: str, text: str) -> CheckResult:
     from webhook.metrics import CACHE_AGE, CACHE_SYNCED  # here, since it takes long to load
 
     age, synced = (_value(text, family.name) for family in (CACHE_AGE, CACHE_SYNCED))
@@ -111,8 +111,8 @@ def judged_metrics(subject: str, text: str) -> CheckResult:
     return ok(subject, f"has read everything; the API server answered {age:.0f} s ago")
 
 
-def judged_audit(subject: str, text: str, interval: float) -> CheckResult:
-    """`interval`: the seconds between two audits while nothing changes."""
+def check_audit(subject: str, text: str, interval: float) -> CheckResult:
+    """Check the age of the last audit. `interval`: the seconds between two audits while nothing changes."""
     from audit.metrics import AGE, CACHE_AGE, CACHE_SYNCED  # here, since it takes long to load
 
     synced, heard, age = (_value(text, family.name) for family in (CACHE_SYNCED, CACHE_AGE, AGE))

@@ -1,4 +1,4 @@
-"""Which version of Kueue is installed, and for which one Quotree is configured."""
+"""Check that Quotree is configured for the version of Kueue that is installed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from policies.takeover.objects import manager_version
 @check("kueue-version", "The configuration names the version of Kueue that is installed.")
 def kueue_version(target: CheckedCluster) -> Iterator[CheckResult]:
     ref, configured = target.names.manager, target.configuration.kueue.version
-    yield judged_version(str(ref), target.deployment(ref), configured)
+    yield check_version(str(ref), target.deployment(ref), configured)
 
 
-def judged_version(subject: str, manager: Manifest | None, configured: KueueVersion) -> CheckResult:
-    """`manager`: the Deployment of Kueue's manager, which stays after a take-over; None if it does not exist."""
+def check_version(subject: str, manager: Manifest | None, configured: KueueVersion) -> CheckResult:
+    """Compare the versions. `manager`: the Deployment of Kueue's manager, also after a take-over; None if absent."""
     if manager is None:
         return skipped(subject, f"does not exist; feature gates are those of Kueue {configured}")
     installed = manager_version(manager)

@@ -13,14 +13,14 @@ from policies.dialects.reading import Manifest, mapping, metadata, text
 from policies.takeover.objects import LEASE, ObjectRef
 
 _DURATION = 15.0
-"""Seconds that a Lease lasts which does not say so."""
+"""The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
 _LENIENT = 5.0
-"""Seconds of difference between two clocks that make no difference here."""
+"""How far the clocks of two machines may differ, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseWork:
-    """What the holder of a Lease does. `idle`: what comes of it while nobody holds it."""
+    """What the holder of a Lease does. `idle`: the consequence while no process holds it."""
 
     idle: str
     fix: str
@@ -41,7 +41,7 @@ def reconciler_lease(target: CheckedCluster) -> Iterator[CheckResult]:
     elif observes(target):
         yield skipped(str(ref), "the reconciler runs with --mode observe, and needs no Lease")
     else:
-        yield judged_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now(), _DECIDING)
+        yield check_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now(), _DECIDING)
 
 
 @check("audit-lease", "One replica of the audit holds its Lease and renews it.")
@@ -51,10 +51,10 @@ def audit_lease(target: CheckedCluster) -> Iterator[CheckResult]:
     if deployment is None:
         yield skipped(str(ref), "the audit is not installed")
     else:
-        yield judged_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now(), _REPORTING)
+        yield check_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now(), _REPORTING)
 
 
-def judged_lease(subject: str, lease: Manifest | None, now: datetime, work: LeaseWork = _DECIDING) -> CheckResult:
+def check_lease(subject: str, lease: Manifest | None, now: datetime, work: LeaseWork = _DECIDING) -> CheckResult:
     fix = work.fix
     if lease is None:
         return failure(subject, "does not exist: no replica has ever led", fix)
@@ -71,11 +71,11 @@ def judged_lease(subject: str, lease: Manifest | None, now: datetime, work: Leas
 def kueue_manager(target: CheckedCluster) -> Iterator[CheckResult]:
     found = list(target.cluster.list(LEASES, field_selector=f"metadata.name={LEASE}"))
     installed = target.reconciler_deployment is not None and not observes(target)
-    yield judged_manager(found, installed, target.now())
+    yield check_manager(found, installed, target.now())
 
 
-def judged_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -> CheckResult:
-    """`installed`: there is a reconciler that would write."""
+def check_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -> CheckResult:
+    """Check that no manager of Kueue renews its Lease. `installed`: there is a reconciler that would write."""
     active = [each for each in leases if is_active(each, now)]
     for lease in active:
         subject = f"Lease {metadata(lease).get('namespace')}/{LEASE}"
@@ -89,7 +89,7 @@ def judged_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -
 
 
 def lease_of_process(deployment: Manifest | None, usual: ObjectRef) -> ObjectRef:
-    """The Lease that a process is started with."""
+    """The Lease of a Deployment's process."""
     namespace, _, name = (option(deployment, "--lease") or "").partition("/")
     return ObjectRef("Lease", name, namespace) if namespace and name else usual
 
@@ -103,7 +103,7 @@ def holder_of(lease: Manifest) -> str:
 
 
 def age_of(lease: Manifest, now: datetime) -> float | None:
-    """Seconds since it was renewed."""
+    """The seconds since the Lease was renewed."""
     renewed = text(mapping(lease.get("spec")).get("renewTime"))
     return (now - datetime.fromisoformat(renewed)).total_seconds() if renewed else None
 

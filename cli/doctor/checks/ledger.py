@@ -1,4 +1,4 @@
-"""The ledger, in which the webhook enters changes of trees before it allows them."""
+"""Check the ledger, in which the webhook records changes of trees before it allows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cluster.resource import CONFIG_MAPS
 from policies.dialects.reading import Manifest
 
 _MANY = 100
-"""Entries. Each is there for as long as a change takes to be stored, which is moments."""
+"""How many entries are too many. An entry lasts until its change is stored, usually less than a second."""
 _TRIAL = {"data": {"doctor": "a dry run"}}
 
 
@@ -29,7 +29,7 @@ def ledger(target: CheckedCluster) -> Iterator[CheckResult]:
     else:
         found = target.get(CONFIG_MAPS.item(NAME, namespace))
         refusal = _refusal(target, CONFIG_MAPS.item(NAME, namespace)) if found is not None else None
-        yield from judged_ledger(subject, found, refusal)
+        yield from check_ledger(subject, found, refusal)
 
 
 def _refusal(target: CheckedCluster, path: str) -> ApiError | None:
@@ -41,7 +41,7 @@ def _refusal(target: CheckedCluster, path: str) -> ApiError | None:
     return None
 
 
-def judged_ledger(subject: str, found: Manifest | None, refusal: ApiError | None) -> Iterator[CheckResult]:
+def check_ledger(subject: str, found: Manifest | None, refusal: ApiError | None) -> Iterator[CheckResult]:
     from webhook.ledger.entry import UnreadableEntry
     from webhook.ledger.store import read_contents
 

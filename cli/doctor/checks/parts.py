@@ -1,4 +1,4 @@
-"""Reconcilers for parts of a cluster: whether those run that the labels of roots name, and that hold ClusterQueues."""
+"""Check the parts of a cluster: a reconciler runs for each part that a root names or that holds ClusterQueues."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from reconciler.parts.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
 
 _SHOWN = 4
 _MOST = 10
-"""Results about single trees; the rest is counted."""
+"""The most results about single trees; the rest is counted."""
 _LONG = timedelta(minutes=5)
-"""A handover takes two writes for each ClusterQueue and a list of all Workloads."""
+"""How long a handover may take: two writes for each ClusterQueue, and one list of all Workloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningParts:
-    """The parts: `live` with who holds the Lease of each, `deployed` those that are to run."""
+    """The parts: `live` with the holder of each Lease, `deployed` those with a Deployment."""
 
     live: Mapping[str, str]
     deployed: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ def parts(target: CheckedCluster) -> Iterator[CheckResult]:
             nodes += target.cluster.snapshot(resource, read_node).items
         except NotFound:
             continue  # crds says so
-    yield from judged_parts(nodes, _running(target), target.now())
+    yield from check_parts(nodes, _running(target), target.now())
 
 
 def _running(target: CheckedCluster) -> RunningParts:
@@ -58,7 +58,7 @@ def _running(target: CheckedCluster) -> RunningParts:
     return RunningParts(live, frozenset(map(part_of, target.part_deployments.values())))
 
 
-def judged_parts(nodes: Sequence[PartNode], running: RunningParts, now: datetime) -> Iterator[CheckResult]:
+def check_parts(nodes: Sequence[PartNode], running: RunningParts, now: datetime) -> Iterator[CheckResult]:
     every = list(trees(nodes))
     wanted = {tree.wanted for tree in every if tree.wanted and valid(tree.wanted)}
     holding = {holder for tree in every for holder in tree.holders} - {NOBODY}
@@ -109,7 +109,7 @@ def _of_label(node: PartNode) -> CheckResult:
 
 
 def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator[CheckResult]:
-    """What keeps a tree from being decided for, beyond a part that nobody runs."""
+    """Why no part decides for a tree, apart from a part that is not running."""
     for each in tree.queues:
         if each.claim.part == NOBODY:
             fix = f"leave one of them: kubectl edit clusterqueue {each.name} --subresource=status"
@@ -135,18 +135,19 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
 
 def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetime) -> CheckResult:
     subject, parts = f"tree of {tree.name}", " and ".join(sorted({each.claim.part for each in away}))
-    asked = [each.asked for each in away if each.asked]
-    if len(asked) < len(away):
+    requested = [each.requested for each in away if each.requested]
+    if len(requested) < len(away):
         fix = f"look again in a minute; else see the logs of part {wanted}, and rbac"
-        return warning(subject, f"part {wanted} has not asked for all that {parts} still holds of it", fix)
-    if now - min(asked) > _LONG:
-        message = f"part {wanted} has asked {parts} for it since {min(asked):%Y-%m-%d %H:%M:%S} UTC: no part decides"
+        return warning(subject, f"part {wanted} has not requested every ClusterQueue that {parts} still holds", fix)
+    if now - min(requested) > _LONG:
+        since = f"{min(requested):%Y-%m-%d %H:%M:%S} UTC"
+        message = f"part {wanted} has requested it from {parts} since {since}: no part decides"
         return warning(subject, message, f"see the logs of {parts}: one of its writes may be stuck")
     return ok(subject, f"{parts} hands it over to {wanted}")
 
 
 def _first(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    """The worst of them."""
+    """The most severe results, and how many were left out."""
     order = (HealthState.FAILURE, HealthState.WARNING, HealthState.SKIPPED, HealthState.OK)
     every = sorted(results, key=lambda each: order.index(each.state))
     yield from every[:_MOST]

@@ -1,4 +1,4 @@
-"""The Deployments: their replicas and their versions."""
+"""Check the replicas and the versions of the Deployments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from policies.takeover.objects import ObjectRef
 @check("replicas", "Every process that is installed runs, with all its replicas ready.")
 def replicas(target: CheckedCluster) -> Iterator[CheckResult]:
     for ref in target.names.processes.values():
-        yield judged_replicas(ref, target.deployment(ref))
+        yield check_replicas(ref, target.deployment(ref))
     for ref, deployment in target.part_deployments.items():
-        yield judged_replicas(ref, deployment)
+        yield check_replicas(ref, deployment)
 
 
-def judged_replicas(ref: ObjectRef, deployment: Manifest | None) -> CheckResult:
+def check_replicas(ref: ObjectRef, deployment: Manifest | None) -> CheckResult:
     if deployment is None:
         return skipped(str(ref), "is not installed")
     wanted = mapping(deployment.get("spec")).get("replicas", 1)
@@ -34,7 +34,7 @@ def judged_replicas(ref: ObjectRef, deployment: Manifest | None) -> CheckResult:
 
 @check("versions", "All processes run the same image of Quotree.")
 def versions(target: CheckedCluster) -> Iterator[CheckResult]:
-    yield judged_versions({ref: images(each) for ref, each in target.installed.items()})
+    yield check_versions({ref: images(each) for ref, each in target.installed.items()})
 
 
 def images(deployment: Manifest) -> list[str]:
@@ -44,8 +44,8 @@ def images(deployment: Manifest) -> list[str]:
     return [name for name in names if "quotree" in name]
 
 
-def judged_versions(found: Mapping[ObjectRef, Sequence[str]], own: str = VERSION) -> CheckResult:
-    """A tag can say anything, so it is shown beside our version and not compared with it."""
+def check_versions(found: Mapping[ObjectRef, Sequence[str]], own: str = VERSION) -> CheckResult:
+    """Show the image tags beside our version. They are not compared: a tag can be any text."""
     names = sorted({name for each in found.values() for name in each})
     if not names:
         return skipped("", f"no image of Quotree runs here; this program is {own}")

@@ -1,4 +1,4 @@
-"""The reports that the audit keeps in the cluster: whether it can, and whether anybody still does."""
+"""Check that the audit can write its reports, and that no reports are left without an audit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReportKeeper:
     renewed: str = ""
 
 
-@check("reports", "Reports about what is stored are kept as the audit says, where their kinds are installed.")
+@check("reports", "The audit writes its reports, if their kinds are installed.")
 def reports(target: CheckedCluster) -> Iterator[CheckResult]:
     found = {str(metadata(each).get("name")): each for each in target.definitions}
     keeper = _keeper(target)
@@ -40,13 +40,13 @@ def reports(target: CheckedCluster) -> Iterator[CheckResult]:
         if any(served.values()):
             looked = True
             ours = next((name for kind, there in served.items() if there for name in _ours(target, kind)), "")
-            yield judged_reports(api, [str(kind) for kind, there in served.items() if not there], ours, keeper)
+            yield check_reports(api, [str(kind) for kind, there in served.items() if not there], ours, keeper)
     if not looked:
         yield skipped("", _NONE if keeper.installed else "neither the audit nor a kind of reports is installed")
 
 
-def judged_reports(api: ReportApi, missing: list[str], ours: str, keeper: ReportKeeper) -> CheckResult:
-    """`missing`: the kinds of the API that are not served. `ours`: a report of Quotree, empty where there is none."""
+def check_reports(api: ReportApi, missing: list[str], ours: str, keeper: ReportKeeper) -> CheckResult:
+    """Check the reports. `missing`: kinds of the API that are not served. `ours`: a report of Quotree, or empty."""
     subject = api.api_version
     if not keeper.installed:
         if not ours:
@@ -87,7 +87,7 @@ def _serves(found: Mapping[str, Manifest], kind: Resource) -> bool:
 
 
 def _ours(target: CheckedCluster, kind: Resource) -> Iterator[str]:
-    """One at most is read: they may be large, and one says enough. Raises ClusterError."""
+    """The name of one report of Quotree. At most one is read, since reports may be large. Raises ClusterError."""
     page = target.cluster.get(kind.collection(), {"labelSelector": _LABEL, "limit": "1"})
     for each in map(metadata, listing(page.get("items"))):
         name, namespace = str(each.get("name")), text(each.get("namespace"))

@@ -1,4 +1,4 @@
-"""The rights of each process, as the shipped roles have them: rights.json is generated from manifests/."""
+"""Check that each process has the rights of the shipped roles. rights.json is generated from manifests/."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from policies.dialects.reading import Manifest, text
 from policies.takeover.objects import pod_spec
 
 _AT_ONCE = 8
-"""Requests to the API server at a time; about two hundred questions are asked."""
+"""Concurrent requests to the API server, of about two hundred."""
 _SHOWN = 4
 _OWN = "quotree-system"
 """The namespace in the shipped manifests."""
 _PART, _SHIPPED_PART = "part", "batch"
 _OF_YUNIKORN = ("quotree-webhook-yunikorn", "quotree-audit-yunikorn")
 _WITH_SECRET = ("webhook", "audit", "dashboard")
-"""Their only Secret is the one of their certificate."""
+"""Roles whose only Secret is that of the certificate."""
 _NO_MULTIKUEUE = "--feature-gates=MultiKueue=false"
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a process may do by one shipped role. `file` is where that is in this project."""
+    """The rights that one shipped role gives to a process. `file` is its manifest in this project."""
 
     process: str
     kind: str
@@ -44,7 +44,7 @@ class Role:
         return f"{self.kind} {self.name}"
 
 
-@check("rbac", "Every process may do what it has to do, by the roles that are shipped.")
+@check("rbac", "Every process has the rights of the shipped roles.")
 def rbac(target: CheckedCluster) -> Iterator[CheckResult]:
     for role in roles():
         if role.process == _PART:
@@ -63,15 +63,13 @@ def _of_role(role: Role, deployment: Manifest, target: CheckedCluster) -> CheckR
     account = account_of(deployment, target.names.namespace)
     wanted = list(_wanted(role, deployment, target))
     try:
-        return judged_rights(
-            str(role), account.name, wanted, missing_rights(target.cluster, account, wanted), role.file
-        )
+        return check_rights(str(role), account.name, wanted, missing_rights(target.cluster, account, wanted), role.file)
     except Forbidden as error:
         fix = f"ask an administrator, or try `kubectl auth can-i --list --as={account.name}`"
         return skipped(str(role), f"you may not ask for the rights of others: {error.message}", fix)
 
 
-def judged_rights(
+def check_rights(
     subject: str, account: str, wanted: Sequence[Access], missing: Sequence[Access], file: str
 ) -> CheckResult:
     if not missing:
@@ -83,7 +81,7 @@ def judged_rights(
 
 @cache
 def roles() -> tuple[Role, ...]:
-    """All shipped roles with what they allow, right by right."""
+    """All shipped roles, each with its rights."""
     text = (resources.files("cli.doctor") / "rights.json").read_text(encoding="utf-8")
     return tuple(
         Role(
@@ -98,7 +96,7 @@ def roles() -> tuple[Role, ...]:
 
 
 def of_part(role: Role, part: str) -> Role:
-    """The role of another part than the one that is shipped, whose names are the same but for the part's."""
+    """The role for another part: the shipped role with the name of that part."""
     name = f"{role.name.removesuffix(_SHIPPED_PART)}{part}"
     accesses = tuple(replace(each, name=name) if each.name == role.name else each for each in role.accesses)
     file = role.file if part == _SHIPPED_PART else f"{role.file}, with {part} in place of {_SHIPPED_PART}"
@@ -115,7 +113,7 @@ def _accesses(namespace: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Ac
 
 
 def _needless(role: Role, target: CheckedCluster) -> str:
-    """Why the process does without this role, empty where it does not."""
+    """Why the process does not need this role; empty if it does."""
     if role.name == "quotree-webhook-certificates" and not _keeps_secret(target.webhook_deployment):
         return "the certificates are supplied"
     if role.name in _OF_YUNIKORN and not target.configuration.yunikorn.follow:
@@ -126,7 +124,7 @@ def _needless(role: Role, target: CheckedCluster) -> str:
 
 
 def _wanted(role: Role, deployment: Manifest, target: CheckedCluster) -> Iterator[Access]:
-    """Without kinds that the API server does not have, and what the settings leave out."""
+    """The rights without kinds that the API server does not serve or that the settings exclude."""
     for access in role.accesses:
         needless = (
             access.resource == "secrets" and role.process in _WITH_SECRET and not _keeps_secret(deployment)
@@ -144,7 +142,7 @@ def missing_rights(cluster: ClusterClient, account: Caller, wanted: Sequence[Acc
 
 
 def account_of(deployment: Manifest, namespace: str) -> Caller:
-    """The user and groups by which the API server knows the Pods of the Deployment."""
+    """The user and groups of the Deployment's Pods."""
     name = text(pod_spec(deployment).get("serviceAccountName")) or "default"
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
     return Caller(f"system:serviceaccount:{namespace}:{name}", groups=groups)
@@ -155,7 +153,7 @@ def _keeps_secret(deployment: Manifest | None) -> bool:
 
 
 def _written(access: Access) -> str:
-    """Such as `patch configmaps quotree-ledger in quotree-system`."""
+    """The right in words, such as `patch configmaps quotree-ledger in quotree-system`."""
     kind = f"{access.resource}.{access.group}".rstrip(".") + (f"/{access.subresource}" if access.subresource else "")
     where = f" in {access.namespace}" if access.namespace else ""
     return f"{access.verb} {kind}{f' {access.name}' if access.name else ''}{where}"

@@ -1,4 +1,4 @@
-"""The API server itself: that it answers, its version, its clock."""
+"""Check the API server: that it answers, its version, and its clock."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"
 @check("api-server", "The API server answers, in a version that Quotree supports.")
 def api_server(target: CheckedCluster) -> Iterator[CheckResult]:
     version = target.cluster.get("/version")
-    yield judged_version(target.cluster.host, text(version.get("gitVersion")) or "", text(version.get("minor")) or "")
+    yield check_version(target.cluster.host, text(version.get("gitVersion")) or "", text(version.get("minor")) or "")
 
 
-def judged_version(host: str, version: str, minor: str) -> CheckResult:
-    """`minor` as the API server writes it: some distributions add a `+`."""
+def check_version(host: str, version: str, minor: str) -> CheckResult:
+    """Check the version of the API server. Some distributions add a `+` to `minor`."""
     number = minor.rstrip("+")
     if number.isdecimal() and int(number) < _OLDEST:
         return failure(host, f"Kubernetes {version} is older than 1.{_OLDEST}", f"upgrade to 1.{_OLDEST} or later")
@@ -44,11 +44,11 @@ def clock(target: CheckedCluster) -> Iterator[CheckResult]:
     if written is None:
         yield skipped("", "the API server does not say its time")
         return
-    yield judged_clock(datetime.fromisoformat(written), before, target.now(), user)
+    yield check_clock(datetime.fromisoformat(written), before, target.now(), user)
 
 
-def judged_clock(theirs: datetime, before: datetime, after: datetime, user: str) -> CheckResult:
-    """`theirs` was read between `before` and `after`, and is cut to whole seconds."""
+def check_clock(theirs: datetime, before: datetime, after: datetime, user: str) -> CheckResult:
+    """Compare the clocks. `theirs` was read between `before` and `after`, and is truncated to whole seconds."""
     ahead = max(theirs - after, before - theirs - timedelta(seconds=1), timedelta())
     if ahead > _CLOCKS_DIFFER:
         way = "ahead of" if theirs > after else "behind"

@@ -1,4 +1,4 @@
-"""The Services: whether who calls a process reaches a replica of it."""
+"""Check that each Service has a replica that is ready."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def endpoints(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def of_service(target: CheckedCluster, ref: ObjectRef, apply: str) -> CheckResult:
-    """`apply` brings the Service. Raises ClusterError."""
+    """Check a Service and its endpoints. `apply` is the fix that installs it. Raises ClusterError."""
     found = target.get(SERVICES.item(ref.name, ref.namespace))
     slices = target.cluster.list(ENDPOINT_SLICES, namespace=ref.namespace, label_selector=f"{_OF_SERVICE}={ref.name}")
-    return judged_service(str(ref), found, list(slices) if found is not None else (), apply)
+    return check_service(str(ref), found, list(slices) if found is not None else (), apply)
 
 
-def judged_service(subject: str, service: Manifest | None, slices: Sequence[Manifest], apply: str) -> CheckResult:
+def check_service(subject: str, service: Manifest | None, slices: Sequence[Manifest], apply: str) -> CheckResult:
     if service is None:
         return failure(subject, "does not exist, so the process cannot be reached", apply)
     ready = {address for each in slices if listing(each.get("ports")) for address in _ready(each)}
@@ -49,7 +49,7 @@ def judged_service(subject: str, service: Manifest | None, slices: Sequence[Mani
 
 
 def _ready(endpoint_slice: Manifest) -> Iterator[str]:
-    """The addresses; one that does not say whether it is ready counts as ready."""
+    """The addresses that are ready; one without a condition counts as ready."""
     for each in map(mapping, listing(endpoint_slice.get("endpoints"))):
         if mapping(each.get("conditions")).get("ready") is not False:
             yield from map(str, listing(each.get("addresses"))[:1])

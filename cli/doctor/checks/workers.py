@@ -1,4 +1,4 @@
-"""The worker clusters of MultiKueue."""
+"""Check the worker clusters of MultiKueue."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cli.doctor.target import CheckedCluster
 def workers(target: CheckedCluster) -> Iterator[CheckResult]:
     from reconciler.multikueue.stored_clusters import stored_clusters  # here, since it takes long to load
 
-    yield from judged_workers(stored_clusters(target.cluster)["items"])
+    yield from check_workers(stored_clusters(target.cluster)["items"])
 
 
-def judged_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
+def check_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
     """Check the worker clusters; `found` has the items of `quotree clusters -o json`."""
     if not found:
         yield skipped("", "there are no MultiKueueClusters")

@@ -10,15 +10,15 @@ import pytest
 
 from certs.pki import new_authority, new_server
 from cli.doctor.checks.answering import answer_result
-from cli.doctor.checks.certificates import judged_caller, judged_configuration, judged_expiry
-from cli.doctor.checks.definitions import judged_definitions
-from cli.doctor.checks.health import judged_metrics
-from cli.doctor.checks.leases import judged_lease, judged_manager
-from cli.doctor.checks.ledger import judged_ledger
-from cli.doctor.checks.replicas import images, judged_replicas, judged_versions
-from cli.doctor.checks.rights import judged_rights, roles
-from cli.doctor.checks.server import judged_clock, judged_version
-from cli.doctor.checks.workers import judged_workers
+from cli.doctor.checks.certificates import check_caller, check_configuration, check_expiry
+from cli.doctor.checks.definitions import check_definitions
+from cli.doctor.checks.health import check_metrics
+from cli.doctor.checks.leases import check_lease, check_manager
+from cli.doctor.checks.ledger import check_ledger
+from cli.doctor.checks.replicas import check_replicas, check_versions, images
+from cli.doctor.checks.rights import check_rights, roles
+from cli.doctor.checks.server import check_clock, check_version
+from cli.doctor.checks.workers import check_workers
 from cli.doctor.result import CheckResult, HealthState
 from cli.doctor.served import from_secret
 from cluster.errors import ApiError, Forbidden
@@ -45,7 +45,7 @@ def states(*results: CheckResult) -> list[str]:
     ("minor", "state"), [("29", "failure"), ("29+", "failure"), ("30", "ok"), ("31+", "ok"), ("", "ok")]
 )
 def test_only_a_version_that_is_too_old_fails(minor: str, state: str) -> None:
-    assert states(judged_version("https://lab", f"v1.{minor}.0", minor)) == [state]
+    assert states(check_version("https://lab", f"v1.{minor}.0", minor)) == [state]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_only_a_version_that_is_too_old_fails(minor: str, state: str) -> None:
 )
 def test_clocks_may_differ_by_half_a_minute_and_the_second_that_is_cut_off(seconds: int, state: str) -> None:
     after = NOW + timedelta(seconds=1)
-    assert states(judged_clock(NOW + timedelta(seconds=seconds), NOW, after, "me")) == [state]
+    assert states(check_clock(NOW + timedelta(seconds=seconds), NOW, after, "me")) == [state]
 
 
 # -- what is installed --
@@ -68,7 +68,7 @@ def definition(*served: str, established: str = "True", **conditions: str) -> di
 
 def crds(found: dict[str, Any]) -> list[str]:
     wanted = {"queues.scheduling.volcano.sh": [QUEUES], "podgroups.scheduling.volcano.sh": [QUEUES]}
-    return states(*judged_definitions(wanted, found))
+    return states(*check_definitions(wanted, found))
 
 
 def test_definitions() -> None:
@@ -98,7 +98,7 @@ def test_definitions() -> None:
 )
 def test_replicas(spec: dict[str, int], status: dict[str, int], state: str) -> None:
     deployment = manifest("apps/v1", "Deployment", "quotree-webhook", spec, status=status)
-    assert states(judged_replicas(WEBHOOK, deployment), judged_replicas(WEBHOOK, None)) == [state, "skipped"]
+    assert states(check_replicas(WEBHOOK, deployment), check_replicas(WEBHOOK, None)) == [state, "skipped"]
 
 
 def test_versions() -> None:
@@ -107,19 +107,19 @@ def test_versions() -> None:
     found = images(manifest("apps/v1", "Deployment", "any", {"template": {"spec": pod}}))
 
     assert found == ["lab:5000/quotree:1.0"]
-    assert states(judged_versions({WEBHOOK: found}), judged_versions({WEBHOOK: found, other: found})) == ["ok", "ok"]
-    assert states(judged_versions({WEBHOOK: found, other: ["lab:5000/quotree:0.9"]})) == ["warning"]
-    assert states(judged_versions({}), judged_versions({WEBHOOK: []})) == ["skipped", "skipped"]
+    assert states(check_versions({WEBHOOK: found}), check_versions({WEBHOOK: found, other: found})) == ["ok", "ok"]
+    assert states(check_versions({WEBHOOK: found, other: ["lab:5000/quotree:0.9"]})) == ["warning"]
+    assert states(check_versions({}), check_versions({WEBHOOK: []})) == ["skipped", "skipped"]
 
 
 def test_configurations_without_a_webhook_block_every_change() -> None:
     found = manifest("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "quotree-validate")
 
-    assert states(judged_configuration("any", None, False), judged_configuration("any", found, True)) == [
+    assert states(check_configuration("any", None, False), check_configuration("any", found, True)) == [
         "skipped",
         "ok",
     ]
-    assert states(judged_configuration("any", None, True), judged_configuration("any", found, False)) == ["failure"] * 2
+    assert states(check_configuration("any", None, True), check_configuration("any", found, False)) == ["failure"] * 2
 
 
 # -- certificates --
@@ -132,7 +132,7 @@ def test_a_caller_trusts_what_its_authority_signed_for_its_name() -> None:
     def caller(ca: bytes | str, service: str = "web") -> str:
         text = ca if isinstance(ca, str) else base64.b64encode(ca).decode()
         client = {"service": {"name": service, "namespace": "lab"}, "caBundle": text}
-        return states(judged_caller("any", {"webhooks": [{"clientConfig": client}]}, served))[0]
+        return states(check_caller("any", {"webhooks": [{"clientConfig": client}]}, served))[0]
 
     assert caller(authority.certificate) == "ok"
     assert caller(stranger.certificate + authority.certificate) == "ok"
@@ -147,12 +147,12 @@ def test_a_caller_trusts_what_its_authority_signed_for_its_name() -> None:
 def test_expiry(hours: int, state: str) -> None:
     """It is valid for an hour before NOW and for a hundred after it."""
     pem = new_authority("any", NOW, timedelta(hours=100)).certificate
-    assert states(judged_expiry("any", [pem], NOW + timedelta(hours=hours))) == [state]
+    assert states(check_expiry("any", [pem], NOW + timedelta(hours=hours))) == [state]
 
 
 def test_of_overlapping_authorities_the_newest_counts() -> None:
     old, new = (new_authority("any", NOW, timedelta(hours=hours)).certificate for hours in (1, 100))
-    assert states(judged_expiry("any", [old, new], NOW + timedelta(hours=2))) == ["ok"]
+    assert states(check_expiry("any", [old, new], NOW + timedelta(hours=2))) == ["ok"]
 
 
 # -- what answers --
@@ -192,7 +192,7 @@ def test_the_result_of_a_trial_names_the_kind_that_was_sent() -> None:
     ],
 )
 def test_cache_age(text: str, state: str) -> None:
-    assert states(judged_metrics("any", text)) == [state]
+    assert states(check_metrics("any", text)) == [state]
 
 
 # -- the ledger --
@@ -203,11 +203,11 @@ def test_ledger() -> None:
     refused = ApiError(422, "Invalid", "data: Forbidden: field is immutable when `immutable` is set")
     mine = Forbidden(403, "Forbidden", 'configmaps "quotree-ledger" is forbidden: User "me" cannot patch')
 
-    assert states(*judged_ledger("any", empty, None)) == ["ok"]
-    assert states(*judged_ledger("any", None, None)) == ["failure"]
-    assert states(*judged_ledger("any", {**empty, "data": {"uid-1": "no entry"}}, None)) == ["failure"]
-    assert states(*judged_ledger("any", empty, refused)) == ["failure"]
-    assert states(*judged_ledger("any", empty, mine)) == ["skipped"]
+    assert states(*check_ledger("any", empty, None)) == ["ok"]
+    assert states(*check_ledger("any", None, None)) == ["failure"]
+    assert states(*check_ledger("any", {**empty, "data": {"uid-1": "no entry"}}, None)) == ["failure"]
+    assert states(*check_ledger("any", empty, refused)) == ["failure"]
+    assert states(*check_ledger("any", empty, mine)) == ["skipped"]
 
 
 # -- who leads --
@@ -232,12 +232,12 @@ def lease(holder: str = "pod-1", age: float | None = 0, **spec: object) -> dict[
     ],
 )
 def test_the_lease_of_the_reconciler(found: dict[str, Any] | None, state: str) -> None:
-    assert states(judged_lease("any", found, NOW)) == [state]
+    assert states(check_lease("any", found, NOW)) == [state]
 
 
 def test_kueues_manager_may_run_or_the_reconciler_but_not_both() -> None:
-    assert states(judged_manager([lease()], True, NOW), judged_manager([lease()], False, NOW)) == ["failure", "ok"]
-    assert states(judged_manager([lease(age=99)], True, NOW), judged_manager([], False, NOW)) == ["ok", "skipped"]
+    assert states(check_manager([lease()], True, NOW), check_manager([lease()], False, NOW)) == ["failure", "ok"]
+    assert states(check_manager([lease(age=99)], True, NOW), check_manager([], False, NOW)) == ["ok", "skipped"]
 
 
 # -- rights and workers --
@@ -246,12 +246,12 @@ def test_kueues_manager_may_run_or_the_reconciler_but_not_both() -> None:
 def test_what_is_missing_is_named_with_the_file_that_gives_it() -> None:
     missing = [Access("patch", "", "configmaps", namespace="lab", name=f"ledger-{number}") for number in range(6)]
 
-    result = judged_rights("any", "me", missing, missing, "manifests/base/rbac.yaml")
+    result = check_rights("any", "me", missing, missing, "manifests/base/rbac.yaml")
 
     assert result.message.startswith("me may not patch configmaps ledger-0 in lab; ")
     assert result.message.endswith("; and 2 more")
     assert result.fix == "kubectl apply -f manifests/base/rbac.yaml"
-    assert states(judged_rights("any", "me", missing, [], "any")) == ["ok"]
+    assert states(check_rights("any", "me", missing, [], "any")) == ["ok"]
 
 
 def test_the_shipped_roles_are_asked_for() -> None:
@@ -267,5 +267,5 @@ def test_workers() -> None:
     one = {"name": "east", "since": "2026-01-01T00:00:00Z", "placed": 2, "reason": "Bad", "error": "no route"}
     found = [{**one, "connection": state} for state in ("connected", "not connected", "not known yet")]
 
-    assert states(*judged_workers(found)) == ["ok", "failure", "warning"]
-    assert states(*judged_workers([])) == ["skipped"]
+    assert states(*check_workers(found)) == ["ok", "failure", "warning"]
+    assert states(*check_workers([])) == ["skipped"]

@@ -13,13 +13,13 @@ import yaml
 from certs.pki import new_authority, new_server
 from cli.doctor.checks.api_service import api_service
 from cli.doctor.checks.certificates import certificate_expiry, secret_of
-from cli.doctor.checks.dashboard import dashboard, judged_impersonation, judged_trust, service_of
-from cli.doctor.checks.health import judged_audit
-from cli.doctor.checks.kueue_version import judged_version
+from cli.doctor.checks.dashboard import check_impersonation, check_trust, dashboard, service_of
+from cli.doctor.checks.health import check_audit
+from cli.doctor.checks.kueue_version import check_version
 from cli.doctor.checks.leases import lease_of_process
-from cli.doctor.checks.reports import ReportKeeper, judged_reports, reports
+from cli.doctor.checks.reports import ReportKeeper, check_reports, reports
 from cli.doctor.checks.rights import account_of, of_part, roles
-from cli.doctor.checks.services import judged_service
+from cli.doctor.checks.services import check_service
 from cli.doctor.served import from_secret
 from cli.doctor.target import option, part_of
 from cluster.reviews import Access
@@ -58,7 +58,7 @@ def test_the_installed_version_of_kueue_is_compared_with_the_configured_one(
     pod = {"containers": [{"name": "manager", "image": image}]}
     manager = {"metadata": {}, "spec": {"template": {"spec": pod}}} if image else None
 
-    found = judged_version("Deployment kueue-system/kueue-controller-manager", manager, KueueVersion.V0_19)
+    found = check_version("Deployment kueue-system/kueue-controller-manager", manager, KueueVersion.V0_19)
 
     assert (found.state, found.message.startswith(says)) == (state, True)
     if state == "warning":
@@ -157,14 +157,14 @@ def endpoint_slice(*ready: bool | None, ports: bool = True) -> dict[str, Any]:
 def test_a_service_leads_to_a_replica_that_is_ready(slices: list[dict[str, Any]], state: str) -> None:
     service = manifest("v1", "Service", "quotree-audit", namespace=SYSTEM)
 
-    assert judged_service("any", service, slices, "apply it").state.value == state
-    assert judged_service("any", None, slices, "apply it").fix == "apply it"
+    assert check_service("any", service, slices, "apply it").state.value == state
+    assert check_service("any", None, slices, "apply it").fix == "apply it"
 
 
 def test_an_address_in_two_slices_is_one_replica() -> None:
     both = [endpoint_slice(True), endpoint_slice(True)]
 
-    assert judged_service("any", {}, both, "").message == "leads to 1 ready replica"
+    assert check_service("any", {}, both, "").message == "leads to 1 ready replica"
 
 
 # -- the audit --
@@ -186,8 +186,8 @@ def test_the_age_of_the_last_audit(synced: str, age: str, heard: str, state: str
     shown = {"cache_synced": synced, "age_seconds": age, "cache_age_seconds": heard}
     text = "".join(f"quotree_audit_{name} {value}\n" for name, value in shown.items())
 
-    assert judged_audit("any", text, 600.0).state.value == state
-    assert judged_audit("any", "<html>a proxy's page</html>", 600.0).state.value == "skipped"
+    assert check_audit("any", text, 600.0).state.value == state
+    assert check_audit("any", "<html>a proxy's page</html>", 600.0).state.value == "skipped"
 
 
 KEPT = ReportKeeper(installed=True)
@@ -207,7 +207,7 @@ KEPT = ReportKeeper(installed=True)
     ],
 )
 def test_reports(missing: list[str], ours: str, keeper: ReportKeeper, state: str) -> None:
-    result = judged_reports(OPEN_REPORTS, missing, ours, keeper)
+    result = check_reports(OPEN_REPORTS, missing, ours, keeper)
 
     assert (result.state.value, bool(result.fix)) == (state, state == "warning")
 
@@ -285,10 +285,10 @@ def test_it_trusts_who_serves_what_its_ca_signed_for_that_name() -> None:
     served = from_secret("Secret any", [new_server(authority, [name], NOW, timedelta(days=9)).certificate])
 
     found = [
-        judged_trust("any", served, authority.certificate, name),
-        judged_trust("any", served, stranger.certificate, name),
-        judged_trust("any", served, authority.certificate, "other"),
-        judged_trust("any", served, "Secret any has no ca.crt", name),
+        check_trust("any", served, authority.certificate, name),
+        check_trust("any", served, stranger.certificate, name),
+        check_trust("any", served, authority.certificate, "other"),
+        check_trust("any", served, "Secret any has no ca.crt", name),
     ]
 
     assert [each.state.value for each in found] == ["ok", "failure", "failure", "failure"]
@@ -297,8 +297,8 @@ def test_it_trusts_who_serves_what_its_ca_signed_for_that_name() -> None:
 def test_who_stands_behind_a_proxy_must_impersonate() -> None:
     users, groups = Access("impersonate", "", "users"), Access("impersonate", "", "groups")
 
-    assert judged_impersonation("any", "me", []).state.value == "ok"
-    missing = judged_impersonation("any", "me", [users, groups])
+    assert check_impersonation("any", "me", []).state.value == "ok"
+    missing = check_impersonation("any", "me", [users, groups])
     assert missing.state.value == "warning"
     assert "me may not impersonate any of the users and groups" in missing.message
 

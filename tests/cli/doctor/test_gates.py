@@ -125,5 +125,5 @@ def test_half_of_it_is_a_warning() -> None:
     off = said("yunikorn-gates", webhook=webhook(), reconciler=reconciler())
 
     assert [state for state, _ in unasked + off] == ["warning", "warning"]
-    assert "does not ask the webhook about Pods" in unasked[0][1]
-    assert "so none waits" in off[0][1]
+    assert "does not call the webhook for Pods" in unasked[0][1]
+    assert "so no Pod waits" in off[0][1]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.doctor.checks.parts import RunningParts, judged_parts
+from cli.doctor.checks.parts import RunningParts, check_parts
 from cli.doctor.part_trees import read_node
 from cli.doctor.result import CheckResult, HealthState
 from reconciler.objects.stored import Stored
@@ -36,7 +36,7 @@ def held(name: str, parent: str, part: str = DEFAULT, asked: str = "", age: floa
 
 def doctor(*manifests: Mapping[str, Any], live: Mapping[str, str] = LIVE, deployed: str = "") -> list[CheckResult]:
     nodes = [read_node(each) for each in manifests]
-    found = list(judged_parts(nodes, RunningParts(live, frozenset(deployed.split())), NOW))
+    found = list(check_parts(nodes, RunningParts(live, frozenset(deployed.split())), NOW))
     assert all(each.fix or each.state in (HealthState.OK, HealthState.SKIPPED) for each in found)
     return found
 
@@ -147,7 +147,7 @@ def test_a_part_that_runs_and_does_not_ask() -> None:
     found = doctor(labelled(cohort("research"), "batch"), held("vision", "research"))
 
     assert said(found)[2:] == [("tree of Cohort research", "warning")]
-    assert "part batch has not asked for all that default still holds" in found[2].message
+    assert "part batch has not requested every ClusterQueue that default still holds" in found[2].message
 
 
 def test_two_trees_that_became_one_below_a_part_that_does_not_run() -> None:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.exits import Exit, Misused, strongest
 from cli.input.against import Against
 from cli.input.migration import Migrated, Origin, migrated, totals
-from cli.input.options import against as against_option
-from cli.input.options import inputs, output
+from cli.input.options import against_of, inputs, output
 from cli.output import emit, note
 from cli.report.migration_json import migration_json
 from cli.report.migration_text import migration_text
 from policies.dialects.labels import is_domain
 from policies.migration import MigrationWish
+from policies.model.printing import plain
+
+if TYPE_CHECKING:
+    from cluster.storage_migration import KindMoved
+
+_SHOWN = 20
+"""Refused objects that are named of each kind."""
+
+
+def _default(options: Mapping[str, Any]) -> str:
+    return "cluster" if options["live"] else "nothing"
 
 
 @click.command()
@@ -37,7 +48,13 @@ from policies.migration import MigrationWish
     help="The capacity of the machines, repeatable: cpu=64, memory=1Ti.",
 )
 @click.option("--flavor", metavar="NAME", default="default", show_default=True, help="The ResourceFlavor of the quota.")
-@against_option
+@click.option(
+    "--live",
+    is_flag=True,
+    help="With --from kueue: the objects that a cluster stores in old versions. Without --apply nothing is changed.",
+)
+@click.option("--apply", "applied", is_flag=True, help="With --live: store them as v1beta2.")
+@against_of(_default, "What exists besides the input files; they override it. With --live: the cluster.")
 @output
 def migrate(
     paths: tuple[str, ...],
@@ -46,14 +63,19 @@ def migrate(
     to: str,  # noqa: ARG001, there is one choice today
     total: tuple[str, ...],
     flavor: str,
+    live: bool,
+    applied: bool,
     against: Against,
     output: str,
 ) -> None:
     """Write Kueue's objects (v1beta2) for the queues in PATH..., and list the settings that cannot be kept.
 
     The output is YAML for `kubectl apply`. It begins with comments: the settings that cannot be kept, each with the
-    reason and what to do instead. Set --total to what the machines have, since no manifest says it; without it the tree
-    gets what its queues are promised. Nothing is written to a cluster.
+    reason and what to do instead. Set --total to what the machines have, since no manifest says it; without it the
+    tree gets what its queues are promised. Nothing is written to a cluster without --live --apply.
+
+    With --live the objects of Kueue in a cluster are moved from the versions in which they were stored to v1beta2, as
+    Kueue 0.20 needs. Their content stays. After a kill, run the command again: it continues.
 
     \b
     Examples:
@@ -61,12 +83,20 @@ def migrate(
       quotree migrate queues.yaml namespaces.yaml --from yunikorn --total cpu=64
       quotree migrate --from volcano --against cluster     # with the namespaces whose work uses each queue
       quotree migrate old/ --from kueue                    # v1alpha1 and v1beta1 to v1beta2
+      quotree migrate --from kueue --live                  # what would be stored again; nothing is changed
+      quotree migrate --from kueue --live --apply
       quotree migrate queues/ --from volcano | quotree validate -
       quotree migrate queues/ --from volcano -o json       # for programs
     """
     if not is_domain(flavor):
         raise Misused(f"--flavor {flavor}: not a valid name; write lower-case letters, digits, - and .")
     every = tuple(dict.fromkeys([*paths, *filenames]))
+    if applied and not live:
+        raise Misused("--apply needs --live: without it nothing is written to a cluster")
+    if live:
+        if origin != Origin.KUEUE or every or against.kind != "cluster" or output != "text":
+            raise Misused("--live needs --from kueue and a cluster, and takes neither files nor -o json")
+        click.get_current_context().exit(_live(against, applied))
     found = migrated(Origin(origin), every, against, MigrationWish(totals(total), flavor))
     for item in found.unreadable:
         note(str(item))
@@ -81,3 +111,37 @@ def _codes(found: Migrated) -> Iterator[Exit]:
     """The exit codes that apply; input of which nothing could be migrated counts as unreadable."""
     if found.unreadable or (found.migration.lost and not found.migration.objects):
         yield Exit.UNREADABLE
+
+
+def _live(against: Against, applied: bool) -> Exit:
+    """Move what the cluster stores, or show it."""
+    from cluster.storage_migration import move, stored_kinds  # here, since it takes long to load
+
+    with against.login.connected() as cluster:
+        kinds, refusals = stored_kinds(cluster)
+        for each in refusals:
+            emit(plain(f"refused: {each}"))
+        moves = []
+        for kind in kinds:
+            moves.append(move(cluster, kind, dry_run=not applied))
+            emit("\n".join(_moved_lines(moves[-1])))
+    emit(_outcome(moves, applied, bool(refusals)))
+    return Exit.FINDINGS if refusals or any(each.refused for each in moves) else Exit.CLEAN
+
+
+def _moved_lines(moved: KindMoved) -> Iterator[str]:
+    kind, new = moved.kind, moved.kind.resource.version
+    done = f"stored as {new}" if moved.trimmed else f"may be stored as {' or '.join(kind.old)}"
+    gone = f"; {moved.gone} deleted meanwhile" if moved.gone else ""
+    yield f"{kind.definition}: {moved.objects} {'object' if moved.objects == 1 else 'objects'}, {done}{gone}"
+    yield from (plain(f"  refused: {why}") for why in moved.refused[:_SHOWN])
+    if len(moved.refused) > _SHOWN:
+        yield f"  and {len(moved.refused) - _SHOWN} more"
+
+
+def _outcome(moves: Sequence[KindMoved], applied: bool, refused: bool) -> str:
+    if any(each.refused for each in moves):
+        return "Correct the refused objects, then run this again."
+    if not moves:
+        return "Nothing can be moved." if refused else "All objects are stored as v1beta2."
+    return "No old version is stored any more." if applied else "Nothing was changed: add --apply."

@@ -61,7 +61,7 @@ def _stored(manifest: Manifest, number: int) -> Manifest:
         "generation": 1,
         "creationTimestamp": "2026-01-01T00:00:00Z",
     }
-    return {**manifest, "apiVersion": _API_VERSION, "metadata": {**made, **given}}
+    return {"apiVersion": _API_VERSION, **manifest, "metadata": {**made, **given}}
 
 
 def _encoded(content: str) -> str:

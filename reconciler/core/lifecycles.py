@@ -11,7 +11,7 @@ from reconciler.core.records import Records
 from scheduling.cycle.misconfigured import misconfigured
 from scheduling.objects.admissibility import adjusted
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import DEACTIVATED, QUOTA_RESERVED, Workload
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import Lifecycle
 from scheduling.status.observability import LEGACY, Observability
@@ -80,9 +80,15 @@ def _misconfigured(world: World, workload: Workload, queue: str) -> UnadmittedCa
 
 
 def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause | None:
-    """Whether the Workload was set aside without an attempt of its own, together with an equivalent one."""
+    """Whether the Workload was set aside without an attempt of its own, together with an equivalent one.
+
+    One that is active again is not tried before something changes. Its last attempt counts, which its condition no
+    longer shows.
+    """
     wait = world.last_attempt(workload.key) if world.queues.pending[queue].is_blocked(workload.key) else None
-    if wait is None or wait.workload.key == workload.key:
+    shown = workload.conditions.get(QUOTA_RESERVED)
+    reactivated = shown is not None and shown.reason == DEACTIVATED
+    if wait is None or (wait.workload.key == workload.key and not reactivated):
         return None
     return UnadmittedCause(wait.reason, BYPASSED)
 

@@ -69,7 +69,10 @@ def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tupl
 
 
 def reset_checks(workload: Workload, now: int) -> Workload:
-    """Reset all checks to Pending, as every eviction does; a check in Retry counts one more retry."""
+    """Reset all checks to Pending, as every eviction does.
+
+    A check in Retry counts one more retry. A rejected check keeps its count, since its controller wrote it too.
+    """
     checks = tuple(_reset(check, now) for check in workload.checks)
     return workload if checks == workload.checks else replace(workload, checks=checks)
 
@@ -77,9 +80,9 @@ def reset_checks(workload: Workload, now: int) -> Workload:
 def _reset(check: CheckState, now: int) -> CheckState:
     if check.state == PENDING:
         return check
-    retries = (check.retries or 0) + 1 if check.state == RETRY else None
+    counted = {RETRY: (check.retries or 0) + 1, REJECTED: check.retries}
     message = f"Reset to Pending after eviction. Previously: {check.state}"
-    return CheckState(check.name, PENDING, message, now, check.requeue_after, retries)
+    return CheckState(check.name, PENDING, message, now, check.requeue_after, counted.get(check.state))
 
 
 def checks_text(checks: Iterable[CheckState], state: str) -> str:

@@ -116,11 +116,16 @@ def act_on_checks(workload: Workload, now: int) -> Workload:
 
 
 def deactivate(workload: Workload, now: int) -> Workload:
-    """Set it inactive and evict it, for the reason of its condition DeactivationTarget."""
+    """Set it inactive and evict it, for the reason of its condition DeactivationTarget.
+
+    If it is evicted already, it stays so for the reason that it has.
+    """
     target = workload.holding(DEACTIVATION_TARGET)
     cause, due = (target.reason, f" due to {target.message}") if target is not None else ("", "")
     others = {kind: found for kind, found in workload.conditions.items() if kind != DEACTIVATION_TARGET}
     stopped = replace(workload, active=False, requeue=None, conditions=others)
+    if workload.evicted:
+        return stopped
     return evict(stopped, DEACTIVATED, f"The workload is deactivated{due}", now, cause=cause)
 
 

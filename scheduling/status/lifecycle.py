@@ -31,10 +31,10 @@ from scheduling.status.deadlines import (
     pods_ready_deadline,
     reactivate,
 )
-from scheduling.status.eviction import evict, evicted_by_deactivation
+from scheduling.status.eviction import evict
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import replaced
-from scheduling.status.requeue import end_backoff, requeued
+from scheduling.status.requeue import end_backoff, in_backoff, requeued
 from scheduling.status.reservation import sync_admitted, unreserve
 from scheduling.status.unadmitted import UnadmittedCause, unadmitted
 
@@ -105,16 +105,19 @@ class Lifecycle:
         if workload.active and workload.holds(DEACTIVATION_TARGET):
             return replace(workload, active=False)
         if not workload.active:
-            return workload if evicted_by_deactivation(workload) else deactivate(workload, self.now)
+            return deactivate(workload, self.now)
         back = workload.conditions.get(REQUEUED)
         deactivated = back is not None and back.status == "False" and back.reason.startswith(DEACTIVATED)
         return reactivate(workload, self.now) if deactivated and not workload.reserved else workload
 
     def _checks(self, workload: Workload) -> Workload:
-        """Update its list of checks from the ClusterQueue, and act on their states."""
-        if self.queue is None:
-            return workload
-        listed = sync_checks(workload, required_checks(workload, self.queue), self.now, self.elsewhere)
+        """Update its list of checks from the ClusterQueue, and act on their states.
+
+        If the ClusterQueue is missing, the list is as it was. A workload whose checks are all Ready is then admitted.
+        """
+        listed = workload
+        if self.queue is not None:
+            listed = sync_checks(workload, required_checks(workload, self.queue), self.now, self.elsewhere)
         acted = act_on_checks(listed, self.now)
         if acted != listed or not acted.reserved or acted.evicted:
             return acted
@@ -203,5 +206,6 @@ def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> 
 
 
 def _is_leaving(workload: Workload) -> bool:
-    """Whether its job must still stop after an eviction. A backoff ends only after that."""
-    return workload.evicted and workload.reserved
+    """Whether its job must still stop after an eviction. A backoff ends only after that, if Requeued does not say that
+    it has begun."""
+    return workload.evicted and workload.reserved and not in_backoff(workload)

@@ -46,6 +46,12 @@ def backoff_over(workload: Workload, now: int) -> bool:
     return workload.requeue is None or workload.requeue.at <= now
 
 
+def in_backoff(workload: Workload) -> bool:
+    """Whether Requeued is False for a backoff."""
+    found = workload.conditions.get(REQUEUED)
+    return found is not None and found.status == "False" and found.reason in (ADMISSION_CHECK, PODS_READY_TIMEOUT)
+
+
 def end_backoff(workload: Workload, now: int) -> Workload:
     """Forget its requeue time once it has passed; in the next step set Requeued to True if it is False for a backoff.
 
@@ -54,8 +60,7 @@ def end_backoff(workload: Workload, now: int) -> Workload:
     state = workload.requeue
     if state is not None and state.at:
         return workload if state.at > now else replace(workload, requeue=replace(state, at=0))
-    found = workload.conditions.get(REQUEUED)
-    if found is None or found.status != "False" or found.reason not in (ADMISSION_CHECK, PODS_READY_TIMEOUT):
+    if not in_backoff(workload):
         return workload
     return requeued(workload, "BackoffFinished", "The workload backoff was finished", now, status=True)
 

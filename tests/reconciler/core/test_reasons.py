@@ -232,6 +232,20 @@ def test_who_was_tried_long_before_is_bypassed_by_the_last_attempt() -> None:
     assert why(world, "w1") == why(world, "w2") == ("False", "ExceedsMaxQuota", BYPASSED)
 
 
+def test_who_is_active_again_waits_for_quota_as_its_last_attempt_found() -> None:
+    world = Prompt((), observability=GRANULAR)
+    world.put(("Workload", "ns/runs"), workload("runs", 1, "q0", 3, 0))
+    world.rounds(6)
+    world.put(("Workload", "ns/waits"), workload("waits", 2, "q0", 2, 0))
+    world.rounds(6)
+
+    for active, reason in ((True, "WaitingForQuota"), (False, "Deactivated"), (True, "WaitingForQuota")):
+        found = world.objects["Workload", "ns/waits"]
+        world.put(("Workload", "ns/waits"), {**found, "spec": {**found["spec"], "active": active}})
+        world.rounds(10)
+        assert why(world, "waits")[:2] == ("False", reason)
+
+
 def test_explicit_reasons_are_there_before_the_first_attempt() -> None:
     """In a StrictFIFO queue nobody behind the head is tried."""
     states = {}

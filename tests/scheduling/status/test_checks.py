@@ -9,7 +9,14 @@ import pytest
 from scheduling.objects import times
 from scheduling.objects.queue_settings import ClusterQueueSettings, read_queue_settings
 from scheduling.objects.workload import Admission, CheckState, Condition, PodSetAdmission
-from scheduling.status.checks import nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
+from scheduling.status.checks import (
+    nominated_elsewhere,
+    required_checks,
+    reset_checks,
+    retry_at,
+    set_check,
+    sync_checks,
+)
 from tests.builders import cluster_queue, flavor, group
 from tests.scheduling.manifests import workload
 
@@ -90,3 +97,12 @@ def test_clusters_are_nominated_while_a_check_is_pending_and_none_is_left_behind
     check = CheckState("a", state) if state else None
 
     assert nominated_elsewhere(check, replace(workload(), cluster=cluster), elastic=elastic) is skipped
+
+
+@pytest.mark.parametrize(
+    ("state", "counted"), [("Retry", 3), ("Rejected", 2), ("Ready", None), ("Pending", 2)], ids=lambda value: str(value)
+)
+def test_an_eviction_counts_a_retry_and_keeps_what_a_rejected_check_counted(state: str, counted: int | None) -> None:
+    before = replace(workload(), checks=(CheckState("a", state, retries=2),))
+
+    assert reset_checks(before, NOW).checks[0].retries == counted

@@ -22,6 +22,7 @@ from scheduling.status.deadlines import (
     reactivate,
     release,
 )
+from scheduling.status.eviction import evict
 from scheduling.status.observability import GRANULAR
 from scheduling.status.requeue import RequeueBackoff
 from tests.scheduling.manifests import CREATED, condition, workload
@@ -105,6 +106,17 @@ def test_a_deactivated_workload_tells_why_and_forgets_its_backoff() -> None:
     )
     plain = deactivate(admitted(), THEN).conditions["Evicted"]
     assert (plain.reason, plain.message) == ("Deactivated", "The workload is deactivated")
+
+
+def test_who_was_evicted_before_its_deactivation_keeps_that_reason() -> None:
+    gone = evict(replace(admitted(), requeue=RequeueState(1, 5)), "Preempted", "for w", THEN)
+
+    stopped = deactivate(gone, THEN + S)
+
+    assert (stopped.active, stopped.requeue) == (False, None)
+    assert stopped.conditions["Evicted"] == gone.conditions["Evicted"]
+    assert stopped.evictions == gone.evictions
+    assert deactivate(stopped, THEN + 2 * S) == stopped
 
 
 def test_a_workload_that_is_active_again_queues_again() -> None:

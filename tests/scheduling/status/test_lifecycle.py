@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Owner, PreemptionGate, Workload
+from scheduling.objects.workload import Owner, PreemptionGate, RequeueState, Workload
 from scheduling.status.deadlines import WaitForPodsReady, deactivate, release
 from scheduling.status.eviction import evict, target_for_deactivation
 from scheduling.status.lifecycle import Lifecycle, next_moment
@@ -48,6 +48,19 @@ def test_a_job_that_takes_longer_to_stop_than_its_backoff_queues_again() -> None
     timeless = _step(stopped, later)
     assert not backoff_over(timeless, later)
     assert backoff_over(_step(timeless, later), later)
+
+
+def test_a_backoff_that_requeued_tells_of_ends_also_while_quota_is_held() -> None:
+    waits = {**condition("Requeued", "False", "PodsReadyTimeout")}
+    evicted = evict(_admitted(), "PodsReadyTimeout", "too slow", 0)
+    held = replace(evicted, conditions={**evicted.conditions, **workload(status={"conditions": [waits]}).conditions})
+    held = replace(held, requeue=RequeueState(1, SECOND))
+    assert next_moment(held, WAITING) == SECOND
+
+    cleared = _step(held, SECOND)
+
+    assert cleared.requeue == RequeueState(1, 0)
+    assert _step(cleared, SECOND).conditions["Requeued"][:2] == ("True", "BackoffFinished")
 
 
 def test_every_preemption_gate_has_a_position_where_they_are_mirrored() -> None:

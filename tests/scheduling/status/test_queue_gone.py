@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,6 +82,19 @@ def test_admitted_work_runs_on_without_its_queue(found: Lifecycle) -> None:
     admitted = reserved(admitted=True)
 
     assert settled(found, admitted).reserved
+
+
+@pytest.mark.parametrize(("found", "message"), FAULTS)
+def test_who_has_passed_every_check_is_admitted_first_whatever_became_of_its_queue(
+    found: Lifecycle, message: str
+) -> None:
+    passed = reserved(admitted=True)
+    passed = replace(passed, conditions={QUOTA_RESERVED: passed.conditions[QUOTA_RESERVED]})
+
+    after = found.next(passed)
+
+    assert after.admitted, message
+    assert after.reserved
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from scheduling.flavors.group_search import FlavorQuestion, GroupSearch, Searche
 from scheduling.flavors.modes import FlavorOutcome, Grade, Mode, Simulate
 from scheduling.flavors.reasons import Reason, Undeclared
 from scheduling.flavors.scan_progress import Progress
-from scheduling.objects.amounts import FlavorResource, plus
+from scheduling.objects.amounts import FlavorResource, Usage, plus
 from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.requests import PodSetRequests, total_requests
 from scheduling.objects.workload import Workload
@@ -55,31 +55,31 @@ def assign(
     `requests`: what the workload requests, if it was counted already. `nominated`: keep these flavors, by pod set and
     resource. `predecessor`: what the workload holds that this one replaces.
     """
-    asked = total_requests(workload) if requests is None else requests
+    whole = asked = total_requests(workload) if requests is None else requests
     if counts is not None:
-        asked = [entry.scaled_to(count) for entry, count in zip(asked, counts, strict=True)]
+        asked = [entry.scaled_to(count) for entry, count in zip(whole, counts, strict=True)]
     held = {entry.name: entry for entry in predecessor}
     question = FlavorQuestion(state, queue, workload, simulate, resume or _FROM_THE_START, nominated, held)
     pod_sets: list[PodSetAssignment] = []
     for members in _together(workload, asked, queue.settings):
-        assumed = total_usage(pod_sets, predecessor) if pod_sets else {}
+        assumed = total_usage(pod_sets, predecessor, whole) if pod_sets else {}
         found = _serve(question, members, assumed)
         pod_sets.extend(found)
         if any(pod_set.outcome == FlavorOutcome.NO_FIT for pod_set in found):
             break
-    return _concluded(state, queue, tuple(pod_sets), predecessor)
+    return _concluded(state, queue, tuple(pod_sets), total_usage(pod_sets, predecessor, whole))
 
 
 def _concluded(
     state: QuotaState,
     queue: ClusterQueueState,
     pod_sets: tuple[PodSetAssignment, ...],
-    predecessor: Sequence[PodSetRequests],
+    usage: Usage,
 ) -> FlavorAssignment:
     outcome = min((pod_set.outcome for pod_set in pod_sets), default=FlavorOutcome.NO_FIT)
     return FlavorAssignment(
         pod_sets=pod_sets,
-        usage=total_usage(pod_sets, predecessor),
+        usage=usage,
         level=max((choice.level for pod_set in pod_sets for choice in pod_set.choices.values()), default=0),
         outcome=outcome,
         no_fit=no_fit_reason(pod_sets, state.options.compat) if outcome == FlavorOutcome.NO_FIT else "",

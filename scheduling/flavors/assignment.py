@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scheduling.flavors.modes import FlavorOutcome, Mode
@@ -102,16 +102,25 @@ class FlavorAssignment:
         return replace(self, outcome=FlavorOutcome.DEFERRED_FIT)
 
 
-def total_usage(pod_sets: Iterable[PodSetAssignment], predecessor: Iterable[PodSetRequests] = ()) -> Usage:
-    """The usage of the pod sets by pair, minus what the `predecessor` that they replace holds already."""
+def total_usage(
+    pod_sets: Iterable[PodSetAssignment],
+    predecessor: Sequence[PodSetRequests] = (),
+    asked: Iterable[PodSetRequests] = (),
+) -> Usage:
+    """The usage of the pod sets by pair.
+
+    With a `predecessor` that they replace: what was `asked` for, minus what that one holds already. Fewer pods than
+    asked for may be assigned, but a slice takes over all that it replaces.
+    """
     held = {entry.name: entry.requests for entry in predecessor}
+    whole = {entry.name: entry for entry in asked} if predecessor else {}
     usage: dict[FlavorResource, int] = {}
     for pod_set in pod_sets:
-        before = held.get(pod_set.name, {})
+        before, entry = held.get(pod_set.name, {}), whole.get(pod_set.name)
+        wanted = pod_set.requests if entry is None else {**entry.requests, PODS: entry.count}
         for resource, choice in pod_set.choices.items():
             pair = FlavorResource(choice.flavor, resource)
-            more = pod_set.requests.get(resource, 0) - before.get(resource, 0)
-            usage[pair] = plus(usage.get(pair, 0), more)
+            usage[pair] = plus(usage.get(pair, 0), wanted.get(resource, 0) - before.get(resource, 0))
     return usage
 
 

@@ -269,7 +269,7 @@ def _needed(case: Data) -> str | None:
         for entry, requests in zip((given["assignment"] or {}).get("podSets") or (), asked, strict=True)
     ]
     replaced = given.get("replaceWorkloadSlice") or {}
-    usage = total_usage(assigned, [_held(entry) for entry in replaced.get("totalRequests") or []])
+    usage = total_usage(assigned, [_held(entry) for entry in replaced.get("totalRequests") or []], asked)
     found = needed(FlavorAssignment(tuple(assigned), usage, 0, FlavorOutcome.FIT), compat=True)
     return mismatch(case["expect"]["result"] or {}, {str(pair): amount for pair, amount in found.items()})
 

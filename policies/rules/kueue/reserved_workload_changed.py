@@ -7,7 +7,7 @@ from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.findings import Finding
+from policies.model.findings import Finding, Profile
 
 
 @rule(
@@ -47,7 +47,8 @@ def _pod_sets(proposal: Proposal, before: WrittenWorkload, workload: WrittenWork
             fix="keep the pod sets, or let the Workload give up its quota first",
         )
         return
-    slicing = workload.elastic and proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    shrinks = workload.elastic or proposal.configuration.profile is Profile.COMPAT  # Kueue does not ask who shrinks
+    slicing = shrinks and proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for old, new in zip(before.pod_sets, workload.pod_sets, strict=True):
         if _compared(new, old if slicing and new.count < old.count else new) != old.content:
             counts = (

@@ -8,6 +8,7 @@ import pytest
 
 from policies.dialects.kueue_flavor import Flavor
 from scheduling.flavors.assigner import assign
+from scheduling.flavors.assignment import ALL_TRIED, FlavorChoice, PodSetAssignment, total_usage
 from scheduling.flavors.eligibility import topology_only
 from scheduling.flavors.messages import assignment_text
 from scheduling.flavors.modes import FlavorOutcome, Grade, Mode
@@ -365,3 +366,20 @@ def test_other_counts_can_be_tried() -> None:
 
     assert assign(world, world.queues["q"], crowd).outcome == FlavorOutcome.NO_FIT
     assert assign(world, world.queues["q"], crowd, counts=[4]).usage == {CPU: 4000}
+
+
+def test_what_a_slice_takes_over_is_subtracted_from_what_it_asks_for() -> None:
+    """Not from what is assigned to it, which may be less or more."""
+    single = {"cpu": 1000}
+    before, asked = (PodSetRequests("main", count, {"cpu": 1000 * count}, single) for count in (1, 3))
+    choices = {
+        "cpu": FlavorChoice("spot", Mode.FIT, 0, ALL_TRIED, FlavorOutcome.FIT),
+        "pods": FlavorChoice("spot", Mode.FIT, 0, ALL_TRIED, FlavorOutcome.FIT),
+    }
+    assigned = [PodSetAssignment("main", 71, {"cpu": 71_000, "pods": 71}, choices)]
+
+    assert total_usage(assigned, [before], [asked]) == {
+        FlavorResource("spot", "cpu"): 2000,
+        FlavorResource("spot", "pods"): 3,
+    }
+    assert total_usage(assigned, (), [asked])[FlavorResource("spot", "cpu")] == 71_000

@@ -1,7 +1,7 @@
 """Custom labels: labels and annotations of ClusterQueues, LocalQueues, Cohorts and Workloads as labels of metrics.
 
-They are added at a scrape, by the object that a series names, so a series follows a change of its object. The labels of
-Workloads split a count of Workloads into several. Source: Kueue v0.19, metrics.customLabels; KEP-7066.
+Gauges get them at a scrape, by the object that a series names, so a series follows a change of its object. A counter keeps
+the values that its object had when it counted. The labels of Workloads split a count of Workloads into several. Source: Kueue v0.19, metrics.customLabels; KEP-7066.
 """
 
 from __future__ import annotations
@@ -64,11 +64,16 @@ class CustomLabels:
             return metric
         made = Metric(metric.name, metric.documentation, metric.type, metric.unit)
         for sample in metric.samples:
-            named = sample._replace(labels={**sample.labels, **self._of(sample.labels)})
+            named = sample._replace(labels={**self.of(sample.labels), **sample.labels})
             made.samples += self._parts(named) if split else [named]
         return made
 
-    def _of(self, series: Texts) -> Texts:
+    def names(self, labels: Iterable[str]) -> tuple[str, ...]:
+        """The custom labels of a metric that has these labels."""
+        return tuple(self.of(dict.fromkeys(labels, "")))
+
+    def of(self, series: Texts) -> Texts:
+        """The custom labels of a series with these labels, with their values now."""
         key = _object_of(series)
         labels = self._of_kind.get(key[0]) if key is not None else None
         if key is None or labels is None:

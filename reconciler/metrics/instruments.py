@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -9,8 +10,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from cluster.metrics import Family, Sample, Type
 from reconciler.controllers.yunikorn import QUOTA_NAMESPACE
 from reconciler.metrics.catalogue import sources
+from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, LEADER, LOCAL_QUEUE, ROLE
 
+NO_CUSTOM_LABELS = CustomLabels()
 _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
     "ClusterQueue": ((CLUSTER_QUEUE,), ("preempting_cluster_queue",)),
     "Cohort": ((COHORT,),),
@@ -21,13 +24,20 @@ _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 class Instruments:
-    """The counters and histograms of all sources of these types, in one registry. Only a replica that writes counts."""
+    """The counters and histograms of all sources of these types, in one registry. Only a replica that writes counts.
 
-    def __init__(self, registry: CollectorRegistry, *occasions: type[Any]) -> None:
+    `custom`: the labels that an administrator adds. A series keeps the values at the time of its first sample.
+    """
+
+    def __init__(
+        self, registry: CollectorRegistry, *occasions: type[Any], custom: CustomLabels = NO_CUSTOM_LABELS
+    ) -> None:
         self._sources = {occasion: sources(occasion) for occasion in occasions}
         families = [family for every in self._sources.values() for each in every for family in each.families]
-        self._made = {family.name: _made(family, registry) for family in families}
-        self._series: dict[tuple[str, tuple[str, ...]], Any] = {}
+        self._custom = custom
+        self._names = {family.name: custom.names(family.labels) for family in families}
+        self._made = {family.name: _made(_with(family, self._names[family.name]), registry) for family in families}
+        self._series: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Any] = {}
         self._labels = {family.name: family.labels for family in families}
 
     def count(self, occasion: object) -> None:
@@ -46,20 +56,32 @@ class Instruments:
                     self._made[name].remove_by_labels(named)
 
     def _add(self, sample: Sample) -> None:
-        place = sample.family.name, sample.labels
+        custom = self._values(sample)
+        place = sample.family.name, sample.labels, custom
         series = self._series.get(place)
         if series is None:
-            series = self._series[place] = self._find(sample)
+            series = self._series[place] = self._find(sample, custom)
         if isinstance(series, Histogram):
             series.observe(sample.value)
         else:
             series.inc(sample.value)
 
-    def _find(self, sample: Sample) -> Counter | Histogram:
+    def _values(self, sample: Sample) -> tuple[str, ...]:
+        """The values of the custom labels now."""
+        if not self._names[sample.family.name]:
+            return ()
+        return tuple(self._custom.of(dict(zip(sample.family.labels, sample.labels, strict=False))).values())
+
+    def _find(self, sample: Sample, custom: tuple[str, ...]) -> Counter | Histogram:
         """The series of a sample, cached because the client library takes longer to find it than to add to it."""
         made, family = self._made[sample.family.name], sample.family
         labels = (*sample.labels, LEADER) if family.labels[-1:] == (ROLE,) else sample.labels
+        labels += custom
         return made.labels(*labels) if labels else made
+
+
+def _with(family: Family, names: tuple[str, ...]) -> Family:
+    return replace(family, labels=(*family.labels, *names)) if names else family
 
 
 def _made(family: Family, registry: CollectorRegistry) -> Counter | Histogram:

@@ -105,7 +105,9 @@ class KueueObserver:
         self._leads = leads
         self._standing = StandingWork(state.world)
         self._handovers = Handovers(state)
-        self._instruments = Instruments(registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided)
+        self._instruments = Instruments(
+            registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided, custom=self._labels
+        )
         registry.register(Scraped(StandingWork, lambda read: read(self._standing), role=self._role))
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:

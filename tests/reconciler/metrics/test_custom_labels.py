@@ -72,17 +72,36 @@ def test_what_an_object_does_not_say_is_empty_and_what_nobody_tracks_has_one_nam
     assert scrape.value("reserving_active_workloads", cluster_queue="r", **queue) == 0
 
 
-def test_a_series_follows_its_object() -> None:
+def admit(scrape: Scrape, name: str) -> None:
+    waiting = Observed(("Workload", f"ns/{name}"), "1", running(name, "1", admitted=False))
+    scrape.observer.changing(None, waiting, NOW)
+    scrape.observer.changing(waiting, Observed(("Workload", f"ns/{name}"), "2", running(name, "1")), NOW)
+
+
+def test_a_gauge_follows_its_object() -> None:
     scrape = Scrape(CustomLabel("team", "ClusterQueue", "team"))
     scrape.see("ClusterQueue", "q", labels={"team": "vision"})
-    waiting = Observed(("Workload", "ns/a"), "1", running("a", "1", admitted=False))
-    scrape.observer.changing(None, waiting, NOW)
-    scrape.observer.changing(waiting, Observed(("Workload", "ns/a"), "2", running("a", "1")), NOW)
+    scrape.see("ClusterQueue", "q", labels={"team": "speech"})
+    assert scrape.value("reserving_active_workloads", cluster_queue="q", custom_team="vision") is None
+    assert scrape.value("reserving_active_workloads", cluster_queue="q", custom_team="speech") == 0
+
+
+def test_a_counter_keeps_the_value_that_it_was_counted_under() -> None:
+    scrape = Scrape(CustomLabel("team", "ClusterQueue", "team"))
+    scrape.see("ClusterQueue", "q", labels={"team": "vision"})
+    admit(scrape, "a")
     of = {"cluster_queue": "q", "priority_class": ""}
     assert scrape.value("admitted_workloads_total", **of, custom_team="vision") == 1
     scrape.see("ClusterQueue", "q", labels={"team": "speech"})
+    for each in "bc":
+        admit(scrape, each)
+    assert scrape.value("admitted_workloads_total", **of, custom_team="vision") == 1
+    assert scrape.value("admitted_workloads_total", **of, custom_team="speech") == 2
+    waits = "admission_wait_time_seconds_count"
+    assert [scrape.value(waits, **of, custom_team=team) for team in ("vision", "speech")] == [1, 2]
+
+    scrape.observer.changing(None, Observed(("ClusterQueue", "q"), "3", None), NOW)
     assert scrape.value("admitted_workloads_total", **of, custom_team="vision") is None
-    assert scrape.value("admitted_workloads_total", **of, custom_team="speech") == 1
 
 
 def test_metrics_of_no_object_have_none() -> None:

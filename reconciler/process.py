@@ -169,7 +169,7 @@ def _of_workers(
 ) -> Iterator[Controller]:
     """The controllers for work on other clusters."""
     if settings.multikueue is not None and multikueue is not None:
-        yield ClustersController(multikueue.connections.workers)
+        yield ClustersController(multikueue.connections.workers, counted=settings.multikueue.counted)
         jobs = zip(settings.kinds, _jobs_of_workers(settings), strict=True)
         yield PlacementController(state.records.workload, jobs, settings.multikueue.placing, pods=settings.pods)
 

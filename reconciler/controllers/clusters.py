@@ -35,10 +35,11 @@ T = TypeVar("T")
 class ClustersController(Controller):
     watched = (CLUSTERS, CONFIGS, CHECK_VIEW)
 
-    """`workers`: the connection of each worker by name; read-only."""
+    """`workers`: the connection of each worker by name; read-only. `counted`: conditions tell of failed attempts."""
 
-    def __init__(self, workers: Mapping[str, ConnectedWorker]) -> None:
+    def __init__(self, workers: Mapping[str, ConnectedWorker], *, counted: bool = False) -> None:
         self.workers = workers
+        self._counted = counted
         self.clusters: dict[str, MultiKueueCluster] = {}
         self.configs: dict[str, MultiKueueConfig] = {}
         self.checks: dict[str, CheckSettings] = {}
@@ -122,7 +123,7 @@ class ClustersController(Controller):
         worker = self.workers.get(name)
         if worker is None or name not in self.clusters:
             return None
-        return cluster_condition(worker.connection, self.expiry(name), now)
+        return cluster_condition(worker.connection, self.expiry(name), now, counted=self._counted)
 
     # --- credentials that end
 

@@ -20,11 +20,13 @@ from scheduling.placement.settings import PlacementSettings
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueSettings:
-    """`kept`: where kubeconfigs may be. `pulse`: how connections to workers are checked."""
+    """`kept`: where kubeconfigs may be. `pulse`: how connections to workers are checked. `counted`: the condition of a
+    MultiKueueCluster tells of failed attempts."""
 
     kept: KubeconfigSources
     placing: PlacementSettings = field(default_factory=PlacementSettings)
     pulse: Pulse = field(default_factory=Pulse)
+    counted: bool = False
 
 
 class MultiKueueRunner:

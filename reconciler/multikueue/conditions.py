@@ -25,17 +25,24 @@ _CHECKS = Resource(GROUP, VERSION, "admissionchecks", namespaced=False)
 
 
 def cluster_condition(
-    connection: WorkerConnection, expiry: Expiry | None = None, now: int = 0
+    connection: WorkerConnection, expiry: Expiry | None = None, now: int = 0, *, counted: bool = False
 ) -> ActiveCondition | None:
     """The condition; None while the state is unknown.
 
-    Then the stored condition stays, with the time of a lost connection.
+    Then the stored condition stays, with the time of a lost connection. `counted`: the message tells how many attempts
+    failed, and when the next one is due, as from Kueue v0.20 on.
     """
     if connection.state == "connecting":
         return None
     if not connection.connected:
-        return ActiveCondition(False, connection.reason, connection.message)
+        tried = _tried(connection) if counted and connection.attempts else ""
+        return ActiveCondition(False, connection.reason, connection.message + tried)
     return ActiveCondition(True, connection.reason, connection.message + _ending(expiry, now))
+
+
+def _tried(connection: WorkerConnection) -> str:
+    again = times.written(connection.next_attempt)
+    return f"; connection attempts: {connection.attempts}, next connection attempt: {again}"
 
 
 def _ending(expiry: Expiry | None, now: int) -> str:

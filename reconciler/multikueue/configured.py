@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.kueue.values import KueueConfiguration
 from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from policies.dialects.kueue_jobs import IDENTIFIERS
@@ -45,6 +46,7 @@ def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKue
             found,
             connection.requests_per_second,
         ),
+        counted=gates.version >= KueueVersion.V0_20,
     )
 
 

@@ -71,7 +71,9 @@ class ConnectedWorker:
         """The connection. Its time is the one of the stored condition, once that condition shows the present state."""
         connected = self.state == "connected"
         agreed = self.stored.since and self.stored.holds == connected
-        return WorkerConnection(self.state, self.reason, self.message, self.stored.since if agreed else 0)
+        since = self.stored.since if agreed else 0
+        link = self.link
+        return WorkerConnection(self.state, self.reason, self.message, since, link.failures, link.retry_at)
 
     @property
     def last_heard(self) -> float:

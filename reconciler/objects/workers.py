@@ -21,12 +21,16 @@ class WorkerConnection:
     `since`: the last transition (nanoseconds) of the condition Active of its MultiKueueCluster, as stored, so that a
         restart does not change it; 0 if there is none.
     `reason`, `message`: those of the condition.
+    `attempts`: how many attempts to reach it failed in a row.
+    `next_attempt`: when the next one is due (nanoseconds); 0 if none is.
     """
 
     state: ConnectionState
     reason: str = ""
     message: str = ""
     since: int = 0
+    attempts: int = 0
+    next_attempt: int = 0
 
     @property
     def connected(self) -> bool:

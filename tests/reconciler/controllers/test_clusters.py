@@ -37,10 +37,10 @@ class FakeSources:
 class Cluster:
     """The manager's objects, and what the side writes into them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counted: bool = False) -> None:
         self.workers = World()
         self.sources = FakeSources()
-        self.controller = ClustersController(self.workers.connections.workers)
+        self.controller = ClustersController(self.workers.connections.workers, counted=counted)
         self.driver = Driver(self.controller)
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.version = 0
@@ -186,6 +186,23 @@ def test_a_lost_worker_is_told_with_an_event_and_its_clock_starts_then(cluster: 
     assert again.reason == ""
     assert cluster.active("MultiKueueCluster", "one") == ("False", "ClientConnectionFailed", "still no answer")
     assert cluster.since("MultiKueueCluster", "one") == "2026-01-01T00:01:00Z"
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_the_condition_counts_the_attempts_that_failed_in_0_20(counted: bool) -> None:
+    cluster = Cluster(counted=counted)
+    cluster.put("MultiKueueCluster", "one", secret("one"))
+    cluster.workers.connections.offer("one", WorkerLogin("one", {}))
+    told, events = [], []
+    for _ in range(2):
+        cluster.workers.tell(SessionBroken("no route"))
+        events += [write.reason for write in cluster.write() if write.reason]
+        told.append(cluster.active("MultiKueueCluster", "one"))
+        due = times.written(cluster.workers.connections.workers["one"].link.retry_at)
+        count = f"; connection attempts: {len(told)}, next connection attempt: {due}" if counted else ""
+        assert told[-1] == ("False", "ClientConnectionFailed", f"no route{count}")
+        cluster.workers.pass_time(60)
+    assert events == ["ClientConnectionFailed"]
 
 
 def test_a_kubeconfig_that_must_not_be_used_is_told_with_its_reason(cluster: Cluster) -> None:

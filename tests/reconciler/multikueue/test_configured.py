@@ -99,6 +99,12 @@ def test_copies_can_preempt_only_one_after_another_from_0_20_on() -> None:
     }
 
 
+def test_conditions_count_attempts_from_0_20_on() -> None:
+    counted = {gates.version: multikueue_of(read_kueue({}, gates), MultiKueueOptions()) for gates in (V0_19, V0_20)}
+
+    assert [found.counted for found in counted.values() if found is not None] == [False, True]
+
+
 def test_the_gate_switches_it_off() -> None:
     off = read_kueue({"featureGates": {"MultiKueue": False}})
 

@@ -6,7 +6,7 @@ domains stay in path order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -119,24 +119,24 @@ class DomainSearch:
 
     def _single(self, ordered: list[Domain]) -> Domain | None:
         """The one domain that holds all, if there is one that Kueue's order finds."""
-        rooms = self.slice_rooms
-        room = rooms.with_leader(self.leaders)
         if self.least_free:
-            return next((each for each in ordered if self._holds_all(each, room)), None)
-        if self._holds_all(ordered[0], room):
-            return self.best_fit(ordered, rooms, self.slices, self.leaders)
+            return next(self._holding_all(ordered), None)
+        if next(self._holding_all(ordered[:1]), None):
+            return self.best_fit(ordered, self.slice_rooms, self.slices, self.leaders)
         return None
 
-    def _holds_all(self, domain: Domain, room: Mapping[Domain, int]) -> bool:
-        return room[domain] >= self.slices and self.slice_rooms.hosts(domain) >= self.leaders
+    def _holding_all(self, domains: Iterable[Domain]) -> Iterator[Domain]:
+        counts, need = self.counts, self.slices
+        room = counts.led_slices if self.leaders else counts.slices
+        holding = (domain for domain in domains if room[domain] >= need)
+        return (domain for domain in holding if counts.lead[domain]) if self.leaders else holding
 
     def _other_score(self, ordered: list[Domain]) -> list[Domain]:
         """A required domain among those with less preferred nodes, if the most preferred do not hold all."""
-        room = self.slice_rooms.with_leader(self.leaders)
-        at = next((at for at, each in enumerate(ordered) if self._holds_all(each, room)), None)
-        if at is None or not self.counts.score:
+        first = next(self._holding_all(ordered), None) if self.counts.score else None
+        if first is None:
             return []
-        return [self.best_fit(ordered[at:], self.slice_rooms, self.slices, self.leaders)]
+        return [self.best_fit(ordered[ordered.index(first) :], self.slice_rooms, self.slices, self.leaders)]
 
     def _several(self, ordered: list[Domain], level: int) -> list[Domain] | DomainShortage:
         rooms, rest, left, chosen = self.slice_rooms, self.slices, self.leaders, []

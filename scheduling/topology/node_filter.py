@@ -33,6 +33,11 @@ class NodeFilter:
     tolerations: tuple[Toleration, ...] = ()
     preferred: tuple[tuple[int, tuple[Requirement, ...]], ...] = ()
 
+    @property
+    def selective(self) -> bool:
+        """Whether it excludes nodes without taints."""
+        return bool(self.selector) or self.terms is not None
+
     def obstacle(self, node: TopologyNode) -> str:
         """Why the pods may not run there, in Kueue's words; empty if they may. Taints come first, then the selector."""
         for taint in node.taints:

@@ -16,7 +16,7 @@ from scheduling.topology.choosing import DomainSearch, DomainShortage, Share
 from scheduling.topology.counting import Assumed, DomainCounts, KeptCounts, PodKind, exclusions, pod_request
 from scheduling.topology.domains import Domain, TopologyTree, add
 from scheduling.topology.node_filter import ANY_NODE, NodeFilter
-from scheduling.topology.refusals import fits_only, layers_fit_only, request_fault
+from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault
 from scheduling.topology.request import TopologyRequest
 
 
@@ -112,7 +112,7 @@ class FlavorTopology:
         within: only domains below this one may be used.
         """
         workers, leader = _roles(group)
-        fault = request_fault(workers.request, self.tree.levels)
+        fault = group_fault([pod_set.count for pod_set in group]) or request_fault(workers.request, self.tree.levels)
         if fault:
             return fault
         kind = self._kind(workers, leader, empty)

@@ -10,6 +10,19 @@ from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
 from scheduling.topology.request import SliceLayer, TopologyRequest
 
 
+def group_fault(counts: Sequence[int]) -> str:
+    """What is wrong with a group of pod sets of these sizes; empty if nothing is.
+
+    Kueue's webhooks for jobs refuse such groups. A Workload that is created directly can have one.
+    """
+    if len(counts) > 2:
+        return f"can only define groups of exactly 2 pod sets, got: {len(counts)} pod set(s)"
+    if len(counts) == 2 and min(counts) != 1:
+        replicas = f"{counts[0]} replica(s) and {counts[1]} replica(s) in the group"
+        return f"can only define groups where at least one pod set has only 1 replica, got: {replicas}"
+    return ""
+
+
 def request_fault(request: TopologyRequest, levels: Sequence[str]) -> str:
     """What is wrong with the request in a topology of these levels, coarsest first; empty if nothing is."""
     level, layers = request.level(levels), request.layers

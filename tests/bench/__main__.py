@@ -21,6 +21,7 @@ from tests.bench import (
     ordering,
     placement,
     reviews,
+    topology,
 )
 from tests.bench.admission import rows as admission
 from tests.bench.admission import shared
@@ -34,6 +35,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "added": lambda _, folder: added.rows(folder),
     "engine": lambda options, folder: engine.rows(folder, options.large),
     "dialects": lambda _, __: dialects.rows(),
+    "topology": lambda _, __: topology.rows(),
     "admission": lambda _, __: admission.rows(),
     "shared": lambda _, __: shared.rows(),
     "placement": lambda _, folder: placement.rows(folder),

@@ -1,0 +1,133 @@
+"""Placements that the tables of Kueue do not have: requests that only a Workload of one's own can make, and order."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.taints import Taint, Toleration
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.node_filter import NodeFilter
+from scheduling.topology.placing import PlacedPods, TopologyGates
+from tests.scheduling.topology.drawn import BLOCK, FLAVOR, LEVELS, RACK, fleet, node, nodes, place, pods
+
+
+def test_the_smallest_rack_that_holds_all_is_taken() -> None:
+    assert place(fleet(), pods(3, required=RACK)) == {"main": "n6=1 n7=2"}
+
+
+def test_fewer_pods_than_one_slice_get_no_place_and_no_refusal() -> None:
+    assert place(fleet(), pods(1, required=BLOCK, slices=[(RACK, 2)])) == {"main": ""}
+
+
+def test_balanced_placement_of_fewer_pods_than_one_slice_does_not_fail() -> None:
+    """Kueue divides by zero there."""
+    made = fleet(gates=TopologyGates(balanced=True))
+
+    assert place(made, pods(1, preferred=BLOCK, slices=[(RACK, 2)])) == {"main": ""}
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        ({}, "topology level not specified"),
+        ({"required": "shelf"}, "no requested topology level: shelf"),
+        ({"slices": [("shelf", 2)]}, "no requested topology level for slices: shelf"),
+        ({"required": RACK, "slices": [(BLOCK, 2)]}, "podset slice topology block is above the podset topology rack"),
+        ({"slices": [(RACK, 0)]}, "slice topology requested, but slice size not provided"),
+        ({"slices": [(RACK, -1)]}, "slice topology requested, but slice size not provided"),
+        (
+            {"slices": [(RACK, 4), (HOSTNAME, 0)]},
+            "additional slice layer size 0 must evenly divide parent layer size 4",
+        ),
+    ],
+)
+def test_a_request_that_no_topology_can_meet_is_refused(request_: dict[str, object], reason: str) -> None:
+    assert place(fleet(), pods(2, **request_)) == {"main": reason}
+
+
+def test_a_group_that_no_job_could_have_is_refused() -> None:
+    three = [pods(1, name, required=RACK, group="g") for name in "abc"]
+    twos = [pods(2, name, required=RACK, group="g") for name in "ab"]
+
+    assert set(place(fleet(), *three).values()) == {"can only define groups of exactly 2 pod sets, got: 3 pod set(s)"}
+    assert set(place(fleet(), *twos).values()) == {
+        (
+            "can only define groups where at least one pod set has only 1 replica, "
+            "got: 2 replica(s) and 2 replica(s) in the group"
+        )
+    }
+
+
+def test_without_nodes_there_are_no_domains() -> None:
+    made = Fleet()
+    made.put_flavor(Flavor(FLAVOR, {}, topology="default"), LEVELS)
+
+    assert place(made, pods(1, required=RACK)) == {"main": "no topology domains at level: rack"}
+
+
+def test_later_pod_sets_see_what_earlier_ones_take_even_if_all_else_is_ignored() -> None:
+    made = fleet("b1/r1 n1=2")
+    made.hold(FLAVOR, made.flavors[FLAVOR].place([pods(2, required=RACK)], {}).assigned["main"], {"cpu": 1000})
+    first, second = pods(1, "first", required=RACK), pods(2, "second", required=RACK)
+
+    found = place(made, first, second, empty=True)
+
+    assert found["first"] == "n1=1"
+    assert found["second"].startswith('topology "default" allows to fit only 1 out of 2 pod(s)')
+
+
+def test_a_refused_pod_set_ends_the_search_in_its_flavor() -> None:
+    found = place(fleet(), pods(99, "large", required=RACK), pods(1, "small", required=RACK))
+
+    assert list(found) == ["large"]
+
+
+def test_why_nodes_are_excluded_is_counted_once_for_each() -> None:
+    made = fleet("b1/r1 n1=1")
+    made.put_node(node("n2", 1, taints=(Taint("gpu", "true", "NoSchedule"),)))
+    made.put_node(node("n3", 1, taints=(Taint("gpu", "", "PreferNoSchedule"),)))
+    made.put_node(node("n4", 0))
+    made.put_node(node("n5", 1, labels={"zone": "b"}))
+    asked = NodeFilter(selector=(("zone", "a"),))
+    for name in ("n1", "n3", "n4"):
+        made.put_node(node(name, 0 if name == "n4" else 1, labels={"zone": "a"}))
+
+    found = made.flavors[FLAVOR].place(
+        [PlacedPods("main", 4, {"cpu": 1000}, pods(4, required=RACK).request, asked)], {}
+    )
+
+    assert found.refused["main"] == (
+        'topology "default" allows to fit only 2 out of 4 pod(s). Total nodes: 5; '
+        'excluded: nodeSelector: 1, resource "cpu": 1, taint "gpu=true:NoSchedule": 1'
+    )
+
+
+def test_a_toleration_lets_pods_onto_a_tainted_node() -> None:
+    made = fleet("b1/r1 n1=1")
+    made.put_node(node("n2", 4, taints=(Taint("gpu", "true", "NoSchedule"),)))
+    asked = pods(4, required=RACK)
+    tolerating = PlacedPods(
+        "main", 4, asked.requests, asked.request, NodeFilter(tolerations=(Toleration("gpu", "Exists"),))
+    )
+
+    assert place(made, tolerating) == {"main": "n2=4"}
+
+
+def test_the_order_of_events_does_not_matter() -> None:
+    asked = (pods(5, "a", anywhere=True), pods(4, "b", preferred=RACK), pods(3, "c", required=BLOCK))
+    expected = place(fleet(), *asked)
+    for seed in range(20):
+        order = nodes()
+        Random(seed).shuffle(order)
+        made = Fleet()
+        for each in order[:3]:
+            made.put_node(each)
+        made.put_flavor(Flavor(FLAVOR, {}, topology="default"), LEVELS)
+        for each in order[3:]:
+            made.put_node(each)
+
+        assert place(made, *asked) == expected

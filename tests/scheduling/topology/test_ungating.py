@@ -1,0 +1,117 @@
+"""Which domain each gated Pod goes to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
+from policies.dialects.pod_reading import PodReading, pod_reading
+from scheduling.objects.template import template
+from scheduling.objects.workload import ADMITTED, Admission, Condition, PodSet, PodSetAdmission, Workload
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.encoding import written_topology_assignment
+from scheduling.topology.pods import foreign_pod
+from scheduling.topology.ungating import TOPOLOGY_GATE, BadPodIndexOffset, ungated
+from tests.scheduling.topology.drawn import assigned
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+GATES = [{"name": TOPOLOGY_GATE}]
+
+
+def workload(places: str, **others: Any) -> Workload:
+    pod_set = PodSet("main", 3, template({}), topology={"podIndexLabel": INDEX})
+    stored = written_topology_assignment(assigned(places))
+    admission = Admission("cq", (PodSetAdmission("main", {}, {}, topology=stored),))
+    made = {"pod_sets": (pod_set,), "admission": admission, "conditions": {ADMITTED: Condition("True")}, **others}
+    return Workload(namespace="ns", name="w", **made)
+
+
+def pod(name: str, index: str | None = None, host: str = "", **meta: Any) -> PodReading:
+    labels = {POD_SET: "main", **({INDEX: index} if index is not None else {})}
+    spec: dict[str, Any] = {"nodeSelector": {HOSTNAME: host}} if host else {"schedulingGates": GATES}
+    metadata = {"namespace": "ns", "name": name, "labels": labels, "annotations": {STARTED_FOR: "w"}, **meta}
+    return pod_reading({"metadata": metadata, "spec": spec})
+
+
+def hosts(found: dict[str, dict[str, str]]) -> dict[str, str]:
+    return {key.removeprefix("ns/"): selector[HOSTNAME] for key, selector in found.items()}
+
+
+def test_ranks_in_a_row_share_hosts() -> None:
+    pods = [pod("c", "2"), pod("a", "0"), pod("b", "1")]
+
+    assert hosts(ungated(workload("n1=2 n2=1"), pods)) == {"a": "n1", "b": "n1", "c": "n2"}
+
+
+@pytest.mark.parametrize("index", [None, "", "-1", "3", "one", "0", "٣", "9" * 30])
+def test_one_pod_without_a_rank_of_its_own_makes_all_fill_up_in_order(index: str | None) -> None:
+    pods = [pod("c", "2"), pod("a", "0"), pod("b", index)]
+
+    assert hosts(ungated(workload("n1=2 n2=1"), pods)) == {"c": "n1", "a": "n1", "b": "n2"}
+
+
+def test_a_pod_that_runs_elsewhere_than_its_rank_makes_the_others_fill_up() -> None:
+    pods = [pod("a", "0", host="n2"), pod("b", "1"), pod("c", "2")]
+
+    assert hosts(ungated(workload("n1=2 n2=1"), pods)) == {"b": "n1", "c": "n1"}
+
+
+def test_more_pods_than_places_leave_the_last_gated() -> None:
+    pods = [pod(name) for name in "abcd"]
+
+    assert hosts(ungated(workload("n1=2 n2=1"), pods)) == {"a": "n1", "b": "n1", "c": "n2"}
+
+
+def test_pods_of_an_unhealthy_host_stay_gated() -> None:
+    pods = [pod("a", "0"), pod("b", "1"), pod("c", "2")]
+
+    assert hosts(ungated(workload("n1=2 n2=1", unhealthy_nodes=("n1",)), pods)) == {"c": "n2"}
+
+
+def test_without_an_admission_nobody_passes() -> None:
+    assert ungated(workload("n1=3", conditions={}), [pod("a")]) == {}
+    assert ungated(workload("n1=3", admission=None), [pod("a")]) == {}
+
+
+def test_pods_of_other_workloads_and_those_that_ended_take_no_place() -> None:
+    other = pod("a", annotations={STARTED_FOR: "x"})
+    ended = pod_reading({**pod("b", host="n1").manifest, "status": {"phase": "Failed"}})
+
+    assert hosts(ungated(workload("n1=1"), [other, ended, pod("c")])) == {"c": "n1"}
+
+
+def test_an_offset_that_is_not_an_integer_is_reported() -> None:
+    offset = {STARTED_FOR: "w", "kueue.x-k8s.io/pod-index-offset": "one"}
+
+    with pytest.raises(BadPodIndexOffset, match="failed to parse offset annotation"):
+        ungated(workload("n1=1"), [pod("a", "0", annotations=offset)])
+
+
+def bound(phase: str = "Running", annotations: dict[str, str] | None = None, node: str = "n1") -> PodReading:
+    container = {"name": "c", "resources": {"requests": {"cpu": "250m"}}}
+    return pod_reading(
+        {
+            "metadata": {"namespace": "ns", "name": "p", "annotations": annotations or {}},
+            "spec": {"nodeName": node, "containers": [container]},
+            "status": {"phase": phase},
+        }
+    )
+
+
+def test_a_pod_outside_topologies_takes_its_requests_of_its_node() -> None:
+    assert foreign_pod(bound()) == ("n1", {"cpu": 250})
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        bound(phase="Succeeded"),
+        bound(phase="Failed"),
+        bound(node=""),
+        bound(annotations={"kueue.x-k8s.io/podset-unconstrained-topology": "false"}),
+    ],
+)
+def test_pods_that_take_nothing_outside_topologies(pod: PodReading) -> None:
+    assert foreign_pod(pod) is None

@@ -1,0 +1,170 @@
+"""The pod sets of a workload that need a place, by flavor, and whether they still fit before the admission."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.kueue_flavor import Flavor
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Workload
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.encoding import written_topology_assignment
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.workload_places import (
+    FlavoredPods,
+    TopologyQuestion,
+    WorkloadPlaces,
+    find_places,
+    find_replacements,
+    fits,
+    net_usage,
+)
+from tests.scheduling.topology.drawn import FLAVOR, RACK, assigned, drawn, fleet
+
+ONE = {"cpu": 1000}
+
+
+def pod_set(name: str = "main", count: int = 2, cpu: str = "1", **request: Any) -> dict[str, Any]:
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    made = {"name": name, "count": count, "template": {"spec": {"containers": [container]}}}
+    return {**made, "topologyRequest": request} if request else made
+
+
+def workload(*pod_sets: dict[str, Any], status: dict[str, Any] | None = None, **metadata: Any) -> Workload:
+    return read_workload(
+        {
+            "metadata": {"name": "w", "namespace": "ns", **metadata},
+            "spec": {"podSets": list(pod_sets)},
+            "status": status or {},
+        }
+    )
+
+
+def ask(made: Fleet, asked: Workload, only: bool = False, **flavors: str) -> WorkloadPlaces:
+    """Each pod set has the flavor that is given for it, else the one of the fleet."""
+    entries = [FlavoredPods(each.name, each.count, {"cpu": flavors.get(each.name, FLAVOR)}) for each in asked.pod_sets]
+    return find_places(made, TopologyQuestion(asked, [*made.flavors], only), entries)
+
+
+def shown(found: WorkloadPlaces) -> dict[str, str]:
+    return {name: drawn(assignment) for name, assignment in found.assigned.items()}
+
+
+def test_a_pod_set_without_a_request_gets_a_place_only_where_all_flavors_have_topologies() -> None:
+    asked = workload(pod_set("racked", required=RACK), pod_set("other"))
+
+    assert shown(ask(fleet(), asked)) == {"racked": "n7=2"}
+    assert shown(ask(fleet(), asked, only=True)) == {"racked": "n7=2", "other": "n3=2"}
+
+
+def test_flavors_are_tried_in_the_order_of_their_names_and_see_what_the_others_took() -> None:
+    made = fleet("b1/r1 n1=2 n2=2")
+    made.put_flavor(Flavor("a-first", {}, topology="hosts"), (HOSTNAME,))
+    asked = workload(pod_set("late", required=HOSTNAME), pod_set("early", required=HOSTNAME))
+
+    assert shown(ask(made, asked, early="a-first")) == {"early": "n1=2", "late": "n2=2"}
+
+
+def test_a_flavor_without_room_does_not_keep_others_from_being_tried() -> None:
+    made = fleet("b1/r1 n1=2")
+    made.put_flavor(Flavor("a-first", {"pool": "none"}, topology="hosts"), (HOSTNAME,))
+    asked = workload(pod_set("main", required=HOSTNAME), pod_set("none", required=HOSTNAME))
+
+    found = ask(made, asked, none="a-first")
+
+    assert (shown(found), found.refused) == ({"main": "n1=2"}, {"none": f"no topology domains at level: {HOSTNAME}"})
+    assert not found.complete
+
+
+@pytest.mark.parametrize(
+    ("flavors", "with_topology", "fault"),
+    [
+        ({"cpu": FLAVOR}, [], "workload requires Topology, but there is no TAS cache information"),
+        (
+            {"cpu": "later"},
+            [FLAVOR, "later"],
+            "workload requires Topology, but there is no TAS cache information for the assigned flavor",
+        ),
+        ({"cpu": "plain"}, [FLAVOR], "no TAS flavor assigned"),
+        ({}, [FLAVOR], "no TAS flavor assigned"),
+        ({"gpu": "b", "cpu": "a"}, ["a", "b"], "more than one TAS flavor assigned: a, b"),
+    ],
+)
+def test_a_pod_set_without_one_flavor_with_a_topology_cannot_be_placed(
+    flavors: dict[str, str], with_topology: list[str], fault: str
+) -> None:
+    question = TopologyQuestion(workload(pod_set(required=RACK)), with_topology)
+
+    found = find_places(fleet(), question, [FlavoredPods("main", 2, flavors)])
+
+    assert (found.faults, found.assigned) == ({"main": fault}, {})
+
+
+def test_an_elastic_workload_cannot_require_a_level() -> None:
+    elastic = {"kueue.x-k8s.io/elastic-job": "true"}
+
+    assert ask(fleet(), workload(pod_set(preferred=RACK), annotations=elastic)).faults == {
+        "main": "preferred topology is not supported with ElasticJobsViaWorkloadSlices"
+    }
+
+
+def test_what_ready_checks_add_counts_and_what_contradicts_the_template_is_reported() -> None:
+    def with_update(state: str, zone: str) -> Workload:
+        check = {"name": "c", "state": state, "podSetUpdates": [{"name": "main", "nodeSelector": {"zone": zone}}]}
+        one = pod_set(required=RACK)
+        one["template"]["spec"]["nodeSelector"] = {"zone": "a"} if zone == "b" else {}
+        return workload(one, status={"admissionChecks": [check]})
+
+    made = fleet("b1/r1 n1=2")
+
+    assert shown(ask(made, with_update("Pending", "c"))) == {"main": "n1=2"}
+    assert "nodeSelector: 1" in ask(made, with_update("Ready", "c")).refused["main"]
+    assert ask(made, with_update("Ready", "b")).faults == {
+        "main": "invalid podSetUpdate for PodSet main, error: node selector zone is a and b"
+    }
+
+
+def _running(host: str, **status: Any) -> Workload:
+    stored = written_topology_assignment(assigned(f"{host}=2"))
+    admission = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "topologyAssignment": stored}]}
+    return workload(pod_set(required=RACK), status={"admission": admission, **status})
+
+
+def test_before_an_admission_only_what_is_new_has_to_fit() -> None:
+    made, question = fleet("b1/r1 n1=2 n2=1"), TopologyQuestion(_running("n1"), [FLAVOR])
+    made.hold(FLAVOR, assigned("n1=2"), ONE)
+
+    def usage(places: str) -> bool:
+        return fits(made, net_usage(question, [FlavoredPods("main", 2, {"cpu": FLAVOR}, assigned(places))]))
+
+    assert usage("n1=2")
+    assert usage("n1=1 n2=1")
+    assert not usage("n2=2")
+    assert not usage("n9=1")
+
+
+def test_pods_that_request_nothing_never_fit_as_in_kueue() -> None:
+    question = TopologyQuestion(workload(pod_set(cpu="0", required=RACK)), [FLAVOR])
+    empty = workload({"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}})
+    entry = [FlavoredPods("main", 1, {"cpu": FLAVOR}, assigned("n1=1"))]
+
+    assert fits(fleet(), net_usage(question, entry))
+    assert not fits(fleet(), net_usage(TopologyQuestion(empty, [FLAVOR]), entry))
+
+
+def test_only_pod_sets_on_the_unhealthy_node_get_another_place() -> None:
+    made = fleet("b1/r1 n1=2 n2=2")
+    asked = workload(
+        pod_set("lost", required=RACK), pod_set("kept", required=RACK), status={"unhealthyNodes": [{"name": "n9"}]}
+    )
+    entries = [
+        FlavoredPods("lost", 2, {"cpu": FLAVOR}, assigned("n9=2")),
+        FlavoredPods("kept", 2, {"cpu": FLAVOR}, assigned("n1=2")),
+    ]
+    made.hold(FLAVOR, assigned("n1=2"), ONE)
+
+    found = find_replacements(made, TopologyQuestion(asked, [FLAVOR]), entries)
+
+    assert shown(found) == {"kept": "n1=2", "lost": "n2=2"}

@@ -1,7 +1,8 @@
 """Custom labels: labels and annotations of ClusterQueues, LocalQueues, Cohorts and Workloads as labels of metrics.
 
-Gauges get them at a scrape, by the object that a series names, so a series follows a change of its object. A counter keeps
-the values that its object had when it counted. The labels of Workloads split a count of Workloads into several. Source: Kueue v0.19, metrics.customLabels; KEP-7066.
+Gauges get them at a scrape, by the object that a series names, so a series follows a change of its object. A counter
+keeps the values that its object had when it counted. The labels of Workloads split a count of Workloads into several.
+Source: Kueue v0.19, metrics.customLabels; KEP-7066.
 """
 
 from __future__ import annotations

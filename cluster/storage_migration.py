@@ -2,9 +2,9 @@
 
 The API server stores an object in the storage version of its definition when it is written, and
 `status.storedVersions` lists every version that may still be in its store. A patch without fields makes the API server
-read an object and store it again: nothing of it can be overwritten, whoever changes it meanwhile. An object that is
-stored in the right version already is not written. Then the list is trimmed. So the cluster is the only memory: after a
-kill the same call continues.
+read an object and store it again: nothing of it can be overwritten, even if a client changes it meanwhile. An object
+that is stored in the right version already is not written. Then the list is trimmed. So the cluster is the only memory:
+after a kill the same call continues.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _patiently(request: Callable[[], T], pause: Pause) -> T:
 def _trimmed(cluster: ClusterClient, kind: StoredKind) -> StoredKind | None:
     """None once the old versions are off the list; the kind as it is now if its definition changed since it was read.
 
-    Whoever changes the definition may store another version again.
+    A changed definition may store another version again.
     """
     path = CUSTOM_RESOURCE_DEFINITIONS.item(kind.definition)
     while True:

@@ -60,6 +60,7 @@ def serve(
     """
     tls = _tls(settings, settings.client_ca)
     log_as_json()
+    log.info("gates and defaults are those of Kueue %s", settings.configuration.kueue.version)
     return run(_Application(settings, open_cache, tls, announce, metrics_guard, open_order, open_spans))
 
 

@@ -8,6 +8,7 @@ from cli.input import baseline as baselines
 from cli.input.against import Against
 from cli.input.exit_options import ExitOptions
 from cli.input.exit_options import exits as exit_options
+from cli.input.kueue_version import installed_beside
 from cli.input.options import against_of, configured
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
@@ -53,7 +54,8 @@ def audit(
       quotree audit -o baseline=.quotree-baseline.jsonl
     """
     old = baselines.read(baseline) if baseline is not None else None
-    configuration = settings(config, [against.name] if against.kind == "files" else [], profile)
+    places = [against.name] if against.kind == "files" else []
+    configuration = settings(config, places, profile, installed=installed_beside(against))
     found = audited(against, configuration)
     for item in found.unreadable:
         note(str(item))

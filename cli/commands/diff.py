@@ -6,6 +6,7 @@ import click
 
 from analysis.impact import impact
 from cli.input.change_set import ChangeRequest, change_options, read_change
+from cli.input.kueue_version import installed_beside
 from cli.input.options import EngineOptions
 from cli.input.options import engine as engine_options
 from cli.input.outputs import Output, outputs
@@ -37,7 +38,8 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
       quotree diff trees/ --base origin/main --against snapshot:prod.json
       quotree diff trees/ --base origin/main -o text -o markdown=comment.md -o html=diff.html
     """
-    configuration = settings(engine.config, request.selection.places, engine.profile)
+    installed = installed_beside(request.against)
+    configuration = settings(engine.config, request.selection.places, engine.profile, installed=installed)
     change = read_change(request, configuration)
     decisions = engine_settings(engine, configuration)
     world = read(request.against, decisions) if request.against.of_cluster else None

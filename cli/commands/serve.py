@@ -12,6 +12,7 @@ from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
 from cli.input.against import Against, AgainstType
 from cli.input.settings import settings as read_settings
 from cli.serving.audit_command import audit as audit_command
+from cli.serving.kueue_version import beside_webhook, logged
 from cli.serving.options import CertificateOptions, ProcessOptions
 from cli.serving.options import address_file as address_file_option
 from cli.serving.options import certificates as certificate_options
@@ -135,8 +136,12 @@ def webhook(
 
     if client_names and not client_ca:
         raise click.UsageError("--client-name needs --client-ca")
+    certificates = kept.certificates(folder, validating=validating, mutating=mutating, conversion=conversion)
+    certificates.check()
     settings = WebhookSettings(
-        configuration=read_settings(config, [], gates=tuple(map(Dialect, gates))),
+        configuration=read_settings(
+            config, [], gates=tuple(map(Dialect, gates)), installed=beside_webhook(against, kubeconfig)
+        ),
         host=host,
         port=port,
         metrics_host=metrics_host,
@@ -152,7 +157,6 @@ def webhook(
         patience_seconds=PATIENCE if against.kind == "cluster" else 0,
         address_file=address_file,
     )
-    certificates = kept.certificates(folder, validating=validating, mutating=mutating, conversion=conversion)
     click.get_current_context().exit(run(settings, against, kubeconfig, certificates, metrics_auth))
 
 
@@ -225,7 +229,8 @@ def reconciler(
     from reconciler.configured import DEFAULTS, of_part, read_configured
     from reconciler.parts.claims import lease_of
 
-    ours = read_settings(settings, [], gates=tuple(map(Dialect, gates)))
+    leased = process.settings(lease_of(lease, part), api_service)
+    ours = read_settings(settings, [], gates=tuple(map(Dialect, gates)), installed=logged(leased.connect))
     own = replace(ours.reconciler, dialects=ours.reconciler.dialects.union(map(Dialect, dialects)))
     read = partial(
         read_configured,
@@ -240,7 +245,7 @@ def reconciler(
         configured = of_part(read_file(config, read) if config else read(DEFAULTS), part)
     except PolicyError as error:
         raise Misused(str(error)) from error
-    click.get_current_context().exit(run(configured, process.settings(lease_of(lease, part), api_service)))
+    click.get_current_context().exit(run(configured, leased))
 
 
 @serve.command()

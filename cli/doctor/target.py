@@ -10,8 +10,10 @@ from typing import Any
 
 from cluster.client import ClusterClient
 from cluster.errors import ApiError, Forbidden, NotFound
+from cluster.installed_kueue import installed_kueue
 from cluster.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
 from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
@@ -121,9 +123,14 @@ class CheckedCluster:
             written = text(mapping((found or {}).get("data")).get(key))
         try:
             document = single(written, _MOST_COPIED) if written else None
-            return read_configuration(document, registry(), [Dialect(each) for each in gates]) if document else None
+            chosen = [Dialect(each) for each in gates]
+            return read_configuration(document, registry(), chosen, self._kueue) if document else None
         except (BadText, PolicyError, ValueError):
             return None
+
+    def _kueue(self) -> KueueVersion:
+        """The version that a process of Quotree finds installed when it starts. Raises ClusterError."""
+        return installed_kueue(self.cluster)
 
     def _present(self, deployment: Callable[[], Manifest | None]) -> bool:
         try:

@@ -12,11 +12,14 @@ from typing import Any, TypeVar
 
 from cli.exits import Misused
 from cli.input.regular_file import mentions
-from policies.configuration.settings import Configuration, Dialect
+from policies.configuration.kueue.gates import LATEST, KueueVersion
+from policies.configuration.settings import Configuration, Dialect, KueueSettings
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
 
 T = TypeVar("T")
+Installed = Callable[[], KueueVersion]
+"""Finds out which version of Kueue is installed."""
 FILES = (".quotree.yaml", "quotree.yaml")
 _ROOTS = "roots"
 """The key that says which organisations a repository has; `cli.input.workspace` reads it."""
@@ -28,14 +31,18 @@ _MOST = 2**20
 
 
 def settings(
-    option: str | None, paths: Sequence[str], profile: str | None = None, gates: Collection[Dialect] = frozenset()
+    option: str | None,
+    paths: Sequence[str],
+    profile: str | None = None,
+    gates: Collection[Dialect] = frozenset(),
+    installed: Installed = lambda: LATEST,
 ) -> Configuration:
-    """The configuration in force; without inputs no folder is searched. `gates`: see `read_configuration`.
+    """The configuration in force; without inputs no folder is searched. `gates`, `installed`: see `read_configuration`.
 
     Raises Misused, naming file and key.
     """
     file = configuration_file(option, paths)
-    configuration = _load(file, gates) if file else _usual(gates)
+    configuration = _load(file, gates, installed) if file else _usual(gates, installed)
     return replace(configuration, profile=Profile(profile)) if profile else configuration
 
 
@@ -58,22 +65,22 @@ def _upward(paths: Sequence[str]) -> str | None:
     return None
 
 
-def _usual(gates: Collection[Dialect]) -> Configuration:
+def _usual(gates: Collection[Dialect], installed: Installed) -> Configuration:
     """Without a file."""
     if not gates:
-        return Configuration()
+        return Configuration(kueue=KueueSettings(version=installed()))
     from policies.configuration.file import API_VERSION, KIND, read_configuration  # here, since it takes all rules
 
-    return read_configuration({"apiVersion": API_VERSION, "kind": KIND}, (), gates)
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND}, (), gates, installed)
 
 
-def _load(file: str, gates: Collection[Dialect]) -> Configuration:
+def _load(file: str, gates: Collection[Dialect], installed: Installed) -> Configuration:
     from policies.configuration.file import read_configuration  # here, since it takes all rules
     from policies.rules import registry
 
     def read(manifest: Mapping[str, Any]) -> Configuration:
         rest = {key: value for key, value in manifest.items() if key != _ROOTS}
-        return read_configuration(rest, registry(), gates) if rest else _usual(gates)
+        return read_configuration(rest, registry(), gates, installed) if rest else _usual(gates, installed)
 
     return read_file(file, read)
 

@@ -12,6 +12,7 @@ from analysis.simulation import OtherQueues
 from cli.exits import Exit, Misused
 from cli.input import elsewhere, snapshot_file
 from cli.input.against import Against
+from cli.input.kueue_version import installed_beside
 from cli.input.login import unavailable
 from cli.input.named import NamedWork, workload_of
 from cli.input.options import EngineOptions
@@ -42,7 +43,7 @@ def take(against: Against, engine: EngineOptions) -> LoadedSnapshot:
         return _of_files(against.name, engine)
     if against.kind == "nothing":
         raise Misused("--against: name a cluster or a snapshot, or files:DIR to simulate the files of a folder")
-    configuration = settings(engine.config, (), engine.profile)
+    configuration = settings(engine.config, (), engine.profile, installed=installed_beside(against))
     world = read(against, engine_settings(engine, configuration))
     others = elsewhere.of_cluster(against, configuration) if against.kind == "cluster" else None
     return _of_cluster(world, others)

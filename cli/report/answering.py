@@ -15,6 +15,7 @@ from analysis.judgement import judge
 from analysis.report import Looked, Report, report, unjudged
 from cli.exits import OutOfReach
 from cli.input.folders import PassedOverReason
+from cli.input.kueue_version import installed_beside
 from cli.input.question import ValidationQuestion
 from cli.input.roots import FoundRoot, context_of
 from cli.input.selection import InputSelection
@@ -39,7 +40,8 @@ class Answered:
 
 def answer(selection: InputSelection, question: ValidationQuestion) -> Answered:
     """The report about these inputs. What cannot be read is in it. Raises Misused, OutOfReach."""
-    configuration = settings(question.config, selection.places, question.profile)
+    installed = installed_beside(question.against)
+    configuration = settings(question.config, selection.places, question.profile, installed=installed)
     found = survey_roots(selection, question.config)
     looked, every = _looked(found), together(root.given for each in found for root in each.roots)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.input.settings import settings as read_settings
+from cli.serving.kueue_version import logged
 from cli.serving.options import ProcessOptions
 from cli.serving.options import process as process_options
 
@@ -53,4 +54,6 @@ def audit(
     from cli.serving.audit import run
 
     old = read_baseline(baseline).known if baseline is not None else frozenset()
-    click.get_current_context().exit(run(read_settings(config, []), process.settings(lease), interval, most, old))
+    leased = process.settings(lease)
+    configuration = read_settings(config, [], installed=logged(leased.connect))
+    click.get_current_context().exit(run(configuration, leased, interval, most, old))

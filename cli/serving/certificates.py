@@ -42,23 +42,28 @@ class Certificates:
 
         Raises Misused, or ClusterError if a cluster is needed and none is configured.
         """
-        if self.secret and self.supplied:
-            raise Misused("--secret and --supplied exclude each other")
-        if self.secret:
-            settings = self._in_secret(self.secret)
+        self.check()
+        if self.secret and self.service:
+            settings = self._in_secret(self.secret, self.service)
             return _InSecret(cluster(), settings, self.folder)
         return None if self.supplied else partial(_in_folder, self.folder, self.names or LOOPBACK)
 
-    def _in_secret(self, secret: str) -> secrets.SecretSettings:
-        namespace, _, name = secret.partition("/")
-        if not (namespace and name and self.service):
+    def check(self) -> None:
+        """Check that the options fit together. Raises Misused."""
+        if self.secret and self.supplied:
+            raise Misused("--secret and --supplied exclude each other")
+        namespace, _, name = (self.secret or "").partition("/")
+        if self.secret and not (namespace and name and self.service):
             raise Misused("--secret takes NAMESPACE/NAME and needs --service, the name that clients call")
+
+    def _in_secret(self, secret: str, service: str) -> secrets.SecretSettings:
+        namespace, _, name = secret.partition("/")
         calling: list[callers.Caller] = []
         calling += [callers.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
         calling += [callers.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
         calling += map(callers.ConversionWebhook, self.conversion)
         calling += map(callers.AggregatedApi, self.aggregated)
-        names = (*secrets.service_names(self.service, namespace), *self.names)
+        names = (*secrets.service_names(service, namespace), *self.names)
         return secrets.SecretSettings(namespace, name, names, tuple(calling))
 
 

@@ -58,6 +58,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
     except TracingMisconfigured as error:
         raise Misused(str(error)) from error
     log_as_json()
+    log.info("gates and defaults are those of Kueue %s", configured.settings.configuration.kueue.version)
     for key in configured.idle:
         log.info("%s of the configuration has no effect here", key)
     sys.setswitchinterval(_TURNS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from policies.configuration.job_descriptions import read_jobs
-from policies.configuration.kueue.gates import OF_WEBHOOKS, FeatureGates, KueueVersion, check_gates
+from policies.configuration.kueue.gates import LATEST, OF_WEBHOOKS, FeatureGates, KueueVersion, check_gates
 from policies.configuration.multikueue import read_multikueue
 from policies.configuration.section import Section
 from policies.configuration.settings import (
@@ -31,12 +31,15 @@ KIND = "Configuration"
 
 
 def read_configuration(
-    manifest: object, rules: Collection[str], gates: Collection[Dialect] = frozenset()
+    manifest: object,
+    rules: Collection[str],
+    gates: Collection[Dialect] = frozenset(),
+    installed: Callable[[], KueueVersion] = lambda: LATEST,
 ) -> Configuration:
     """The configuration in a parsed file; `rules` are the ids that it may name.
 
-    `gates` are the dialects whose quota is enforced at gates where the file does not say. Raises BadConfiguration with
-    the key's path.
+    `gates` are the dialects whose quota is enforced at gates where the file does not say. `installed`: the version of
+    Kueue, asked where the file does not say. Raises BadConfiguration with the key's path.
     """
     top = Section(manifest, "")
     if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
@@ -44,7 +47,7 @@ def read_configuration(
     volcano, yunikorn, exemptions = (top.section(key) for key in ("volcano", "yunikorn", "exemptions"))
     kueue, reconciler = top.section("kueue"), top.section("reconciler")
     kueue_gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
-    version = KueueVersion(top.text("kueueVersion", KueueVersion.V0_19, among=list(KueueVersion)))
+    version = _kueue_version(top, installed)
     configuration = Configuration(
         profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
         ledger=top.flag("ledger", True),
@@ -119,6 +122,16 @@ def _gates(section: Section, version: KueueVersion) -> dict[str, bool]:
         text = "the webhooks do not read it; set it in Kueue's Configuration: quotree serve reconciler --config"
         raise BadConfiguration(text, section.at(gate))
     return found
+
+
+def _kueue_version(section: Section, installed: Callable[[], KueueVersion]) -> KueueVersion:
+    named = section.optional("kueueVersion")
+    if named is None:
+        return installed()
+    if named not in list(KueueVersion):
+        known = ", ".join(KueueVersion)
+        raise BadConfiguration(f"{named!r} is not valid; it must be one of {known}", section.at("kueueVersion"))
+    return KueueVersion(named)
 
 
 def _admitting_users(section: Section) -> tuple[str, ...]:

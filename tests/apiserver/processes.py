@@ -115,6 +115,10 @@ def passed_on() -> dict[str, str]:
     return {key: os.environ[key] for key in ("PATH", "PYTHONPATH") if key in os.environ}
 
 
+FOLLOWS_0_19 = {"QUOTREE_CONFIG": str(Path(__file__).with_name("kueue_0_19.yaml"))}
+"""Lets a server without a configuration of its own follow Kueue 0.19, whose reasons and defaults most tests compare."""
+
+
 def go_settings() -> dict[str, str]:
     """What programs in Go get of our environment: how much garbage they let lie (see the Makefile)."""
     return {key: os.environ[key] for key in ("GOGC", "GOMEMLIMIT") if key in os.environ}

@@ -23,6 +23,10 @@ class KueueVersion(StrEnum):
     V0_20 = "0.20"
 
 
+LATEST = KueueVersion.V0_20
+"""What holds where nobody names a version and none is installed."""
+
+
 @dataclass(frozen=True, slots=True)
 class GateTable:
     """The feature gates of one version of Kueue.
@@ -97,10 +101,13 @@ def check_gates(gates: FeatureGates, at: str = "featureGates") -> None:
 def _hint(name: str, version: KueueVersion) -> str:
     """What to do about an unknown name; empty if nothing is like it."""
     table = TABLES[version]
+    others = [other for other, each in TABLES.items() if name in each.gates]
+    switch = f'set kueueVersion: "{others[0]}" in Quotree\'s own Configuration' if others else ""
     if name in table.removed:
-        return f"; Kueue {version} removed it and behaves as with {_go(table.removed[name])}: remove the line"
-    if others := [other for other, each in TABLES.items() if name in each.gates]:
-        return f"; it exists in Kueue {others[0]}: set kueueVersion in Quotree's own Configuration"
+        removed = f"; Kueue {version} removed it and behaves as with {_go(table.removed[name])}: remove the line"
+        return f"{removed}, or {switch} if you run that version" if switch else removed
+    if switch:
+        return f"; gates are judged for Kueue {version}, and it exists in {others[0]}: {switch} if you run that version"
     near = close(name, table.gates)
     return f"; did you mean {near!r}?" if near else ""
 

@@ -22,6 +22,7 @@ from tests.apiserver.webhook.guard import Guard
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
+kueueVersion: "0.19"
 kueue: {manageJobs: true}
 """
 

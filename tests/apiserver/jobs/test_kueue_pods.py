@@ -20,6 +20,7 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
+kueueVersion: "0.19"
 kueue: {manageJobs: true, managePods: true, admittingUsers: [admin]}
 """
 CONTAINERS = [{"name": "main", "image": "busybox"}]

@@ -35,6 +35,7 @@ QUOTA = 3000
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
+kueueVersion: "0.19"
 kueue: {managePods: true}
 """
 Manifest = dict[str, Any]

@@ -35,6 +35,7 @@ PULSE = {"probeSeconds": 1, "answerSeconds": 2, "longestWaitSeconds": 2}
 SETTINGS = {
     "apiVersion": "config.quotree.dev/v1alpha1",
     "kind": "Configuration",
+    "kueueVersion": "0.19",
     "kueue": {"managePods": True},
     "yunikorn": {"enforce": "gates"},
     "reconciler": {"dialects": ["kueue", "yunikorn"], "multiKueue": {"connection": PULSE}},

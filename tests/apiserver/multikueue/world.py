@@ -63,6 +63,7 @@ class Process:
         settings = {
             "apiVersion": "config.quotree.dev/v1alpha1",
             "kind": "Configuration",
+            "kueueVersion": "0.19",
             "reconciler": {"multiKueue": connection},
         }
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.apiserver.processes import FOLLOWS_0_19
 from tests.apiserver.webhook.guard import QUOTREE
 
 DURATION, DEADLINE, RETRY = 3.0, 2.0, 0.3
@@ -44,7 +45,7 @@ class Replica:
     def start(self) -> None:
         self._starts += 1
         with (self._folder / "log").open("ab") as log:
-            environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder)}
+            environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder), **FOLLOWS_0_19}
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
 
     def send(self, number: signal.Signals) -> None:

@@ -12,6 +12,7 @@ from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.killed import Killed
 from tests.apiserver.kueue_world import install
+from tests.apiserver.processes import FOLLOWS_0_19
 from tests.apiserver.server_process import ServerProcess
 from tests.apiserver.webhook.guard import QUOTREE, ROOT
 
@@ -68,7 +69,8 @@ class Replica(ServerProcess):
     ) -> None:
         folder.mkdir()
         login = kubeconfig or login_of(server)
-        super().__init__(folder, [*command_line(login, folder, configuration), *arguments], environment, output)
+        command = [*command_line(login, folder, configuration), *arguments]
+        super().__init__(folder, command, FOLLOWS_0_19 if environment is None else environment, output)
 
     @property
     def writes(self) -> bool:

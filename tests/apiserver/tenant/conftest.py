@@ -18,6 +18,7 @@ from tests.waiting import eventually
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
+kueueVersion: "0.19"
 kueue: {manageJobs: true}
 """
 API_SERVICE = "v1alpha1.visibility.quotree.dev"

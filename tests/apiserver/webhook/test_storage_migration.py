@@ -238,6 +238,7 @@ def _killed_midway(cluster: Cluster) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(900)
 def test_ten_thousand_objects_are_moved_within_a_minute(installed: Cluster) -> None:
     def used() -> float:
         """Seconds of computing of all who take part but the webhook, which needs a tenth of them."""

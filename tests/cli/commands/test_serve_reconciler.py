@@ -27,7 +27,7 @@ def serving(folder: Path, *arguments: object) -> Iterator[str]:
     """The address of its probes; afterwards it is stopped by SIGTERM and must end with 0."""
     address = folder / "address.json"
     command = [sys.executable, "-m", "cli.main", "serve", "reconciler", "--port", "0"]
-    command += ["--address-file", str(address), *map(str, arguments)]
+    command += ["--address-file", str(address), "--settings", str(named_version(folder)), *map(str, arguments)]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             deadline = time.monotonic() + PATIENCE
@@ -39,6 +39,12 @@ def serving(folder: Path, *arguments: object) -> Iterator[str]:
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE) == 0, (folder / "log").read_text()
+
+
+def named_version(folder: Path) -> Path:
+    """A configuration, so that the API server is not asked which Kueue is installed."""
+    ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration", "kueueVersion": "0.20"}
+    return write(folder / "version.yaml", ours)
 
 
 def get(url: str) -> tuple[int, str]:
@@ -117,7 +123,12 @@ def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monk
         (["--config", "/no/such.yaml"], 2, "no such configuration file"),
         (["--mode", "both"], 2, "--mode"),
         (["--feature-gates", "NoSuch=true"], 2, "unrecognized feature gate: NoSuch"),
-        (["--feature-gates", "FlavorFungibility=false"], 2, "FlavorFungibility: the reconciler does not support this"),
+        (["--feature-gates", "MetricsForCohort=false"], 2, "did you mean 'MetricsForCohorts'?"),
+        (
+            ["--feature-gates", "LWSImmutableGroupSize=false"],
+            2,
+            "LWSImmutableGroupSize: the reconciler does not support",
+        ),
         (["--port", "65536"], 2, "--port"),
     ],
 )

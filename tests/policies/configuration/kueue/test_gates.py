@@ -64,7 +64,7 @@ def test_a_gate_that_kueue_refuses_is_refused_in_each_place(gate: str, value: bo
         lambda: read({"featureGates": {gate: value}}),
         lambda: read({}, FeatureGates({gate: value})),
         lambda: read_configured({**DEFAULTS, "featureGates": {gate: value}}),
-        lambda: read_configuration({**own, "kueue": {"featureGates": {gate: value}}}, ()),
+        lambda: read_configuration({**own, "kueueVersion": "0.19", "kueue": {"featureGates": {gate: value}}}, ()),
     ):
         with pytest.raises(BadConfiguration) as refused:
             refuse()
@@ -100,7 +100,7 @@ def test_the_webhooks_refuse_a_gate_that_they_do_not_ask_for() -> None:
     with pytest.raises(BadConfiguration, match=r"kueue\.featureGates\.ReclaimablePods: the webhooks do not read it"):
         read_configuration({**own, "kueue": {"featureGates": {"ReclaimablePods": True}}}, ())
     found = read_configuration({**own, "kueue": {"featureGates": {"PriorityBoost": True}}}, ())
-    assert found.kueue.feature_gates == {**OF_WEBHOOKS[KueueVersion.V0_19], "PriorityBoost": True}
+    assert found.kueue.feature_gates == {**OF_WEBHOOKS[KueueVersion.V0_20], "PriorityBoost": True}
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -144,12 +144,19 @@ def test_defaults_follow_the_version() -> None:
     assert not FeatureGates({gate: False}, NEW).enabled(gate)
 
 
+def test_the_installed_version_counts_where_none_is_named() -> None:
+    assert read_configuration(OWN, ()).kueue.version == NEW
+    assert read_configuration(OWN, (), installed=lambda: KueueVersion.V0_19).kueue.version == KueueVersion.V0_19
+    named = {**OWN, "kueueVersion": "0.20"}
+    assert read_configuration(named, (), installed=lambda: pytest.fail("nobody has to ask")).kueue.version == NEW
+
+
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
         (
             {"ObjectRetentionPolicies": True},
-            "unrecognized feature gate: ObjectRetentionPolicies; Kueue 0.20 removed it and behaves as with true: ",
+            'removed it and behaves as with true: remove the line, or set kueueVersion: "0.19" in Quotree\'s own',
         ),
         ({"PartialAdmision": True}, "did you mean 'PartialAdmission'?"),
         ({"TLSOptions": False}, "cannot set feature gate TLSOptions to false, feature is locked to true"),
@@ -170,7 +177,8 @@ def test_0_20_refuses(chosen: dict[str, bool], message: str) -> None:
 def test_a_gate_of_0_20_is_unknown_to_0_19_and_the_version_is_named() -> None:
     chosen = {"featureGates": {"HighMaxParallelismWithinReconcile": True}}
 
-    with pytest.raises(BadConfiguration, match=r"it exists in Kueue 0\.20: set kueueVersion"):
+    says = r"judged for Kueue 0\.19, and it exists in 0\.20: set kueueVersion: \"0\.20\" in Quotree's own Configuration"
+    with pytest.raises(BadConfiguration, match=says):
         read_configured({**DEFAULTS, **chosen})
     own = read_configuration({**OWN, "kueueVersion": "0.20"}, ())
     assert read_configured({**DEFAULTS, **chosen}, own=own).idle == ()
@@ -184,10 +192,10 @@ def test_the_defaults_of_0_20_are_never_refused() -> None:
 
 
 def test_the_webhooks_follow_the_version() -> None:
-    own = read_configuration({**OWN, "kueueVersion": "0.20"}, ())
+    own, older = (read_configuration({**OWN, "kueueVersion": version}, ()) for version in ("0.20", "0.19"))
 
     assert own.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
-    assert not read_configuration(OWN, ()).kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
+    assert not older.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
     with pytest.raises(BadConfiguration, match=r"kueueVersion: '0\.18' is not valid; it must be one of 0\.19, 0\.20"):
         read_configuration({**OWN, "kueueVersion": "0.18"}, ())
 

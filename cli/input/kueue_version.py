@@ -1,0 +1,28 @@
+"""Which version of Kueue applies to a command whose configuration does not name one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cli.input.against import Against
+from cli.input.settings import Installed
+from policies.configuration.kueue.gates import LATEST, KueueVersion
+
+
+def installed_beside(against: Against) -> Installed:
+    """The version in the cluster that --against names; without one the latest.
+
+    A cluster that does not answer counts as none: the command says so itself when it reads the cluster.
+    """
+    return partial(_asked, against) if against.kind == "cluster" else lambda: LATEST
+
+
+def _asked(against: Against) -> KueueVersion:
+    from cluster.errors import ClusterError  # here, since these take long to load
+    from cluster.installed_kueue import installed_kueue
+
+    try:
+        with against.login.connect() as cluster:
+            return installed_kueue(cluster)
+    except ClusterError:
+        return LATEST

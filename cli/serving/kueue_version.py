@@ -1,0 +1,55 @@
+"""Which version of Kueue a server follows where its configuration does not name one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cli.exits import OutOfReach
+from cli.input.against import Against
+from cli.input.settings import Installed
+from policies.configuration.kueue.gates import LATEST, KueueVersion
+
+if TYPE_CHECKING:
+    from cluster.client import ClusterClient
+
+
+def logged(connect: Callable[[], ClusterClient]) -> Installed:
+    """The version in the cluster of a server, which logs it. Raises OutOfReach if the cluster does not answer.
+
+    To guess then would make two replicas decide by two versions.
+    """
+    return partial(_logged, connect)
+
+
+def beside_webhook(against: Against, kubeconfig: str | None) -> Installed:
+    """The same for the webhook; the latest version if it judges against files."""
+    if against.kind != "cluster":
+        return lambda: LATEST
+
+    def connect() -> ClusterClient:
+        from cluster.client import ClusterClient  # here, since it takes long to load
+
+        return ClusterClient.connect(against.name or None, kubeconfig)
+
+    return logged(connect)
+
+
+def _logged(connect: Callable[[], ClusterClient]) -> KueueVersion:
+    from cluster.errors import (  # here, since a configuration that names its version needs none of it
+        ClusterError,
+        NotConfigured,
+    )
+    from cluster.installed_kueue import installed_kueue
+    from webhook.logs import log_as_json
+
+    log_as_json()
+    try:
+        with connect() as cluster:
+            return installed_kueue(cluster)
+    except NotConfigured:
+        return LATEST  # there is no cluster
+    except ClusterError as error:
+        text = f"the version of Kueue is unknown: {error}; kueueVersion in Quotree's own Configuration names it"
+        raise OutOfReach(text) from error

@@ -1,0 +1,41 @@
+"""Which version of Kueue a cluster has, asked where the configuration does not name one."""
+
+from __future__ import annotations
+
+import logging
+
+from cluster.client import ClusterClient
+from cluster.errors import Forbidden, NotFound
+from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
+from cluster.stream import Manifest
+from policies.configuration.kueue.gates import LATEST, KueueVersion
+from policies.takeover.objects import ReleaseNames
+from policies.takeover.versions import installed_version
+
+log = logging.getLogger(__name__)
+_WORKLOADS = "workloads.kueue.x-k8s.io"
+
+
+def installed_kueue(cluster: ClusterClient) -> KueueVersion:
+    """The version that is installed under the names of Kueue's manifests, else the latest one; it is logged.
+
+    What may not be read counts as missing. Raises ClusterError if the API server does not answer.
+    """
+    manager = ReleaseNames().manager
+    found = installed_version(_found(cluster, DEPLOYMENTS.item(manager.name, manager.namespace)), None)
+    by = "Deployment"
+    if found is None:
+        found = installed_version(None, _found(cluster, CUSTOM_RESOURCE_DEFINITIONS.item(_WORKLOADS)))
+        by = "definition of Workloads"
+    if found is None:
+        log.info("Kueue is not installed: its gates and defaults are those of %s", LATEST)
+        return LATEST
+    log.info("Kueue %s is installed, by its %s: its gates and defaults apply", found, by)
+    return found
+
+
+def _found(cluster: ClusterClient, path: str) -> Manifest | None:
+    try:
+        return cluster.get(path)
+    except (NotFound, Forbidden):
+        return None

@@ -1,0 +1,36 @@
+"""Which version of Kueue is installed, by its Deployment and its definitions."""
+
+from __future__ import annotations
+
+from policies.configuration.kueue.gates import KueueVersion
+from policies.dialects.kueue_kinds import LABEL
+from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.takeover.objects import manager_version
+
+
+def installed_version(manager: Manifest | None, definition: Manifest | None) -> KueueVersion | None:
+    """None where Kueue is not installed, or nothing tells its version.
+
+    `manager`: the Deployment of its manager, which stays after a take-over. `definition`: the CustomResourceDefinition
+    of Workloads. Kueue 0.20 does not serve v1beta1; our own definitions say nothing of Kueue. A version between the
+    known ones and beside them counts as the nearest known one.
+    """
+    written = manager_version(manager) if manager is not None else ""
+    if written:
+        return _nearest(written)
+    if definition is None or LABEL in texts(metadata(definition).get("labels")):
+        return None
+    versions = map(mapping, listing(mapping(definition.get("spec")).get("versions")))
+    old = any(each.get("name") == "v1beta1" and each.get("served") for each in versions)
+    return KueueVersion.V0_19 if old else KueueVersion.V0_20
+
+
+def _nearest(written: str) -> KueueVersion:
+    """The last known version that is not newer, else the first one."""
+    older = [version for version in KueueVersion if _minor(version) <= _minor(written)]
+    return max(older, key=_minor, default=min(KueueVersion, key=_minor))
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)

@@ -27,6 +27,7 @@ class ManagedJobs:
     `selector`: selects namespaces.
     `copied_labels`, `copied_annotations`: the keys that a Workload takes over from its job.
     `reclaims`, `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
+    `requeues_pods`: the feature gate SkipReassignmentForPodOwnedWorkloads is off.
     `naming`: the names of Workloads, and how jobs and Pods name them.
     """
 
@@ -36,6 +37,7 @@ class ManagedJobs:
     copied_annotations: tuple[str, ...] = ()
     reclaims: bool = True
     finishes_orphans: bool = True
+    requeues_pods: bool = False
     naming: Naming = NAMING
 
 
@@ -50,6 +52,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
         tuple(dict.fromkeys(label.key for label in sources if label.annotation)),
         reclaims=gates.enabled("ReclaimablePods"),
         finishes_orphans=gates.enabled("FinishOrphanedWorkloads"),
+        requeues_pods=not gates.enabled("SkipReassignmentForPodOwnedWorkloads"),
         naming=Naming(gates.enabled(IDENTIFIERS), gates.enabled("ShortWorkloadNames")),
     )
 
@@ -76,6 +79,7 @@ class NamespaceSelection:
             observability=self._observability,
             reclaims=self._managed.reclaims,
             finishes_orphans=self._managed.finishes_orphans,
+            requeues_pods=self._managed.requeues_pods,
             naming=self._managed.naming,
         )
 

@@ -274,7 +274,8 @@ class _Life:
 
     def _freed(self) -> list[WantedWrite]:
         """The quota of an evicted Workload is free; empty if it holds none, or is not evicted."""
-        free = release(self.read, self.now, self.inputs.observability)
+        again = self.inputs.requeues_pods
+        free = release(self.read, self.now, self.inputs.observability, requeues_pods=again)
         return self._status(self._waiting(free), ADMISSION_MANAGER)
 
     def _regated(self) -> list[WantedWrite] | None:

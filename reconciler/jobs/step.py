@@ -52,6 +52,7 @@ class JobInputs:
     `finishes_orphans`: Workloads whose job is gone finish.
     `elastic`: jobs may change their size by slices.
     `counts_ending`: Pods use quota until they have ended, and are replaced after that.
+    `requeues_pods`: the Workload of a single Pod that was evicted is requeued.
     `naming`: the names of Workloads.
     `observability`: the reasons that Workloads show.
     """
@@ -68,5 +69,6 @@ class JobInputs:
     finishes_orphans: bool = True
     elastic: bool = False
     counts_ending: bool = False
+    requeues_pods: bool = False
     naming: Naming = NAMING
     observability: Observability = LEGACY

@@ -135,15 +135,18 @@ def reactivate(workload: Workload, now: int) -> Workload:
     return requeued(active, "Reactivated", "The workload was reactivated", now, status=True)
 
 
-def release(workload: Workload, now: int, observability: Observability = LEGACY) -> Workload:
+def release(
+    workload: Workload, now: int, observability: Observability = LEGACY, *, requeues_pods: bool = False
+) -> Workload:
     """Free its quota, since its job has stopped after the eviction; it is requeued, at once or after a backoff.
 
-    A workload that is not evicted, or holds no quota, stays as it is.
+    A workload that is not evicted, or holds no quota, stays as it is. `requeues_pods`: also that of a single Pod is
+    requeued at once (Kueue's gate SkipReassignmentForPodOwnedWorkloads is off).
     """
     evicted = workload.holding(EVICTED)
     if evicted is None or not workload.reserved:
         return workload
-    back = evicted.reason in _QUEUE_AGAIN and not workload.of_one_pod
+    back = evicted.reason in _QUEUE_AGAIN and (requeues_pods or not workload.of_one_pod)
     queued = requeued(workload, evicted.reason, evicted.message, now, status=back)
     reason = observability.attempt(PENDING_EVALUATION)
     return unreserve(queued, reason, evicted.message, now, observability)

@@ -95,7 +95,7 @@ GATES: tuple[FeatureGate, ...] = (
     on("KueueDRAIntegrationExtendedResource", OFF, DEVICES),
     on("KueueDRAIntegrationPartitionableDevices", OFF, DEVICES),
     on("KueueDRARejectWorkloadsWhenDRADisabled", ON, DEVICES),
-    on("LWSImmutableGroupSize", ON, "The rule [admitted-pods-reshaped](rules/admitted-pods-reshaped.md) can be off."),
+    on("LWSImmutableGroupSize", IDLE, _WEBHOOK, webhooks=True),
     on("LocalQueueMetrics", ASKED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
     _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),
     on("MetricForWorkloadCreationLatency", ASKED, "`false` leaves `workload_creation_latency_seconds` out."),
@@ -147,7 +147,7 @@ GATES: tuple[FeatureGate, ...] = (
         "SkipFinalizersForPodsSuspendedByParent",
         "Pods of Deployments and similar kinds keep the finalizer, since no other component manages them here.",
     ),
-    on("SkipReassignmentForPodOwnedWorkloads", ON, "A single Pod that was evicted is not queued again."),
+    on("SkipReassignmentForPodOwnedWorkloads", ASKED, "`false`: the Workload of a single Pod is queued again."),
     off("SparkApplicationIntegration", OFF, "The drivers and executors of Spark are not queued."),
     on("TASAssignmentsEncodingByHostnamePrefix", OFF, TOPOLOGIES),
     off("TASBalancedPlacement", OFF, TOPOLOGIES),
@@ -177,7 +177,7 @@ GATES: tuple[FeatureGate, ...] = (
     FeatureGate(
         "UnadmittedWorkloadsObservability", False, "beta", ASKED, "Granular reasons of Workloads without quota."
     ),
-    on("ValidateRayAndSparkJobUpdates", ON, "Each rule about jobs can be switched off by itself."),
+    on("ValidateRayAndSparkJobUpdates", IDLE, _WEBHOOK, webhooks=True),
     on("VectorizedResourceRequests", IDLE, _INSIDE),
     on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),
     on(

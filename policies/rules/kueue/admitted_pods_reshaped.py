@@ -36,7 +36,7 @@ def admitted_pods_reshaped(proposal: Proposal) -> Iterator[Finding]:
         if not job.replicas and not before.present:
             continue
         old, new = ({pods.at: pods for pods in each.pod_sets} for each in (before, job))
-        if job.ref.group_kind == LEADER_WORKER_SET:
+        if job.ref.group_kind == LEADER_WORKER_SET and proposal.configuration.kueue.enabled("LWSImmutableGroupSize"):
             yield from _resized(job, old, new)
         for at in sorted({*old, *new}):
             yield from _reshaped(job, at, old.get(at), new.get(at))

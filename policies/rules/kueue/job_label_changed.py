@@ -22,6 +22,7 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import Finding
 
+_RAY_AND_SPARK = ("ray.io", "sparkoperator.k8s.io")
 _SUSPEND = "suspend the job first, or create a new one"
 
 
@@ -36,13 +37,19 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
     Fix: suspend the job before you change the label; where the label may never change, create a new job.
     """
     for before, job in proposal.changed(QueuedJob):
-        if before is not None:
+        if before is not None and not _leaves_unchecked(proposal, job):
             for key, message, fix in _changes(proposal, before, job):
                 where = _where(before, job, key)
                 yield Finding(job.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
     for old, pod in proposal.changed(Pod):
         if old is not None:
             yield from _of_pod(old, pod, annotated=_annotated(proposal))
+
+
+def _leaves_unchecked(proposal: Proposal, job: QueuedJob) -> bool:
+    """Whether it is a job of Ray or Spark that names no queue any more, which Kueue checks with its gate only."""
+    checked = proposal.configuration.kueue.enabled("ValidateRayAndSparkJobUpdates")
+    return not checked and not job.labels.get(QUEUE_NAME) and job.ref.group in _RAY_AND_SPARK
 
 
 def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[tuple[str, str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cluster.actions import Create, Patch
@@ -11,7 +13,7 @@ from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.workload import FINISHED, PODS_READY
 from scheduling.status.eviction import evict
 from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, pod, running
-from tests.reconciler.jobs.world import K
+from tests.reconciler.jobs.world import AROUND, K
 
 
 def test_the_workload_of_a_pod_is_made_as_kueue_makes_it() -> None:
@@ -98,16 +100,22 @@ def statuses(world: PodWorld) -> list[dict[str, tuple[str, str]]]:
     return [{each["type"]: (each["status"], each["reason"]) for each in listed} for listed in conditions]
 
 
+@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("reason", ["Preempted", "NodeFailures"])
-def test_a_pod_that_gave_way_without_a_node_frees_its_quota_and_says_that_it_does_not_queue(reason: str) -> None:
-    world = admitted(pod("p"))
+def test_a_pod_that_gave_way_without_a_node_frees_its_quota_and_says_whether_it_queues(
+    reason: str, again: bool
+) -> None:
+    world = PodWorld(pod("p"), inputs=replace(AROUND, requeues_pods=again))
+    world.settle()
+    world.admit()
+    world.settle()
     world.decide(lambda read: evict(read, reason, "It has to go", NOW))
     world.writes.clear()
 
     world.settle(nodes=False)
 
     (freed,) = statuses(world)
-    assert (freed["Requeued"], freed["QuotaReserved"][0]) == (("False", reason), "False")
+    assert (freed["Requeued"], freed["QuotaReserved"][0]) == ((str(again), reason), "False")
     assert world.objects == {}
 
 

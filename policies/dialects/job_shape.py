@@ -47,6 +47,8 @@ class PodSetPath:
     entries: str = ""
     index_label: str = ""
     """The label by which its pods are numbered, for topology-aware scheduling."""
+    sub_group_label: str = ""
+    """The label that numbers the groups that its pods form, one for each of the first of the counts."""
     order: tuple[str, ...] = ()
     when: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     otherwise: Callable[[Manifest], Mapping[str, Any]] | None = None
@@ -54,7 +56,8 @@ class PodSetPath:
 
 @dataclass(frozen=True, slots=True)
 class PodsAt:
-    """`count` pods of one template. `each`: pods to one of the first of the counts. `path` leads to the template."""
+    """`count` pods of one template, in `sub_groups` of `each`, as the first of the counts says. `path` leads to the
+    template."""
 
     name: str
     count: int
@@ -62,6 +65,8 @@ class PodsAt:
     template: Mapping[str, Any]
     path: tuple[Step, ...]
     index_label: str = ""
+    sub_group_label: str = ""
+    sub_groups: int = 0
 
 
 def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]:
@@ -75,7 +80,9 @@ def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]
                 numbers = [count.of(entry) for count in path.counts]
                 whole = (*steps, *path.template.split("."))
                 count, each = _product(numbers), _product(numbers[1:])
-                yield PodsAt(name.lower(), count, each, template, whole, path.index_label)
+                groups = numbers[0] if numbers else 1
+                labels = path.index_label, path.sub_group_label
+                yield PodsAt(name.lower(), count, each, template, whole, *labels, groups)
 
 
 def _entries(manifest: Manifest, path: PodSetPath) -> Iterator[tuple[str, tuple[Step, ...], Manifest]]:

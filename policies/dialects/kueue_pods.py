@@ -15,7 +15,8 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 LABEL = f"label {MANAGED}"
 FINALIZER = f"finalizer {MANAGED}"
 ROLE_HASH = f"{PREFIX}role-hash"
-JOB_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
+JOB_NAME = "batch.kubernetes.io/job-name"
+JOB_LABELS = ("job-name", "controller-uid", JOB_NAME, "batch.kubernetes.io/controller-uid")
 """The labels of Kubernetes' Job controller. It lets go of a Pod that loses them, and makes another one."""
 OWNERS = "metadata.ownerReferences"
 _SIZED = ("containers", "initContainers", "resources", "overhead")

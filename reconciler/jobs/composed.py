@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.kueue_pods import JOB_NAME
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
 from reconciler.jobs.elastic import slice_name, sliced
@@ -71,7 +72,7 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
     copied = {key: value for key, value in labels(job).items() if key in inputs.copied_labels}
     noted = {key: value for key, value in notes(job).items() if key in inputs.copied_annotations}
-    own, made_sets = kind.own_labels, made["spec"]["podSets"]
+    own, made_sets = set(kind.own_labels) - {JOB_NAME}, made["spec"]["podSets"]  # Kueue keeps the name of the Job
     pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
     if inputs.elastic and sliced(kind, job):
         meta["name"] = slice_name(meta["name"], job)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from policies.dialects.job_shape import PodSetPath, pods_at
+from policies.dialects.job_shape import PodsAt, PodSetPath, pods_at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, texts
 
@@ -21,19 +22,38 @@ _LONGEST_LEVEL = 63
 
 def pod_sets(manifest: Manifest, paths: Iterable[PodSetPath]) -> list[dict[str, Any]]:
     """The pod sets as a Workload's spec has them."""
-    return [pod_set(each.name, each.count, each.template, each.index_label) for each in pods_at(manifest, paths)]
+    return [
+        pod_set(each.name, each.count, each.template, each.index_label, _sub_groups(each))
+        for each in pods_at(manifest, paths)
+    ]
 
 
-def pod_set(name: str, count: int, template: Mapping[str, Any], index_label: str = "") -> dict[str, Any]:
-    """One pod set of a Workload's spec; the template's annotations give its topologyRequest."""
+def _sub_groups(pods: PodsAt) -> Mapping[str, Any]:
+    """The fields that say how its pods are grouped; empty for pods that are not."""
+    if not pods.sub_group_label:
+        return {}
+    return {"subGroupIndexLabel": pods.sub_group_label, "subGroupCount": pods.sub_groups}
+
+
+def pod_set(
+    name: str,
+    count: int,
+    template: Mapping[str, Any],
+    index_label: str = "",
+    sub_groups: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """One pod set of a Workload's spec; the template's annotations give its topologyRequest, with its `sub_groups`."""
     made: dict[str, Any] = {"name": name, "count": count, "template": dict(template)}
-    if request := topology_request(texts(mapping(template.get("metadata")).get("annotations")), index_label):
+    annotations = texts(mapping(template.get("metadata")).get("annotations"))
+    if request := topology_request(annotations, index_label, sub_groups):
         made["topologyRequest"] = request
     return made
 
 
-def topology_request(annotations: Mapping[str, str], index_label: str = "") -> dict[str, Any]:
-    """The topologyRequest from a pod template's annotations; empty if there are none."""
+def topology_request(
+    annotations: Mapping[str, str], index_label: str = "", sub_groups: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The topologyRequest from a pod template's annotations; empty without annotations and `sub_groups`."""
     asked = {
         key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)
     }
@@ -46,7 +66,7 @@ def topology_request(annotations: Mapping[str, str], index_label: str = "") -> d
         "podsetSliceRequiredTopologyConstraints": _layers(asked.get("slice-required-topology-constraints")),
         "podSetGroupName": asked.get("group-name"),
     }
-    found = {key: value for key, value in request.items() if value is not None}
+    found = {**sub_groups, **{key: value for key, value in request.items() if value is not None}}
     if found and index_label:
         found["podIndexLabel"] = index_label
     return found

@@ -27,6 +27,7 @@ FRAMEWORKS = (
                 (Count("replicas"), Count("template.spec.parallelism", at_most="template.spec.completions")),
                 entries="spec.replicatedJobs",
                 index_label=COMPLETION_INDEX,
+                sub_group_label="jobset.sigs.k8s.io/job-index",
             ),
         ),
         suspend=SuspendField("spec.suspend"),

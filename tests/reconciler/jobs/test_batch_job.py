@@ -568,3 +568,13 @@ def test_finalizers_of_others_stay() -> None:
 
     assert isinstance(step.action, Patch)
     assert step.action.body == {"metadata": {"finalizers": ["other/one"]}}
+
+
+def test_the_pod_set_keeps_the_name_of_the_job_and_no_other_label_of_its_controller() -> None:
+    world = World(job())
+    labels = {"app": "a", "job-name": "j", "batch.kubernetes.io/job-name": "j", "controller-uid": "u"}
+    world.job["spec"]["template"]["metadata"]["labels"] = labels
+    world.settle()
+
+    kept = world.stored["spec"]["podSets"][0]["template"]["metadata"]["labels"]
+    assert kept == {"app": "a", "batch.kubernetes.io/job-name": "j"}

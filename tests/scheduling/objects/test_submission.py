@@ -301,3 +301,23 @@ def test_the_roles_of_kubeflow_come_in_one_order_and_the_policy_names_the_priori
 
     assert [(entry["name"], entry["count"]) for entry in made["spec"]["podSets"]] == [("master", 1), ("worker", 4)]
     assert made["spec"]["priority"] == 7
+
+
+def test_the_pods_of_a_replicated_job_form_a_group_for_each_replica() -> None:
+    template = {"spec": {"template": {"spec": {"containers": []}}, "parallelism": 4}}
+    replicated = [{"name": "work", "replicas": 3, "template": template}, {"name": "lead", "template": template}]
+    meta = {"name": "set", "namespace": "ns", "uid": "u", "labels": {f"{K}queue-name": "q"}}
+    job_set = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta}
+
+    made = workload_of_job({**job_set, "spec": {"replicatedJobs": replicated}}, PriorityClasses())
+
+    assert made is not None
+    assert [each["count"] for each in made["spec"]["podSets"]] == [12, 4]
+    assert [each["topologyRequest"] for each in made["spec"]["podSets"]] == [
+        {
+            "subGroupIndexLabel": "jobset.sigs.k8s.io/job-index",
+            "subGroupCount": replicas,
+            "podIndexLabel": "batch.kubernetes.io/job-completion-index",
+        }
+        for replicas in (3, 1)
+    ]

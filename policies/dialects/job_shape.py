@@ -239,6 +239,8 @@ class JobShape(Framework):
     """The pod sets whose Pods its controller makes itself, where children run the others: not for children."""
     generations: int = 1
     """How many times its own request its children may take in all, while it replaces one by the next."""
+    on_hold: Sign | None = None
+    """What its status shows while it needs no quota, although it has neither ended nor is suspended."""
 
     def ended(self, manifest: Manifest) -> bool:
         """Whether such a job has succeeded or failed."""

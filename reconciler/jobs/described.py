@@ -53,6 +53,9 @@ class Described:
     def halfway(self, job: Manifest) -> bool:
         return notes(job).get(STOPPING) == "true"
 
+    def on_hold(self, job: Manifest) -> bool:
+        return self.shape.on_hold is not None and self.shape.on_hold.message_in(job) is not None
+
     def quiet(self, job: Manifest) -> bool:
         active = self.shape.active
         if total(job, active.counts) or (active.sign is not None and active.sign.message_in(job) is not None):

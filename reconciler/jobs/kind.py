@@ -65,6 +65,9 @@ class JobKind(Protocol):
     def halfway(self, job: Manifest) -> bool:
         """Whether the job was suspended, but does not have its original pod templates back."""
 
+    def on_hold(self, job: Manifest) -> bool:
+        """Whether it cannot run as it is, so it needs no quota until it is changed."""
+
     def quiet(self, job: Manifest) -> bool:
         """Whether it has no pods left."""
 

@@ -29,7 +29,16 @@ from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import queue_of
-from scheduling.objects.workload import EVICTED, FINISHED, JOB_UID, ORIGIN, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
+from scheduling.objects.workload import (
+    EVICTED,
+    FINISHED,
+    JOB_UID,
+    ON_HOLD,
+    ORIGIN,
+    OUT_OF_SYNC,
+    OWNER_NOT_FOUND,
+    Workload,
+)
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
@@ -188,6 +197,7 @@ class _Life:
         for step in (
             self._finished,
             self._deleted,
+            self._held,
             self._ended,
             self._adopted,
             self._halfway,
@@ -243,6 +253,21 @@ class _Life:
         if stop or not self._stopped():
             return stop
         return orphaned(self.workload, self.read)
+
+    def _held(self) -> list[JobStep] | None:
+        """A job on hold gives its quota back and does not queue until it can run. Its Pods keep the quota they use."""
+        if self.kind.on_hold(self.job) and not self.pods_run:
+            return self._hold(ON_HOLD, "Job is on hold") if self.read.reserved else []
+        if self.read.on_hold and not self.kind.on_hold(self.job):
+            return self._hold(
+                self.inputs.observability.attempt(PENDING_EVALUATION),
+                "Workload no longer on hold; waiting for quota reservation",
+            )
+        return None
+
+    def _hold(self, reason: str, message: str) -> list[JobStep]:
+        free = unreserve(self.read, reason, message, self.now, self.inputs.observability)
+        return self._status(free, ADMISSION_MANAGER)
 
     def _ended(self) -> list[JobStep] | None:
         """The quota is free when all Pods have ended."""

@@ -69,6 +69,7 @@ FRAMEWORKS = (
         ready=ReadyPods(Sign(fields={"status.rayClusterStatus.state": ("ready",)})),
         active=Active(idle={_DEPLOYED: ("", "New", "Suspended")}),
         unless="spec.clusterSelector",
+        on_hold=Sign(fields={_DEPLOYED: ("ValidationFailed",)}),
     ),
     _of(
         "RayCluster",

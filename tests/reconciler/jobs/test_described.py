@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cluster.actions import Patch
+from cluster.actions import Apply, Patch
 from policies.dialects.job_shape import Active, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 from reconciler.jobs.composed import composed, workload_key
@@ -266,6 +266,29 @@ def test_the_quota_of_a_preempted_job_is_kept_until_its_pods_are_gone() -> None:
     (step,) = steps(kind("RayJob"), after(gone, restored), workload, evicted, AROUND, NOW)
     reported = after({"metadata": {}, "status": workload["status"]}, step)["status"]["conditions"]
     assert {each["type"]: each["status"] for each in reported}["QuotaReserved"] == "False"
+
+
+def test_a_ray_job_whose_validation_failed_is_on_hold_until_that_is_over() -> None:
+    running, workload, read = started("RayJob")
+    failed = merged(running, {"status": {"jobDeploymentStatus": "ValidationFailed"}})
+    kept = steps(kind("RayJob"), failed, workload, read, AROUND, NOW, pods_run=True)
+    assert not any("QuotaReserved" in str(step.action) for step in kept), "its Pods use quota"
+
+    (step,) = steps(kind("RayJob"), failed, workload, read, AROUND, NOW)
+    assert isinstance(step.action, Apply)
+    held = {**workload, "status": {**workload["status"], **step.action.body["status"], "admission": None}}
+    waits = read_workload(held)
+    quota = waits.conditions["QuotaReserved"]
+    assert (quota.status, quota.reason, quota.message) == ("False", "OnHold", "Job is on hold")
+    assert not waits.queueable
+    assert steps(kind("RayJob"), failed, held, waits, AROUND, NOW) == []
+
+    mended = merged(failed, {"spec": {"suspend": True}, "status": {"jobDeploymentStatus": "Suspended"}})
+    (step,) = steps(kind("RayJob"), mended, held, waits, AROUND, NOW)
+    assert isinstance(step.action, Apply)
+    again = read_workload({**held, "status": {**held["status"], **step.action.body["status"]}})
+    assert again.conditions["QuotaReserved"].reason == "Pending"
+    assert again.queueable
 
 
 def test_a_prebuilt_workload_is_taken_by_kinds_that_can() -> None:

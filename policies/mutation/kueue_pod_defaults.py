@@ -101,12 +101,7 @@ def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, 
     wanted = elastic and texts(meta.get("annotations")).get(ELASTIC) == "true"
     named = bool(texts(meta.get("labels")).get(QUEUE_NAME))
     queued = named and ancestor(kind, controller_of(meta), _namespace(meta), forest) is None
-    operations: Patch = []
-    for path in _elastic_templates(kind, manifest) if settings.manage_jobs and wanted and queued else ():
-        spec = mapping(_at(manifest, path)).get("spec")
-        if isinstance(spec, dict):
-            operations += _gated(spec, [ELASTIC_GATE], *path)
-    return operations
+    return held_growth(kind, manifest) if settings.manage_jobs and wanted and queued else []
 
 
 def _elastic_templates(kind: GroupKind, manifest: Manifest) -> Iterator[Path]:
@@ -124,6 +119,16 @@ def waits_for_slices(kind: GroupKind, manifest: Manifest) -> bool:
     found = [mapping(mapping(_at(manifest, path)).get("spec")) for path in _elastic_templates(kind, manifest)]
     gates = [[mapping(gate).get("name") for gate in listing(spec.get("schedulingGates"))] for spec in found]
     return bool(gates) and all(ELASTIC_GATE in names for names in gates)
+
+
+def held_growth(kind: GroupKind, manifest: Mapping[str, Any]) -> Patch:
+    """The gate in every pod template that an elastic job may grow by, where it is missing."""
+    operations: Patch = []
+    for path in _elastic_templates(kind, manifest):
+        spec = mapping(_at(manifest, path)).get("spec")
+        if isinstance(spec, dict):
+            operations += _gated(spec, [ELASTIC_GATE], *path)
+    return operations
 
 
 def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch:

@@ -12,6 +12,7 @@ from policies.dialects.job_shape import at, total
 from policies.dialects.reading import Manifest, listing
 from reconciler.jobs import job_state
 from reconciler.jobs.described import Described
+from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, spec_change, without_start_time
 from reconciler.jobs.kind import MARKED, UNMARKED, Writing
 from reconciler.jobs.pod_changes import MANAGED_LABELS
@@ -44,6 +45,8 @@ class BatchJob(Described):
         wanted = as_admitted(job, read, inputs)
         if wanted is None:
             return None
+        if inputs.elastic:
+            wanted = {**wanted, "template": at(with_gate(self, {**job, "spec": wanted}), "spec.template")}
         change = spec_change(job, wanted)
         if change and job_state.has_started(job):
             return Writing(without_start_time(job), reported=False)

@@ -13,6 +13,7 @@ from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape, PodsAt, Sign, Step, at, conditions, pods_at, total
 from policies.dialects.reading import Manifest, listing, mapping, text
+from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.kind import MARKED, STOPPING, UNMARKED, Ending, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
@@ -106,7 +107,8 @@ class Described:
         if not self._has_switch(job):
             raise CannotStart(f"there is no place for {self.shape.suspend.path} in the job")
         made = {name: started(template, by_name[name]) for name, template in self._templates(job).items()}
-        return Writing(self._patch(job, self._with(job, made, self.shape.suspend.off)))
+        wanted = self._with(job, made, self.shape.suspend.off)
+        return Writing(self._patch(job, with_gate(self, wanted) if inputs.elastic else wanted))
 
     def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
         del job, inputs

@@ -17,7 +17,8 @@ from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
-from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, waits_for_slices
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, held_growth, waits_for_slices
+from policies.mutation.patching import patched
 from reconciler.jobs.kind import JobKind, notes, prebuilt
 from scheduling.objects.workload import Workload
 
@@ -27,9 +28,21 @@ def sliced(kind: JobKind, job: Manifest) -> bool:
 
     A job that runs on another cluster is placed anew when its size changes.
     """
+    return _may_grow(kind, job) and waits_for_slices(kind.shape.kind, job)
+
+
+def _may_grow(kind: JobKind, job: Manifest) -> bool:
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true"
-    fixed = prebuilt(kind, job) or elsewhere(kind, job) or MIN_PARALLELISM in notes(job)
-    return wanted and not fixed and waits_for_slices(kind.shape.kind, job)
+    return wanted and not (prebuilt(kind, job) or elsewhere(kind, job) or MIN_PARALLELISM in notes(job))
+
+
+def with_gate(kind: JobKind, job: Manifest) -> Manifest:
+    """The job with the gate of slices in the pod templates that it may grow by, if it is elastic.
+
+    The webhook adds the gate when a job is created. A job that it missed gets it when it starts, since only then its
+    templates may change.
+    """
+    return patched(job, held_growth(kind.shape.kind, job)) if _may_grow(kind, job) else job
 
 
 def sent(kind: JobKind, job: Manifest) -> bool:

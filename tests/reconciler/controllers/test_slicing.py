@@ -53,9 +53,9 @@ class Play(Prompt):
 
     # --- what users do
 
-    def submit(self, name: str, count: int, *, elastic: bool = True, priority: int = 0) -> None:
+    def submit(self, name: str, count: int, *, elastic: bool = True, priority: int = 0, gated: bool = True) -> None:
         made = job(name, parallelism=count, completions=100 if elastic else count)
-        gates = [{"name": GATE}] if elastic else []
+        gates = [{"name": GATE}] if elastic and gated else []
         template = made["spec"]["template"]
         made["spec"]["template"] = {**template, "spec": {**template["spec"], "schedulingGates": gates}}
         notes = {GATE: "true"} if elastic else {}
@@ -178,6 +178,42 @@ def test_a_job_that_grows_runs_on_while_its_larger_slice_replaces_the_first() ->
     assert message == (
         f"Replaced to accommodate a workload (UID: {uid}, JobUID: uid-grows) due to workload slice aggregation"
     )
+
+
+def test_a_job_that_came_without_the_gate_gets_it_at_its_start_and_grows_by_slices() -> None:
+    world = Play()
+    world.submit("grows", 2, gated=False)
+    world.settle()
+    assert (world.slices(), world.free("grows")) == ([(2, "admitted")], 2)
+    first = world.pods("ns/grows")
+
+    for count in (4, 6):
+        world.scale("grows", count)
+        world.settle()
+
+    assert world.slices() == [(2, "WorkloadSliceReplaced"), (4, "WorkloadSliceReplaced"), (6, "admitted")]
+    assert world.free("grows") == 6
+    assert set(first) <= set(world.pods("ns/grows")), "those that ran go on"
+
+
+def test_a_job_that_runs_without_the_gate_stops_at_its_first_resize_and_never_again() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.edit(("Job", "ns/grows"), {"spec": {"template": {"spec": {"schedulingGates": None}}}})
+    world.settle()
+    first = world.pods("ns/grows")
+
+    world.scale("grows", 4)
+    world.settle()
+    second = world.pods("ns/grows")
+    assert not set(first) & set(second)
+    assert world.free("grows") == 4
+
+    world.scale("grows", 6)
+    world.settle()
+    assert set(second) <= set(world.pods("ns/grows"))
+    assert world.free("grows") == 6
 
 
 def test_pods_that_find_no_quota_wait_and_go_when_there_is_some() -> None:

@@ -131,7 +131,7 @@ class PlacementSteps:
             return
         kind, job = self._kinds[at.owner[0]], at.job.manifest()
         before = mapping(job.get("status"))
-        after: Mapping[str, Any] | None = settled(kind, job)
+        after: Mapping[str, Any] | None = settled(kind, job, at.now)
         if isinstance(step, CopyStatus):
             remote = self._snapshot.remote_manifest(step.cluster, at.name)
             after = status_for(kind, job, remote) if remote is not None else None

@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue and the MultiKueu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -18,6 +18,7 @@ from policies.model.objects import GroupKind
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.objects.watched import VERSION
+from scheduling.objects import times
 from scheduling.objects.naming import LONGEST_LABEL
 from scheduling.objects.workload import JOB_UID, ORIGIN, Owner
 from scheduling.placement.gates import GATE
@@ -161,20 +162,64 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
     return status
 
 
-def settled(kind: JobKind, job: Manifest) -> dict[str, Any]:
-    """The status of a stopped job that no controller reports any more: no pods, not started."""
-    status = {key: value for key, value in mapping(job.get("status")).items() if key not in _OF_PODS}
-    for path in kind.shape.active.counts:
-        _take(status, path.removeprefix("status."))
-    resumed = kind.shape.active.resumed
-    if resumed:
-        others = [each for each in listing(status.get("conditions")) if mapping(each).get("type") != resumed]
-        stopped = {"type": resumed, "status": "True", "reason": "JobSuspended", "message": "Its worker cluster is lost"}
-        status["conditions"] = [*others, stopped]
+def settled(kind: JobKind, job: Manifest, now: int) -> dict[str, Any]:
+    """The status of a stopped job that no controller reports any more: no pods, not started, not ended."""
+    active, ready = kind.shape.active, kind.shape.ready
+    status = {key: deepcopy(value) for key, value in mapping(job.get("status")).items() if key not in _OF_PODS}
+    made: dict[str, Any] = {**job, "status": status}
+    for path in active.counts:
+        _zero(made, path.split("."))
+    for sign in filter(None, (active.sign, ready.sign if ready is not None else None)):
+        for path in sign.fields:
+            _take(made, path)
+        for name in sign.conditions:
+            _deny(status, name, now)
+    for path, values in active.idle.items():
+        _rest(kind, made, path, values)
+    if active.resumed:
+        others = [each for each in listing(status.get("conditions")) if mapping(each).get("type") != active.resumed]
+        status["conditions"] = [*others, {"type": active.resumed, **_stopped("True", now)}]
     return status
 
 
 _OF_PODS = ("active", "ready", "terminating", "startTime", "uncountedTerminatedPods")
+
+
+def _zero(holder: object, steps: list[str]) -> None:
+    """Set the numbers at a path to 0, as far as they are there."""
+    step, *rest = steps
+    if step == "*":
+        for each in holder.values() if isinstance(holder, dict) else listing(holder):
+            _zero(each, rest)
+    elif isinstance(holder, dict) and step in holder:
+        if rest:
+            _zero(holder[step], rest)
+        else:
+            holder[step] = 0
+
+
+def _stopped(status: str, now: int) -> dict[str, Any]:
+    """The rest of a condition. Some kinds require its time."""
+    message = "Its worker cluster is lost"
+    return {"status": status, "reason": "JobSuspended", "message": message, "lastTransitionTime": times.written(now)}
+
+
+def _deny(status: Mapping[str, Any], name: str, now: int) -> None:
+    """Set a condition to False, if it is there."""
+    for each in listing(status.get("conditions")):
+        if isinstance(each, dict) and each.get("type") == name:
+            each.update(_stopped("False", now))
+
+
+def _rest(kind: JobKind, made: dict[str, Any], path: str, values: Iterable[object]) -> None:
+    """Set a field to a value that it has while the job is idle; the last one that is not the end of the job."""
+    found = at(made, path)
+    if ("" if found is None else found) in values:
+        return
+    for value in reversed([*values]):
+        _put(made, path, value) if value else _take(made, path)
+        if kind.ending(made) is None:
+            return
 
 
 def _put(holder: dict[str, Any], path: str, value: object) -> None:

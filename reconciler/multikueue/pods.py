@@ -52,6 +52,13 @@ _REPORTED = (
 _ONLY_HERE = ("nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
 """Fields that a cluster fills in, or does not accept in a new Pod."""
 _NOTHING = "{}"
+_GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+"""The condition of a gated Pod, in the words of the API server. Autoscalers leave such a Pod alone."""
 _WAITING = {
     "type": "PodScheduled",
     "status": "False",
@@ -105,7 +112,7 @@ def read_remote_pod(manifest: Manifest) -> RemotePod:
         bound=pod.bound,
         made_of=pod.annotations.get(ORIGIN_UID, ""),
         targeted=pod.says(TERMINATION_TARGET),
-        status=_reported(pod.status),
+        status=_reported(_without_node(pod.status)),
         packed=Packed.of(manifest),
     )
 
@@ -269,6 +276,15 @@ def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:
 def _deleted(key: str, pod: RemotePod) -> Delete:
     namespace, name = parted(key)
     return Delete(PODS, namespace, name, uid=pod.uid)
+
+
+def _without_node(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The status as the local Pod shows it: while the remote one has no node, the local one is gated."""
+    conditions = [
+        _GATED if each.get("type") == _GATED["type"] and each.get("status") != "True" else each
+        for each in map(mapping, listing(status.get("conditions")))
+    ]
+    return {**status, **({"conditions": conditions} if conditions else {})}
 
 
 def _reported(status: Mapping[str, Any]) -> str:

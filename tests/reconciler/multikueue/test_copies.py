@@ -152,7 +152,7 @@ def test_of_a_ray_service_alone_what_it_serves_may_change_while_it_runs() -> Non
 
 def test_a_job_that_nobody_tells_of_any_more_has_no_pods() -> None:
     here = {**job(), "status": {"active": 2, "ready": 1, "startTime": "t", "failed": 1}}
-    after = {**here, "status": settled(BATCH, here)}
+    after = {**here, "status": settled(BATCH, here, 0)}
 
     assert not BATCH.quiet(here)
     assert BATCH.quiet(after)

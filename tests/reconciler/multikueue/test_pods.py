@@ -34,6 +34,20 @@ def test_what_a_pod_says_there_it_says_here_but_its_address() -> None:
     assert pods.gated() == ["p"]
 
 
+def test_a_pod_that_finds_no_node_there_is_still_gated_here() -> None:
+    """An autoscaler of this cluster would make a node for a Pod that says it is unschedulable."""
+    pods = Pods3("p")
+    no_node = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    pods.tell(pods.there, {"status": {"phase": "Pending", "conditions": [no_node]}}, "p")
+
+    (shown,) = pods.pods()["p"]["status"]["conditions"]
+    assert (shown["type"], shown["status"], shown["reason"]) == ("PodScheduled", "False", "SchedulingGated")
+    pods.world.settle(seconds=2)
+    assert [kind for kind, key in pods.here.writes if key == ("Pod", "ns/p")] == ["Patch"], "it is written once"
+    pods.run("p")
+    assert {"type": "PodScheduled", "status": "True"} in pods.pods()["p"]["status"]["conditions"]
+
+
 def test_the_end_of_a_pod_ends_its_workload_on_both_sides() -> None:
     for phase in ("Succeeded", "Failed"):
         pods = Pods3("p")

@@ -117,6 +117,7 @@ class RemoteWrites:
         found = self._objects.setdefault((cluster, outcome.key), _Object())
         if isinstance(error, Conflict) and isinstance(outcome.action, Create):
             found.unsure, found.exists, found.refused = None, found.exists or now, now
+            heapq.heappush(self._backoffs, (now + _TAKEN_FOR, cluster, outcome.key))
         elif refused(error) or (isinstance(error, Unreachable) and not error.sent):
             found.unsure = None
         found.error = str(error) if refused(error) and not isinstance(error, Conflict) else ""

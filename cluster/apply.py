@@ -32,6 +32,8 @@ from cluster.stream import Manifest
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 
 CERTS_MANAGER = "quotree-certs"
+INVALID = 422
+"""The HTTP status of an object that its schema does not allow."""
 
 WEBHOOKS: Mapping[str, Resource] = {
     "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
@@ -87,9 +89,15 @@ def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
     well: otherwise another program that applies with the same manager, such as Kueue, could not remove these fields.
     Only a write of the object itself can say so.
     """
-    path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
-    metadata = {"name": action.name, "namespace": action.namespace, "resourceVersion": action.resource_version}
-    stored = cluster.apply(path, {**action.applied, "metadata": metadata}, action.manager, force=True)
+    try:
+        stored = _applied(cluster, action, action.resource_version)
+    except ApiError as refused:
+        if refused.status != INVALID:
+            raise
+        # Another manager may hold the key of an entry and nothing else: without our fields the entry is not valid.
+        stored = _patch(cluster, action)
+        with suppress(ApiError):  # as below
+            stored = _applied(cluster, action, stored["metadata"]["resourceVersion"])
     with suppress(ApiError):  # what was applied is stored, so the answer says so; the next apply tries the rest again
         if left := leftovers(stored, action.body):
             stored = _then(cluster, action, stored, left, action.subresource)
@@ -97,6 +105,12 @@ def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
         if owners is not None:
             stored = _then(cluster, action, stored, {"metadata": {"managedFields": owners}}, None)
     return stored
+
+
+def _applied(cluster: ClusterClient, action: Apply, version: str | None) -> Manifest:
+    path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
+    metadata = {"name": action.name, "namespace": action.namespace, "resourceVersion": version}
+    return cluster.apply(path, {**action.applied, "metadata": metadata}, action.manager, force=True)
 
 
 def _then(

@@ -8,7 +8,7 @@ import pytest
 from cluster.actions import INSTALLED_BY, Apply, ApplySecret, SetCaBundle, SetConversionBundle
 from cluster.apply import perform
 from cluster.client import ClusterClient
-from cluster.errors import Conflict, NotFound
+from cluster.errors import ApiError, Conflict, NotFound
 from cluster.resource import Resource
 from tests.cluster.fake import FakeApi, Reply, status
 
@@ -189,3 +189,23 @@ def test_what_was_applied_is_stored_although_what_follows_is_refused(
     api.others += [stored("8", [owner("m", "Update")], gone=0), status(code, reason)]
 
     assert perform(cluster, apply())["metadata"]["resourceVersion"] == "8"
+
+
+def test_what_is_not_valid_without_the_fields_that_go_is_removed_first(api: FakeApi, cluster: ClusterClient) -> None:
+    """Another manager holds the key of an entry and nothing else."""
+    api.others += [status(422, "Invalid"), stored("8"), stored("9", [owner("m", "Apply")])]
+
+    assert perform(cluster, apply())["metadata"]["resourceVersion"] == "9"
+
+    _, second, third = api.seen
+    assert second.headers["Content-Type"] == "application/merge-patch+json"
+    assert second.body == {**GOES, "metadata": {"resourceVersion": "7"}}
+    assert third.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert third.body["metadata"]["resourceVersion"] == "8"
+
+
+def test_what_is_not_valid_either_way_is_refused(api: FakeApi, cluster: ClusterClient) -> None:
+    api.others += [status(422, "Invalid"), status(422, "Invalid")]
+
+    with pytest.raises(ApiError, match="Invalid"):
+        perform(cluster, apply())

@@ -26,7 +26,7 @@ from reconciler.objects.patches import (
     status_patch,
 )
 from scheduling.objects.reading import read_workload
-from scheduling.objects.times import SECOND
+from scheduling.objects.times import SECOND, written
 from scheduling.objects.workload import (
     PODS_READY,
     WAITING_FOR_REPLACEMENT,
@@ -276,6 +276,20 @@ def test_they_take_turns_without_writing_more_than_they_decide(stage: Stage) -> 
 def test_what_somebody_else_owns_is_taken_away_without_becoming_ours(stage: Stage) -> None:
     stage.kueues(lambda read: replace(admit("old")(read), checks=(CheckState("c", "Pending", "", now()),)))
     stage.apply("kueue.x-k8s.io/provisioning-request", {"admissionChecks": stage.status["admissionChecks"]})
+
+    stage.ours(lambda read: replace(read, checks=()))
+
+    assert "admissionChecks" not in stage.status
+    assert set(stage.owners()) == {(ADMISSION_MANAGER, "Apply")}
+
+
+def test_a_check_of_which_somebody_else_owns_only_the_name_is_taken_away(stage: Stage) -> None:
+    """As after an eviction, which resets the check that its controller applied."""
+    stage.kueues(lambda read: replace(admit("old")(read), checks=(CheckState("c", "Pending", "", now()),)))
+    said = [{"name": "c", "state": "Rejected", "message": "no stock", "lastTransitionTime": written(now())}]
+    stage.apply("the-check", {"admissionChecks": said})
+    stage.ours(lambda read: let_go(evict(read)))
+    assert stage.status["admissionChecks"][0]["state"] == "Pending"
 
     stage.ours(lambda read: replace(read, checks=()))
 

@@ -30,7 +30,8 @@ def lifecycle_of(
 ) -> Lifecycle:
     """The inputs of the next step of one Workload, at this moment. `successor`: see `Lifecycle`."""
     local = world.queues.local_queues.get(workload.local_queue)
-    name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
+    # A LocalQueue that is stopped leads to no ClusterQueue: nothing is read of it.
+    name = workload.admission.cluster_queue if workload.admission else world.queues.queue_of(workload) or ""
     queue = world.state.queues.get(name)
     elsewhere = {check.name for check in world.checks.values() if check.controller == MULTIKUEUE}
     made = Lifecycle(

@@ -182,6 +182,23 @@ def test_behind_an_admission_gate_a_queue_that_stops_or_comes_back_is_reported(o
     assert why(world) == gated
 
 
+def test_checks_are_listed_once_the_local_queue_is_not_stopped() -> None:
+    world = Prompt(())
+    local, queue = world.objects["LocalQueue", "ns/q0"], world.objects["ClusterQueue", "q0"]
+    checks = {"admissionChecks": [{"name": "c"}]}
+    world.put(("ClusterQueue", "q0"), {**queue, "spec": {**queue["spec"], "admissionChecksStrategy": checks}})
+    world.put(("LocalQueue", "ns/q0"), {**local, "spec": STOPPED})
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 9, 0))
+    world.rounds(5)
+    assert why(world)[2] == "LocalQueue q0 is inactive"
+    assert "admissionChecks" not in world.objects["Workload", "ns/w"]["status"]
+
+    world.put(("LocalQueue", "ns/q0"), local)
+    world.rounds(5)
+
+    assert [each["name"] for each in world.objects["Workload", "ns/w"]["status"]["admissionChecks"]] == ["c"]
+
+
 # --- with granular reasons
 
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"

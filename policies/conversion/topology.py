@@ -28,8 +28,18 @@ def compressed(domains: object) -> list[Part] | None:
     slices = []
     for _, alike in groupby(domains, lambda domain: len(domain["values"])):
         while batch := list(islice(alike, MOST_DOMAINS)):
-            slices.append(_slice(batch))
+            slices.append(one_slice(batch))
     return slices
+
+
+def one_slice(domains: list[Part]) -> Part:
+    """The domains, of as many levels each, as one slice."""
+    counts = [domain["count"] for domain in domains]
+    return {
+        "domainCount": len(domains),
+        "valuesPerLevel": [_level(list(values)) for values in zip(*(d["values"] for d in domains), strict=True)],
+        "podCounts": {"universal": counts[0]} if len(set(counts)) == 1 else {"individual": counts},
+    }
 
 
 def expanded(slices: object) -> list[Part] | None:
@@ -79,22 +89,13 @@ def _is_domain(domain: object) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values) and type(count) is int
 
 
-def _slice(domains: list[Part]) -> Part:
-    counts = [domain["count"] for domain in domains]
-    return {
-        "domainCount": len(domains),
-        "valuesPerLevel": [_level(list(values)) for values in zip(*(d["values"] for d in domains), strict=True)],
-        "podCounts": {"universal": counts[0]} if len(set(counts)) == 1 else {"individual": counts},
-    }
-
-
 def _level(values: list[str]) -> Part:
+    """Where prefix and suffix overlap in the shortest value, the suffix keeps what both claim."""
     if len(set(values)) == 1:
         return {"universal": values[0]}
-    prefix = _common_beginning(values)
-    roots = [value[len(prefix) :] for value in values]
-    suffix = _common_beginning([root[::-1] for root in roots])[::-1]
-    level: Part = {"roots": [root[: len(root) - len(suffix)] for root in roots]}
+    suffix = _common_beginning([value[::-1] for value in values])[::-1]
+    prefix = _common_beginning(values)[: min(map(len, values)) - len(suffix)]
+    level: Part = {"roots": [value[len(prefix) : len(value) - len(suffix)] for value in values]}
     level |= {"prefix": prefix} if prefix else {}
     level |= {"suffix": suffix} if suffix else {}
     return {"individual": level}

@@ -49,7 +49,7 @@ def test_a_beginning_that_is_also_an_end_is_counted_once() -> None:
 
     (only,) = compressed(domains) or []
 
-    assert only["valuesPerLevel"] == [{"individual": {"prefix": "aa", "roots": ["", "a"]}}]
+    assert only["valuesPerLevel"] == [{"individual": {"suffix": "aa", "roots": ["", "a"]}}]
     assert only["podCounts"] == {"individual": [1, 2]}
     assert expanded([only]) == domains
 

@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/scheduler/scheduler.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from policies.model.pools import NO_TERMS
@@ -19,6 +19,7 @@ from scheduling.flavors.assignment import FlavorAssignment, needed
 from scheduling.flavors.messages import assignment_text
 from scheduling.flavors.modes import FlavorOutcome
 from scheduling.flavors.partial_admission import search
+from scheduling.flavors.places import TopologyPlacer, placer
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.inadmissible_reasons import (
@@ -33,6 +34,7 @@ from scheduling.objects.inadmissible_reasons import (
 from scheduling.objects.queue_settings import ANY
 from scheduling.objects.requests import total_requests
 from scheduling.preemption.preemption import Preemptor
+from scheduling.preemption.search import always
 from scheduling.preemption.targets import PreemptionTarget
 from scheduling.queues.pending import PendingEntry, Requeue
 from scheduling.quota.alternative import Alternative
@@ -62,7 +64,7 @@ def run(
             decided.append((entry, refused))
         elif entry.key not in world.state.reservations:
             nominations.append(cycle.nominate(world.state.queues[name], entry))
-    with world.state.tree.simulation():
+    with world.state.simulation():
         for nomination in cycle.order(nominations):
             decided.extend((nomination.entry, decision) for decision in cycle.decide(nomination))
     return decided
@@ -85,7 +87,7 @@ def try_alone(world: World, name: str, entry: PendingEntry | None) -> Wait | Non
     outcome, targets = nomination.assignment.outcome, nomination.targets
     if outcome == FlavorOutcome.FIT or not all(target.reservation.workload.evicted for target in targets):
         return None
-    with world.state.tree.simulation():
+    with world.state.simulation():
         return next((decision for decision in cycle.decide(nomination) if isinstance(decision, Wait)), None)
 
 
@@ -132,32 +134,53 @@ class _Cycle:
     def nominate(self, queue: ClusterQueueState, entry: PendingEntry) -> Nomination:
         """The flavors and victims of the workload, by the state before the cycle."""
         replaced = self.world.slices.predecessor(entry.workload, queue)
-        shape = self.known.shape(queue, entry, self._progress(queue, entry))
+        places = placer(self.world.state, queue.settings, entry.workload, self.world.checks)
+        shape = self.known.shape(queue, entry, self._progress(queue, entry)) if places is None else None
         assignment = self.known.find(queue, shape) if shape is not None else None
         targets: list[PreemptionTarget] = []
         if assignment is None:
             with self.world.state.spared(replaced.key if replaced is not None else ""):
-                assignment, targets = self._best(queue, entry)
+                assignment, targets = self._best(queue, entry, places)
             if shape is not None:
                 self.known.keep(queue, shape, assignment)
         claims = self.world.queues.pending[queue.name].sticky == entry.key
         preemptor = claims and self.world.state.options.preemptors_first
-        return Nomination(entry, queue, assignment, targets, preemptor, replaced)
+        return Nomination(entry, queue, assignment, targets, preemptor, replaced, places)
 
-    def _best(self, queue: ClusterQueueState, entry: PendingEntry) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
+    def _best(
+        self, queue: ClusterQueueState, entry: PendingEntry, places: TopologyPlacer | None
+    ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
         """The best assignment and its targets, with all pods if possible, else with as many as possible."""
         preemptor = self._preemptor(queue, entry)
-        full = self._assign(queue, entry, preemptor)
-        targets = self._targets(preemptor, full)
+        full, targets = self._tried(queue, entry, preemptor, places)
         if full.outcome == FlavorOutcome.FIT or targets or not self.world.state.options.partial_admission:
             return full, targets
 
         def probe(counts: tuple[int, ...]) -> tuple[FlavorAssignment, list[PreemptionTarget]] | None:
-            fewer = self._assign(queue, entry, preemptor, counts)
-            leaving = self._targets(preemptor, fewer)
+            fewer, leaving = self._tried(queue, entry, preemptor, places, counts)
             return (fewer, leaving) if fewer.outcome == FlavorOutcome.FIT or leaving else None
 
         return search(entry.workload.pod_sets, probe) or (full, targets)
+
+    def _tried(
+        self,
+        queue: ClusterQueueState,
+        entry: PendingEntry,
+        preemptor: Preemptor,
+        places: TopologyPlacer | None,
+        counts: tuple[int, ...] | None = None,
+        keep: FlavorAssignment | None = None,
+    ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
+        """An assignment and its targets. Where others have to leave, its places are those to reserve for it."""
+        assignment = self._assign(queue, entry, preemptor, counts, keep)
+        if places is None:
+            return assignment, self._targets(preemptor, assignment)
+        assignment = places.nominate(assignment)
+        targets = self._targets(preemptor, assignment, places.placeable(assignment))
+        if assignment.outcome == FlavorOutcome.PREEMPT:
+            with self.world.state.without(target.reservation for target in targets):
+                assignment = places.reserving(assignment, empty=not targets)
+        return assignment, targets
 
     def _preemptor(self, queue: ClusterQueueState, entry: PendingEntry) -> Preemptor:
         return Preemptor(self.world.state, queue, entry.workload, self.world.precedence)
@@ -194,10 +217,12 @@ class _Cycle:
         generation = self.world.state.generation(queue)
         return None if progress.outdated(generation, self.number, entry.scheduling_hash) else progress
 
-    def _targets(self, preemptor: Preemptor, assignment: FlavorAssignment) -> list[PreemptionTarget]:
+    def _targets(
+        self, preemptor: Preemptor, assignment: FlavorAssignment, placeable: Callable[[], bool] = always
+    ) -> list[PreemptionTarget]:
         if assignment.outcome != FlavorOutcome.PREEMPT:
             return []
-        return preemptor.targets(needed(assignment, self.world.state.options.compat), assignment.short)
+        return preemptor.targets(needed(assignment, self.world.state.options.compat), assignment.short, placeable)
 
     # --- decisions
 
@@ -208,6 +233,8 @@ class _Cycle:
             return
         if self._overlaps(nomination) and self.world.state.options.recompute_on_overlap:
             self._reconsider(nomination)
+        if self._lost_its_places(nomination):
+            self._place_again(nomination)
         assignment = nomination.assignment
         if assignment.outcome == FlavorOutcome.NO_FIT:
             yield self._wait(nomination, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
@@ -231,7 +258,7 @@ class _Cycle:
             yield from self._preempt(nomination)
         else:
             self._count(nomination)
-            yield Reserve(nomination.workload, nomination.queue.name, assignment)
+            yield Reserve(nomination.workload, nomination.queue.name, assignment, nomination.places)
 
     def _gated(self, nomination: Nomination) -> bool:
         return self.world.state.options.gated_preemption and nomination.workload.preemption_gated
@@ -249,11 +276,43 @@ class _Cycle:
         queue, entry, before = nomination.queue, nomination.entry, nomination.assignment
         with self.world.state.without(self.victims.values()):
             preemptor = self._preemptor(queue, entry)
-            again = self._assign(queue, entry, preemptor, before.counts, before)
-            nomination.targets = self._targets(preemptor, again)
+            again, nomination.targets = self._tried(queue, entry, preemptor, nomination.placer, before.counts, before)
         nomination.assignment = again.deferred() if again.outcome == FlavorOutcome.FIT else again
 
+    def _lost_its_places(self, nomination: Nomination) -> bool:
+        """Whether quota still fits, and somebody else in this cycle took the places."""
+        if nomination.placer is None or not self.world.state.options.recompute_places:
+            return False
+        assignment = nomination.assignment
+        stays = assignment.outcome == FlavorOutcome.FIT or bool(nomination.targets)
+        stays = stays and not self._overlaps(nomination)
+        return stays and not self._places_fit(nomination) and self._quota_fits(nomination)
+
+    def _place_again(self, nomination: Nomination) -> None:
+        """Find other places, with the same flavors and by the state as it is now."""
+        queue, entry, before = nomination.queue, nomination.entry, nomination.assignment
+        entry.progress = None
+        preemptor = self._preemptor(queue, entry)
+        again, targets = self._tried(queue, entry, preemptor, nomination.placer, before.counts, before)
+        if again.outcome != FlavorOutcome.NO_FIT:
+            nomination.assignment, nomination.targets = again, targets
+
+    def _places_fit(self, nomination: Nomination) -> bool:
+        """Whether its places are free once all victims have left; without targets of its own, also before."""
+        if nomination.placer is None:
+            return True
+        state, assignment = self.world.state, nomination.assignment
+        leaving = [*self.victims.values(), *(target.reservation for target in nomination.targets)]
+        with state.without(leaving):
+            fits = nomination.placer.fits(assignment)
+        if state.options.compat or nomination.targets:
+            return fits
+        return fits and nomination.placer.fits(assignment)
+
     def _still_fits(self, nomination: Nomination) -> bool:
+        return self._quota_fits(nomination) and self._places_fit(nomination)
+
+    def _quota_fits(self, nomination: Nomination) -> bool:
         """Whether it fits beside the cycle's other decisions after all victims have left.
 
         A head without targets must also fit while the victims are still there, or both would run for a while. Kueue
@@ -290,12 +349,14 @@ class _Cycle:
         self.after.add(node, usage)
         self.meanwhile.add(node, usage)
         self.world.state.tree.add(node, usage)
+        self.world.state.count_places(nomination.places)
 
     def _reserve_capacity(self, nomination: Nomination, usage: Usage) -> None:
         """Reserve capacity for a head that waits for its victims, so that the rest of the cycle does not take it."""
         self.after.add(nomination.queue.node, usage)
         self.meanwhile.miss(nomination.queue.node)
         self.world.state.tree.add(nomination.queue.node, usage)
+        self.world.state.count_places(nomination.places)
 
     def _wait(
         self, nomination: Nomination, requeue: Requeue, reason: str, message: str, *, reserves: bool = False

@@ -73,7 +73,7 @@ class AdmissionEngine:
 
     def _reserve(self, decision: Reserve) -> Reserve:
         used = total_usage(decision.assignment.pod_sets)
-        self.world.assume(decision.workload, self.world.state.queues[decision.queue], used)
+        self.world.assume(decision.workload, self.world.state.queues[decision.queue], used, decision.places)
         return decision
 
     def _enter(self, entry: PendingEntry, decision: Decision, now: int) -> Decision:

@@ -27,8 +27,9 @@ def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured 
         return Misconfigured("Could not obtain workload namespace")
     if not world.queues.serves(name)(workload.namespace):
         return Misconfigured(OUT_OF_SELECTOR, Requeue.NAMESPACE_MISMATCH)
-    in_topologies = topology_only(world.state, world.state.queues[name].settings)
-    wrong = unsupported(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
+    placed = world.state.fleet is not None
+    in_topologies = not placed and topology_only(world.state, world.state.queues[name].settings)
+    wrong = unsupported(workload, in_topologies, placed) or misfit(workload, world.around(workload.namespace))
     if not wrong:
         return None
     others_can_help = in_topologies or workload.elastic

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scheduling.flavors.assignment import FlavorAssignment
+from scheduling.flavors.places import TopologyPlacer
 from scheduling.objects.workload import Workload
 from scheduling.preemption.targets import PreemptionTarget
 from scheduling.queues.pending import PendingEntry
 from scheduling.quota.state import ClusterQueueState, Reservation
+from scheduling.topology.fleet import HeldPlaces
 
 
 @dataclass(slots=True, eq=False)
@@ -17,7 +19,7 @@ class Nomination:
     """A head with the flavors that it would get and the targets that it would preempt.
 
     `preemptor`: earlier cycles preempted others for it, so it comes before heads without preemptions. `replaced`: the
-    workload whose quota it takes over, None for most.
+    workload whose quota it takes over, None for most. `placer` finds its places in topologies, None if it needs none.
     """
 
     entry: PendingEntry
@@ -26,6 +28,12 @@ class Nomination:
     targets: list[PreemptionTarget] = field(default_factory=list)
     preemptor: bool = False
     replaced: Reservation | None = None
+    placer: TopologyPlacer | None = None
+
+    @property
+    def places(self) -> tuple[HeldPlaces, ...]:
+        """What its assignment holds in topologies."""
+        return self.placer.held(self.assignment) if self.placer is not None else ()
 
     @property
     def workload(self) -> Workload:

@@ -15,6 +15,7 @@ from scheduling.status.conditions import with_condition
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import with_resource_requests
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
+from scheduling.topology.encoding import written_topology_assignment
 from scheduling.world.decisions import Reserve, Wait
 
 
@@ -28,6 +29,8 @@ def admission_of(queue: str, assigned: FlavorAssignment) -> Admission:
                 flavors={resource: choice.flavor for resource, choice in pod_set.choices.items()},
                 usage={resource: pod_set.requests[resource] for resource in pod_set.choices},
                 count=pod_set.count,
+                topology=written_topology_assignment(pod_set.places) if pod_set.places is not None else None,
+                delayed="Pending" if pod_set.delayed else "",
             )
             for pod_set in assigned.pod_sets
         ),

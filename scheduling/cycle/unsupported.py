@@ -5,10 +5,11 @@ from __future__ import annotations
 from scheduling.objects.workload import Workload
 
 
-def unsupported(workload: Workload, in_topologies: bool = False) -> str:
+def unsupported(workload: Workload, in_topologies: bool = False, placed: bool = False) -> str:
     """What the engine does not support about the workload, and what to do; empty if there is nothing.
 
-    `in_topologies`: every flavor of its ClusterQueue has a topology, so Kueue would assign one to every pod.
+    `in_topologies`: every flavor of its ClusterQueue has a topology, so Kueue would assign one to every pod. `placed`:
+    this engine assigns places in topologies.
     """
     if in_topologies:
         return (
@@ -16,7 +17,7 @@ def unsupported(workload: Workload, in_topologies: bool = False) -> str:
             "add a flavor without topologyName, or let Kueue admit it"
         )
     for pod_set in workload.pod_sets:
-        if pod_set.asks_for_topology:
+        if pod_set.asks_for_topology and not placed:
             return (
                 f"pod set {pod_set.name} asks for a topology, which Quotree does not support yet; "
                 "remove it from its topologyRequest, or let Kueue admit it"

@@ -14,6 +14,7 @@ from scheduling.flavors.reasons import Reason, Undeclared, severity
 from scheduling.objects.amounts import FlavorResource, Requests, Usage, plus
 from scheduling.objects.inadmissible_reasons import NO_MATCHING_FLAVOR
 from scheduling.objects.requests import PodSetRequests
+from scheduling.topology.assignment import TopologyAssignment
 
 PODS = "pods"
 ALL_TRIED = -1
@@ -45,7 +46,11 @@ class FlavorAttempt:
 
 @dataclass(frozen=True, slots=True)
 class PodSetAssignment:
-    """`requests` are those of all `count` pods, `choices` are by resource. `reasons`: why it does not fit at once."""
+    """`requests` are those of all `count` pods, `choices` are by resource. `reasons`: why it does not fit at once.
+
+    `places` are those in its topology; `delayed`: they are assigned after the admission checks. `fault`: why it cannot
+    have any, whatever room there is.
+    """
 
     name: str
     count: int
@@ -53,9 +58,14 @@ class PodSetAssignment:
     choices: Mapping[str, FlavorChoice]
     attempts: tuple[FlavorAttempt, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    places: TopologyAssignment | None = None
+    delayed: bool = False
+    fault: str = ""
 
     @property
     def outcome(self) -> FlavorOutcome:
+        if self.fault:
+            return FlavorOutcome.NO_FIT
         if not self.reasons:
             return FlavorOutcome.FIT
         return min((choice.outcome for choice in self.choices.values()), default=FlavorOutcome.NO_FIT)

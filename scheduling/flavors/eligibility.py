@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_affinity import NodeAffinity, node_affinity
@@ -15,8 +16,10 @@ from scheduling.flavors.reasons import (
     ForTopology,
     Missing,
     Reason,
+    TopologyUnknown,
     Unselected,
     Untolerated,
+    WithoutLevel,
     WithoutTopology,
 )
 from scheduling.objects.queue_settings import ClusterQueueSettings, FlavorGroup
@@ -24,6 +27,8 @@ from scheduling.objects.requests import per_pod
 from scheduling.objects.template import PodTemplate
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.quota.state import QuotaState
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.workload_places import request_of
 
 
 def unsuitable(
@@ -41,11 +46,12 @@ def unsuitable(
     flavor = state.flavors.get(name)
     if flavor is None:
         return Missing(name)
-    for pod_set in pod_sets:
-        reason = _topology_mismatch(state, settings, group, flavor, pod_set) or _node_mismatch(flavor, pod_set)
-        if reason is not None:
-            return reason
-    return None
+    members = list(pod_sets)
+    mismatches = chain(
+        (_topology_mismatch(state, settings, group, flavor, pod_set) for pod_set in members),
+        (_node_mismatch(flavor, pod_set) for pod_set in members),
+    )
+    return next((reason for reason in mismatches if reason is not None), None)
 
 
 def topology_only(state: QuotaState, settings: ClusterQueueSettings) -> bool:
@@ -62,12 +68,21 @@ def _topology_mismatch(
     A flavor without topology still serves resources that only a transformation of the pods' requests adds.
     """
     if pod_set.asks_for_topology:
+        if flavor.topology and state.fleet is not None:
+            return _level_mismatch(state.fleet, flavor, pod_set)
         if flavor.topology or group.resources.isdisjoint(per_pod(pod_set.template)):
             return None
         return WithoutTopology(flavor.name)
     if flavor.topology and not topology_only(state, settings):
         return ForTopology(flavor.name)
     return None
+
+
+def _level_mismatch(fleet: Fleet, flavor: Flavor, pod_set: PodSet) -> Reason | None:
+    known = fleet.flavors.get(flavor.name)
+    if known is None:
+        return TopologyUnknown(flavor.name)
+    return None if request_of(pod_set).has_levels(known.tree.levels) else WithoutLevel(flavor.name)
 
 
 def _node_mismatch(flavor: Flavor, pod_set: PodSet) -> Reason | None:

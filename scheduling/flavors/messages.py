@@ -16,12 +16,15 @@ from scheduling.flavors.reasons import (
     ForTopology,
     HeldByPredecessor,
     Missing,
+    NoPlace,
     NotNominated,
     Reason,
     Short,
+    TopologyUnknown,
     Undeclared,
     Unselected,
     Untolerated,
+    WithoutLevel,
     WithoutTopology,
 )
 from scheduling.objects import amounts
@@ -32,7 +35,7 @@ _UNIT = 10**9
 
 def assignment_text(assignment: FlavorAssignment) -> str:
     """Why the workload does not fit at once, by pod set; empty if it does."""
-    return "; ".join(_pod_set_text(pod_set) for pod_set in assignment.pod_sets if pod_set.reasons)
+    return "; ".join(_pod_set_text(pod_set) for pod_set in assignment.pod_sets if pod_set.reasons or pod_set.fault)
 
 
 def reasons_text(pod_set: PodSetAssignment) -> str:
@@ -40,6 +43,8 @@ def reasons_text(pod_set: PodSetAssignment) -> str:
 
 
 def _pod_set_text(pod_set: PodSetAssignment) -> str:
+    if pod_set.fault:
+        return f"failed to assign flavors to pod set {pod_set.name}: {pod_set.fault}"
     return f"couldn't assign flavors to pod set {pod_set.name}: {reasons_text(pod_set)}"
 
 
@@ -90,6 +95,21 @@ def _(reason: ForTopology) -> str:
 @text.register
 def _(reason: WithoutTopology) -> str:
     return f'Flavor "{reason.flavor}" does not support TopologyAwareScheduling'
+
+
+@text.register
+def _(reason: TopologyUnknown) -> str:
+    return f'Flavor "{reason.flavor}" information missing in TAS cache'
+
+
+@text.register
+def _(reason: WithoutLevel) -> str:
+    return f'Flavor "{reason.flavor}" does not contain the requested level'
+
+
+@text.register
+def _(reason: NoPlace) -> str:
+    return reason.why
 
 
 @text.register

@@ -79,6 +79,30 @@ class WithoutTopology:
 
 
 @dataclass(frozen=True, slots=True)
+class TopologyUnknown:
+    """The flavor has a topology, but its Topology does not exist."""
+
+    flavor: str
+    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutLevel:
+    """The topology of the flavor does not have a level that the pod set asks for."""
+
+    flavor: str
+    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """The pods have no place in the topology now; `why` is in Kueue's words."""
+
+    why: str
+    no_fit: ClassVar[str] = WAITING_FOR_QUOTA
+
+
+@dataclass(frozen=True, slots=True)
 class Untolerated:
     """The pods do not tolerate a taint of the flavor's nodes."""
 
@@ -128,6 +152,9 @@ Reason: TypeAlias = (
     | HeldByPredecessor
     | ForTopology
     | WithoutTopology
+    | TopologyUnknown
+    | WithoutLevel
+    | NoPlace
     | Untolerated
     | Unselected
     | BeyondMaximum

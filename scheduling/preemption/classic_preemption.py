@@ -104,7 +104,7 @@ def _run(
 ) -> list[PreemptionTarget]:
     targets: list[PreemptionTarget] = []
     shortfall = search.shortfall()
-    with search.state.tree.simulation():
+    with search.state.simulation():
         for victim in victims:
             reason = _claim(search, candidates.origins.get(victim.queue.name), victim, borrowing)
             if reason is None:

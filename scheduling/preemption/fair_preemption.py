@@ -25,7 +25,7 @@ def fair_targets(search: Search) -> list[PreemptionTarget]:
     if shortfall.beyond(candidates):
         return []
     tree = search.state.tree
-    with tree.simulation():
+    with search.state.simulation():
         tree.add(search.queue.node, search.need)
         fair = _FairSearch(search, shortfall)
         found = fair.targets(candidates)

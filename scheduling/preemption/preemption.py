@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, preemption_oracle.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 from scheduling.flavors.modes import Grade, Mode
 from scheduling.objects.amounts import FlavorResource, Usage
@@ -13,7 +13,7 @@ from scheduling.objects.workload import Workload
 from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.classic_preemption import classic_targets
 from scheduling.preemption.fair_preemption import fair_targets
-from scheduling.preemption.search import Search
+from scheduling.preemption.search import Search, always
 from scheduling.preemption.targets import PreemptionTarget
 from scheduling.quota.state import ClusterQueueState, QuotaState
 
@@ -27,15 +27,16 @@ def find_targets(
     need: Usage,
     short: Set[FlavorResource],
     precedence: CandidatePrecedence = BY_PRIORITY,
+    placeable: Callable[[], bool] = always,
 ) -> list[PreemptionTarget]:
     """The targets to preempt so that `need` fits into the queue; empty if preemption cannot help.
 
-    `short` are the pairs of `need` that do not fit now. Targets include needed workloads that are already evicted.
-    There are no targets for an inactive queue, or in a tree with a cycle.
+    `short` are the pairs of `need` that do not fit now. `placeable`: see `Search`. Targets include needed workloads
+    that are already evicted. There are no targets for an inactive queue, or in a tree with a cycle.
     """
     if queue.inactive or queue.node.root.on_cycle or not short:
         return []
-    search = Search(state, preemptor, queue, need, short, precedence)
+    search = Search(state, preemptor, queue, need, short, precedence, placeable)
     return fair_targets(search) if state.options.fair_sharing else classic_targets(search)
 
 
@@ -60,8 +61,12 @@ class Preemptor:
             tuple[frozenset[tuple[FlavorResource, int]], frozenset[FlavorResource]], list[PreemptionTarget]
         ] = {}
 
-    def targets(self, need: Usage, short: Set[FlavorResource]) -> list[PreemptionTarget]:
+    def targets(
+        self, need: Usage, short: Set[FlavorResource], placeable: Callable[[], bool] = always
+    ) -> list[PreemptionTarget]:
         """See `find_targets`."""
+        if placeable is not always:
+            return find_targets(self._state, self._workload, self._queue, need, short, self._precedence, placeable)
         question = frozenset(need.items()), frozenset(short)
         found = self._found.get(question)
         if found is None:

@@ -17,13 +17,16 @@ from scheduling.preemption.targets import PreemptionTarget
 from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
 
-def _always() -> bool:
+def always() -> bool:
     return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """`need` is all that the preemptor requests, by pair; `short` are the pairs of it that do not fit now."""
+    """`need` is all that the preemptor requests, by pair; `short` are the pairs of it that do not fit now.
+
+    `placeable` says whether its pods have places in their topologies now.
+    """
 
     state: QuotaState
     preemptor: Workload
@@ -31,6 +34,7 @@ class Search:
     need: Usage
     short: Set[FlavorResource]
     precedence: CandidatePrecedence
+    placeable: Callable[[], bool] = always
 
     @property
     def compat(self) -> bool:
@@ -60,16 +64,18 @@ class Search:
         node = self.queue.node
         if any(amount > 0 and amount > node.available(pair) for pair, amount in self.need.items()):
             return False
-        if borrowing:
-            return True
         own = self.need if self.compat else self.short
-        return not any(node.borrows(pair, self.need[pair]) for pair in own)
+        if not borrowing and any(node.borrows(pair, self.need[pair]) for pair in own):
+            return False
+        return self.placeable()
 
     def take(self, reservation: Reservation) -> None:
         self.state.tree.remove(reservation.queue.node, self._part_of(reservation))
+        self.state.count_places(reservation.places, -1)
 
     def give_back(self, reservation: Reservation) -> None:
         self.state.tree.add(reservation.queue.node, self._part_of(reservation))
+        self.state.count_places(reservation.places)
 
     def _part_of(self, reservation: Reservation) -> Usage:
         """Shares depend on the whole usage of a workload; without fair sharing only the needed pairs matter."""
@@ -78,7 +84,7 @@ class Search:
         return {pair: amount for pair, amount in reservation.usage.items() if pair in self.need}
 
     def minimal(
-        self, targets: list[PreemptionTarget], borrowing: bool, spare: Callable[[], bool] = _always
+        self, targets: list[PreemptionTarget], borrowing: bool, spare: Callable[[], bool] = always
     ) -> list[PreemptionTarget]:
         """The targets that are really needed. All are removed now, and the last one is known to be needed.
 

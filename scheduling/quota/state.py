@@ -6,7 +6,7 @@ Mutable, but only within the engine. Decisions try changes in a `simulation`, wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from policies.dialects.kueue_flavor import Flavor
@@ -16,6 +16,7 @@ from scheduling.objects.workload import Workload
 from scheduling.quota.held import HeldQuota
 from scheduling.quota.touched import Touched
 from scheduling.quota.tree import QuotaNode, QuotaTree
+from scheduling.topology.fleet import Fleet, HeldPlaces
 
 LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
 LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
@@ -35,7 +36,8 @@ class Options:
     over the quota of the one that it replaces (the gate ElasticJobsViaWorkloadSlices). `compat`: do as Kueue does even
     where it is wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the
     gate MultiKueueOrchestratedPreemption). `orchestrated`: status.effectiveQuotas applies in place of the quotas of
-    spec (the gate DynamicQuotaOrchestration).
+    spec (the gate DynamicQuotaOrchestration). `recompute_places`: a head whose places another one took looks for
+    others in the same cycle (the gate TASRecomputeAssignmentWithinSchedulingCycle).
     """
 
     fair_sharing: bool = False
@@ -50,15 +52,20 @@ class Options:
     compat: bool = False
     gated_preemption: bool = False
     orchestrated: bool = False
+    recompute_places: bool = True
 
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active. `usage` is by pair."""
+    """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active. `usage` is by pair.
+
+    `places` are those of its pods in topologies.
+    """
 
     workload: Workload
     queue: ClusterQueueState
     usage: Usage
+    places: tuple[HeldPlaces, ...] = ()
 
     @property
     def key(self) -> str:
@@ -77,6 +84,7 @@ class Reservation:
             and mine.admitted == others.admitted
             and self.local_queue == other.local_queue
             and self.usage == other.usage
+            and self.places == other.places
         )
 
 
@@ -133,10 +141,12 @@ class ClusterQueueState:
 class QuotaState:
     """Everything that has or uses quota. `away`: workloads that the current simulation leaves out.
 
-    `edits` counts the changes of quota, edges and flavors.
+    `edits` counts the changes of quota, edges and flavors. `fleet` has the nodes with their topologies; None if no
+    places are assigned.
     """
 
-    def __init__(self, options: Options | None = None) -> None:
+    def __init__(self, options: Options | None = None, fleet: Fleet | None = None) -> None:
+        self.fleet = fleet
         self.options = options or Options()
         self.tree = QuotaTree()
         self.queues: dict[str, ClusterQueueState] = {}
@@ -209,6 +219,7 @@ class QuotaState:
         reservation.queue.hold(reservation)
         self.touched.usage(reservation.queue.name, reservation.local_queue)
         self.tree.add(reservation.queue.node, reservation.usage)
+        self.count_places(reservation.places)
 
     def release(self, key: str) -> Reservation | None:
         """Free what the workload held and return it; None if it held nothing."""
@@ -217,7 +228,19 @@ class QuotaState:
             reservation.queue.let_go(reservation)
             self.touched.usage(reservation.queue.name, reservation.local_queue)
             self.tree.remove(reservation.queue.node, reservation.usage)
+            self.count_places(reservation.places, -1)
         return reservation
+
+    def count_places(self, places: Iterable[HeldPlaces], times: int = 1) -> None:
+        """Hold these places in the topologies, or with `times` -1 release them."""
+        if self.fleet is not None:
+            self.fleet.count(places, times)
+
+    @contextmanager
+    def simulation(self) -> Iterator[None]:
+        """Undo at the end what is counted within, in the tree and in the topologies. Simulations nest."""
+        with self.tree.simulation(), self.fleet.simulation() if self.fleet is not None else nullcontext():
+            yield
 
     @contextmanager
     def spared(self, key: str) -> Iterator[None]:
@@ -234,10 +257,11 @@ class QuotaState:
     def without(self, reservations: Iterable[Reservation]) -> Iterator[None]:
         """Within the block, these workloads hold nothing. Blocks nest."""
         gone = [reservation for reservation in reservations if reservation.key not in self.away]
-        with self.tree.simulation():
+        with self.simulation():
             for reservation in gone:
                 self.away.add(reservation.key)
                 self.tree.remove(reservation.queue.node, reservation.usage)
+                self.count_places(reservation.places, -1)
             try:
                 yield
             finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from policies.dialects.kueue_flavor import Flavor
 from scheduling.topology.assignment import HOSTNAME, TopologyAssignment
@@ -13,6 +15,14 @@ from scheduling.topology.placing import DEFAULT_GATES, FlavorTopology, TopologyG
 
 _HOSTS = ""
 """The usage that all topologies of hosts share: no flavor has this name."""
+
+
+class HeldPlaces(NamedTuple):
+    """What pods of a workload hold in a flavor. `requests` are those of one pod, in base units, without the pod."""
+
+    flavor: str
+    assignment: TopologyAssignment
+    requests: Mapping[str, int]
 
 
 class Fleet:
@@ -26,20 +36,22 @@ class Fleet:
         self.flavors: dict[str, FlavorTopology] = {}
         self.nodes: dict[str, TopologyNode] = {}
         self.foreign = Usage()
-        self._gates = gates
+        self.gates = gates
         self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}
         self._held: dict[str, Usage] = {}
+        self._log: list[tuple[HeldPlaces, int]] = []
+        self._simulations = 0
 
     def put_flavor(self, flavor: Flavor, levels: tuple[str, ...]) -> None:
         """Add or replace a flavor whose Topology has these levels, coarsest first.
 
         What workloads held there before still counts.
         """
-        ledger = _HOSTS if levels[-1] == HOSTNAME and self._gates.overlapping else flavor.name
+        ledger = _HOSTS if levels[-1] == HOSTNAME and self.gates.overlapping else flavor.name
         tree = TopologyTree(levels, flavor.labels, self.foreign, self._held.setdefault(ledger, Usage()))
         for node in self.nodes.values():
             tree.put(node)
-        self.flavors[flavor.name] = FlavorTopology(flavor.topology or "", tree, flavor.tolerations, self._gates)
+        self.flavors[flavor.name] = FlavorTopology(flavor.topology or "", tree, flavor.tolerations, self.gates)
 
     def drop_flavor(self, flavor: str) -> None:
         self.flavors.pop(flavor, None)
@@ -79,7 +91,7 @@ class Fleet:
 
         A flavor or a domain that is not there keeps what it holds until it is.
         """
-        ledger = _HOSTS if assignment.by_host and self._gates.overlapping else flavor
+        ledger = _HOSTS if assignment.by_host and self.gates.overlapping else flavor
         single = dict(pod_request(requests))
         held = self._held.setdefault(ledger, Usage())
         trees = [each.tree for each in self.flavors.values() if each.tree.held is held]
@@ -87,3 +99,24 @@ class Fleet:
             held.add(domain, single, times * pods)
             for tree in trees:
                 tree.held_changed(domain, single, times * pods)
+        if self._simulations:
+            self._log.append((HeldPlaces(flavor, assignment, requests), times))
+
+    def count(self, places: Iterable[HeldPlaces], times: int = 1) -> None:
+        """Hold all these places, or with `times` -1 release them."""
+        for each in places:
+            self.hold(each.flavor, each.assignment, each.requests, times)
+
+    @contextmanager
+    def simulation(self) -> Iterator[None]:
+        """Undo at the end what is held and released within. Simulations nest; nodes and flavors must not change."""
+        mark = len(self._log)
+        self._simulations += 1
+        try:
+            yield
+        finally:
+            undone = self._log[mark:]
+            for places, times in reversed(undone):
+                self.count([places], -times)
+            del self._log[mark:]
+            self._simulations -= 1

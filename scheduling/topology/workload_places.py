@@ -15,7 +15,7 @@ from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import DomainId, TopologyAssignment, net_counts
 from scheduling.topology.domains import TopologyTree
 from scheduling.topology.encoding import read_topology_assignment
-from scheduling.topology.fleet import Fleet
+from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import node_filter
 from scheduling.topology.placing import FlavorTopology, PlacedPods
 from scheduling.topology.replacing import replaced
@@ -193,6 +193,18 @@ def _updated(workload: Workload, pod_set: PodSet) -> Mapping[str, Any]:
                 raise UnplaceablePods(f"invalid podSetUpdate for PodSet {pod_set.name}, error: {conflict}")
         tolerations = [*tolerations, *listing(update.get("tolerations"))]
     return {**spec, "nodeSelector": selector, "tolerations": tolerations}
+
+
+def admitted_places(workload: Workload, with_topology: Collection[str]) -> tuple[HeldPlaces, ...]:
+    """What its admission holds in topologies."""
+    found = []
+    for entry in workload.admission.assignments if workload.admission else ():
+        pod_set = workload.pod_set(entry.name)
+        flavors = sorted({flavor for flavor in entry.flavors.values() if flavor in with_topology})
+        if entry.topology is not None and pod_set is not None and flavors:
+            assignment = read_topology_assignment(entry.topology)
+            found.append(HeldPlaces(flavors[0], assignment, per_pod(pod_set.template)))
+    return tuple(found)
 
 
 # -- whether it still fits ---------------------------------------------------------------------------------------------

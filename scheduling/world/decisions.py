@@ -9,15 +9,17 @@ from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.objects.workload import Workload
 from scheduling.preemption.targets import PreemptionTarget
 from scheduling.queues.pending import Requeue
+from scheduling.topology.fleet import HeldPlaces
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Reserve quota for the workload in the ClusterQueue, with these flavors."""
+    """Reserve quota for the workload in the ClusterQueue, with these flavors. `places` are those in topologies."""
 
     workload: Workload
     queue: str
     assignment: FlavorAssignment
+    places: tuple[HeldPlaces, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

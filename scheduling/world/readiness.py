@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from policies.dialects.kueue import AdmissionCheckUse
 from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
@@ -38,11 +39,19 @@ def readiness(
     checks: Mapping[str, CheckSettings],
     cycle: Sequence[object] = (),
     terminating: bool = False,
+    topologies: Mapping[str, str] = MappingProxyType({}),
 ) -> Readiness:
-    """`flavors`: those that exist. `cycle`: the Cohorts of the cycle above the queue, if any."""
+    """`flavors`: those that exist. `cycle`: the Cohorts of the cycle above the queue, if any.
+
+    `topologies`: those that do not exist, by the flavor that names them.
+    """
     if terminating:
         return TERMINATING
     faults = [*_own(queue, flavors, checks), *_multikueue(queue, checks)]
+    remote = any(checks[use.name].controller == MULTIKUEUE for use in queue.checks if use.name in checks)
+    for flavor, topology in topologies.items():
+        if not remote:
+            faults.append(("TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{flavor}"'))
     if cycle:
         way = " -> ".join(str(getattr(cohort, "name", cohort)) for cohort in (*cycle, cycle[0]))
         faults.append((CYCLE, f"its cohorts form a cycle: {way}"))

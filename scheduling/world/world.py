@@ -25,6 +25,8 @@ from scheduling.queues.queues import PendingQueues
 from scheduling.quota.node import stored_below
 from scheduling.quota.state import ClusterQueueState, Options, QuotaState, Reservation
 from scheduling.quota.touched import Touch
+from scheduling.topology.fleet import Fleet, HeldPlaces
+from scheduling.topology.workload_places import admitted_places
 from scheduling.world.decisions import Wait
 from scheduling.world.entries import entry_of
 from scheduling.world.last_attempts import LastAttempts
@@ -49,8 +51,10 @@ class World:
         ordering: Ordering | None = None,
         counting: Counting = DEFAULT,
         consumption: Consumption | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
-        self.state = QuotaState(options)
+        self.state = QuotaState(options, fleet)
+        self.topologies: dict[str, tuple[str, ...]] = {}
         self.slices = WorkloadSlices(self.state)
         self.touched = self.state.touched
         self.ordering = ordering or Ordering()
@@ -145,11 +149,40 @@ class World:
         """Add or update a flavor. Queues that use it are tried again: its labels or taints may match now."""
         if self.state.flavors.get(flavor.name) != flavor:
             self.state.put_flavor(flavor)
+            self._put_levels(flavor)
             self._judge_all(self._references.to_flavor(flavor.name))
 
     def drop_flavor(self, name: str) -> None:
         if self.state.drop_flavor(name):
+            if self.state.fleet is not None:
+                self.state.fleet.drop_flavor(name)
             self._judge_all(self._references.to_flavor(name))
+
+    def put_topology(self, name: str, levels: tuple[str, ...]) -> None:
+        """Add or update a Topology with these levels, coarsest first. Queues that use it are tried again."""
+        if self.topologies.get(name) != levels:
+            self.topologies[name] = levels
+            self._topology_changed(name)
+
+    def drop_topology(self, name: str) -> None:
+        if self.topologies.pop(name, None) is not None:
+            self._topology_changed(name)
+
+    def _topology_changed(self, name: str) -> None:
+        for flavor in [each for each in self.state.flavors.values() if each.topology == name]:
+            self._put_levels(flavor)
+            self._judge_all(self._references.to_flavor(flavor.name))
+
+    def _put_levels(self, flavor: Flavor) -> None:
+        """Make the topology of the flavor known, or forget it."""
+        fleet, levels = self.state.fleet, self.topologies.get(flavor.topology or "")
+        if fleet is not None and levels:
+            fleet.put_flavor(flavor, levels)
+        elif fleet is not None:
+            fleet.drop_flavor(flavor.name)
+
+    def _with_topology(self) -> list[str]:
+        return [flavor.name for flavor in self.state.flavors.values() if flavor.topology]
 
     def put_check(self, check: CheckSettings) -> None:
         if self.checks.get(check.name) != check:
@@ -239,12 +272,14 @@ class World:
             self._drop_penalty(workload)
             self._gives_back(key)
 
-    def assume(self, workload: Workload, queue: ClusterQueueState, used: Usage) -> None:
+    def assume(
+        self, workload: Workload, queue: ClusterQueueState, used: Usage, places: tuple[HeldPlaces, ...] = ()
+    ) -> None:
         """Count its quota before its object shows the reservation; until the object does, or `forget`."""
         self.assumed.add(workload.key)
         self._last_attempts.forget(workload.key)
         self.queues.drop(workload.key)
-        self.slices.reserve(Reservation(workload, queue, used))
+        self.slices.reserve(Reservation(workload, queue, used, places))
         if self.consumption is not None:
             ignored = self.state.options.ignore_undeclared
             penalise(self.consumption, workload, queue, self.counting, ignore_undeclared=ignored)
@@ -290,7 +325,8 @@ class World:
             found, more = total_requests(workload, self.counting), self._surplus.get(workload.key)
             if more is not None:
                 found = tuple(each.scaled_to(each.count + more.get(each.name, 0)) for each in found)
-            self.slices.reserve(Reservation(workload, queue, usage(found)))
+            places = admitted_places(workload, self._with_topology()) if self.state.fleet is not None else ()
+            self.slices.reserve(Reservation(workload, queue, usage(found), places))
 
     def _gives_back(self, key: str) -> None:
         self.assumed.discard(key)
@@ -344,12 +380,22 @@ class World:
     def _judge(self, queue: ClusterQueueState) -> None:
         """Check whether the ClusterQueue can admit."""
         cycle = self.state.tree.broken(queue.node)
-        found = readiness(queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating)
+        found = readiness(
+            queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating, self._missing(queue)
+        )
         if self.readiness.get(queue.name) != found:
             self.touched.queue(queue.name)
             self.readiness_changed.add(queue.name)
         self.readiness[queue.name] = found
         queue.inactive = "" if found.active else found.message
+
+    def _missing(self, queue: ClusterQueueState) -> dict[str, str]:
+        """The Topologies that do not exist, by the flavor of the ClusterQueue that names them."""
+        if self.state.fleet is None:
+            return {}
+        names = [name for group in queue.settings.groups for name in group.flavors]
+        flavors = [self.state.flavors[name] for name in names if name in self.state.flavors]
+        return {each.name: each.topology for each in flavors if each.topology and each.topology not in self.topologies}
 
     def queues_with_flavor(self, flavor: str) -> list[str]:
         """The ClusterQueues that have quota in the flavor."""

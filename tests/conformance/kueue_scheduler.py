@@ -34,6 +34,7 @@ from scheduling.quota.shares import DominantShare
 from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
 from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.topology.fleet import Fleet
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 from tests.conformance.suite import Data, Suite, mismatch, suite
@@ -73,8 +74,8 @@ def _out(case: Data) -> str:
 # --- a world of a case
 
 
-def world_of(case: Data) -> World:
-    """The world that the case starts with."""
+def world_of(case: Data, fleet: Fleet | None = None) -> World:
+    """The world that the case starts with; with a fleet its nodes, pods and Topologies are there, too."""
     given, gates = case["given"], case.get("featureGates") or {}
     config = case.get("config") or {}
     fair = config.get("fairSharing")
@@ -86,11 +87,15 @@ def world_of(case: Data) -> World:
         recompute_on_overlap=gates.get("RecomputeAssignmentUponPreemptionTargetsOverlap", False),
         preemptors_first=gates.get("PrioritizePreemptorWorkloads", False),
         elastic=gates.get("ElasticJobsViaWorkloadSlices", True),
+        recompute_places=gates.get("TASRecomputeAssignmentWithinSchedulingCycle", True),
         compat=True,
     )
     ordering = Ordering(by_priority=gates.get("PrioritySortingWithinCohort", True))
-    world = World(options, ordering, consumption=_consumption(case))
+    world = World(options, ordering, consumption=_consumption(case), fleet=fleet)
     now = now_of(case)
+    for topology in given.get("topologies") or ():
+        levels = tuple(level["nodeLabel"] for level in topology["spec"]["levels"])
+        world.put_topology(topology["metadata"]["name"], levels)
     for flavor in given.get("resourceFlavors") or ():
         world.put_flavor(read_flavor(flavor))
     for check in given.get("admissionChecks") or ():
@@ -145,9 +150,9 @@ def _cycle(case: Data) -> str | None:
         decisions = [decision for decision in decisions if not isinstance(decision, Reserve)]
     return (
         _same_assignments(case, world, decisions)
-        or _same_left(case, world)
-        or _same_statuses(case, world, decisions)
-        or _same_conditions(case, world, decisions)
+        or same_left(case, world)
+        or same_statuses(case, world, decisions)
+        or same_conditions(case, world, decisions)
         or _same_skips(case, decisions)
     )
 
@@ -195,7 +200,7 @@ def carried_out(
     return after
 
 
-def _same_left(case: Data, world: World) -> str | None:
+def same_left(case: Data, world: World) -> str | None:
     active, aside = {}, {}
     for name, queue in world.queues.pending.items():
         if found := sorted(entry.key for entry in queue.active()):
@@ -210,7 +215,7 @@ def _sorted(lists: Mapping[str, list[str]] | None) -> dict[str, list[str]]:
     return {name: sorted(keys) for name, keys in (lists or {}).items() if keys}
 
 
-def _same_statuses(case: Data, world: World, decisions: list[Decision]) -> str | None:
+def same_statuses(case: Data, world: World, decisions: list[Decision]) -> str | None:
     after = carried_out(world, decisions, now_of(case), LEGACY)
     return _same_workloads(case["expect"].get("workloads") or (), after)
 
@@ -238,7 +243,7 @@ def _conditions(workload: Workload) -> dict[str, tuple[str, str, str]]:
     return {kind: (found.status, found.reason, found.message) for kind, found in workload.conditions.items()}
 
 
-def _same_conditions(case: Data, world: World, decisions: list[Decision]) -> str | None:
+def same_conditions(case: Data, world: World, decisions: list[Decision]) -> str | None:
     after = carried_out(world, decisions, now_of(case))
     for key, conditions in (case["expect"].get("conditionsWithObservability") or {}).items():
         expected = read_workload({"metadata": {}, "status": {"conditions": conditions}})
@@ -284,7 +289,7 @@ def _many_cycles(case: Data) -> str | None:
     engine, decisions = AdmissionEngine(world), []
     for _ in case["given"]["workloads"] or ():
         decisions += engine.step(now_of(case))
-    return _same_statuses(case, world, decisions) or _same_conditions(case, world, decisions)
+    return same_statuses(case, world, decisions) or same_conditions(case, world, decisions)
 
 
 # --- parts of a cycle

@@ -1,0 +1,184 @@
+"""The places of a workload's pods in topologies, on top of the flavors that quota gives it.
+
+Quota is searched first. If it fits and the topology does not, preemption may help; if not even a cluster without other
+workloads in topologies has the places, nothing does. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
+from scheduling.flavors.assignment import FlavorAssignment, PodSetAssignment
+from scheduling.flavors.eligibility import topology_only
+from scheduling.flavors.modes import FlavorOutcome, Mode
+from scheduling.flavors.reasons import NoPlace
+from scheduling.objects.copying import replace
+from scheduling.objects.inadmissible_reasons import TOPOLOGY_PLACEMENT_FAILED
+from scheduling.objects.queue_settings import CheckSettings, ClusterQueueSettings
+from scheduling.objects.requests import per_pod
+from scheduling.objects.workload import Workload
+from scheduling.quota.state import QuotaState
+from scheduling.topology.fleet import Fleet, HeldPlaces
+from scheduling.topology.workload_places import (
+    FlavoredPods,
+    TopologyQuestion,
+    UnplaceablePods,
+    WorkloadPlaces,
+    find_places,
+    fits,
+    net_usage,
+    topology_flavor,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPlacer:
+    """Places for one workload in one ClusterQueue. `later`: flavors whose places are assigned after its checks."""
+
+    fleet: Fleet
+    question: TopologyQuestion
+    later: frozenset[str]
+
+    def nominate(self, assignment: FlavorAssignment) -> FlavorAssignment:
+        """The assignment with places, or with the outcome that is left without them."""
+        if assignment.outcome == FlavorOutcome.NO_FIT:
+            return assignment
+        assignment = self._delayed(assignment)
+        if assignment.outcome == FlavorOutcome.FIT:
+            found = self._find(assignment)
+            if found.faults:
+                return _faulty(assignment, found)
+            if found.complete:
+                return _placed(assignment, found)
+            assignment = _short(assignment, found)
+        found = self._find(assignment, empty=True)
+        if found.faults:
+            return _faulty(assignment, found)
+        if not found.complete:
+            return replace(assignment, outcome=FlavorOutcome.NO_FIT, no_fit=TOPOLOGY_PLACEMENT_FAILED)
+        return _preempting(assignment, found)
+
+    def placeable(self, assignment: FlavorAssignment) -> Callable[[], bool]:
+        """A question that says whether all pods have places now."""
+        return lambda: self._find(assignment).complete
+
+    def reserving(self, assignment: FlavorAssignment, *, empty: bool) -> FlavorAssignment:
+        """The assignment with the places to keep for it while it waits for others to leave; none if there are none."""
+        found = self._find(assignment, empty=empty)
+        return _placed(assignment, found) if found.complete else _placed(assignment, WorkloadPlaces())
+
+    def fits(self, assignment: FlavorAssignment) -> bool:
+        """Whether the places of the assignment are free now."""
+        return fits(self.fleet, net_usage(self.question, _pods(assignment, with_places=True)))
+
+    def held(self, assignment: FlavorAssignment) -> tuple[HeldPlaces, ...]:
+        """What the assignment holds once it counts."""
+        return held_places(self.question.workload, assignment, self.question.with_topology)
+
+    def _find(self, assignment: FlavorAssignment, *, empty: bool = False) -> WorkloadPlaces:
+        pods = [entry for entry, each in zip(_pods(assignment), assignment.pod_sets, strict=True) if not each.delayed]
+        return find_places(self.fleet, self.question, pods, empty=empty)
+
+    def _delayed(self, assignment: FlavorAssignment) -> FlavorAssignment:
+        if not self.later:
+            return assignment
+        pod_sets = tuple(
+            replace(each, delayed=any(choice.flavor in self.later for choice in each.choices.values()))
+            for each in assignment.pod_sets
+        )
+        return replace(assignment, pod_sets=pod_sets)
+
+
+def placer(
+    state: QuotaState, settings: ClusterQueueSettings, workload: Workload, checks: Mapping[str, CheckSettings]
+) -> TopologyPlacer | None:
+    """None if no pod set of the workload needs places there."""
+    if state.fleet is None:
+        return None
+    flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
+    with_topology = [flavor.name for flavor in flavors if flavor is not None and flavor.topology]
+    only = topology_only(state, settings)
+    if not only and not any(pod_set.asks_for_topology for pod_set in workload.pod_sets):
+        return None
+    question = TopologyQuestion(workload, with_topology, only)
+    return TopologyPlacer(state.fleet, question, _later(settings, workload, with_topology, checks))
+
+
+def _later(
+    settings: ClusterQueueSettings, workload: Workload, flavors: list[str], checks: Mapping[str, CheckSettings]
+) -> frozenset[str]:
+    """Flavors whose nodes exist only after provisioning, or on a worker cluster."""
+    found: set[str] = set()
+    for use in settings.checks:
+        controller = checks[use.name].controller if use.name in checks else ""
+        if controller == MULTIKUEUE:
+            found.update(flavors)
+        elif controller == PROVISIONING and not workload.reserved:
+            found.update(use.on_flavors or flavors)
+    return frozenset(found & set(flavors))
+
+
+def held_places(
+    workload: Workload, assignment: FlavorAssignment, with_topology: Collection[str]
+) -> tuple[HeldPlaces, ...]:
+    """What the places of the assignment hold."""
+    found = []
+    for each in assignment.pod_sets:
+        pod_set = workload.pod_set(each.name)
+        if each.places is not None and pod_set is not None:
+            flavors = {resource: choice.flavor for resource, choice in each.choices.items()}
+            try:
+                flavor = topology_flavor(flavors, with_topology)
+            except UnplaceablePods:
+                continue
+            found.append(HeldPlaces(flavor, each.places, per_pod(pod_set.template)))
+    return tuple(found)
+
+
+def _pods(assignment: FlavorAssignment, *, with_places: bool = False) -> list[FlavoredPods]:
+    return [
+        FlavoredPods(
+            each.name,
+            each.count,
+            {resource: choice.flavor for resource, choice in each.choices.items()},
+            each.places if with_places else None,
+        )
+        for each in assignment.pod_sets
+    ]
+
+
+def _placed(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
+    pod_sets = tuple(replace(each, places=found.assigned.get(each.name)) for each in assignment.pod_sets)
+    return replace(assignment, pod_sets=pod_sets)
+
+
+def _faulty(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
+    pod_sets = tuple(replace(each, fault=found.faults.get(each.name, "")) for each in assignment.pod_sets)
+    return replace(assignment, pod_sets=pod_sets, outcome=FlavorOutcome.NO_FIT, no_fit=TOPOLOGY_PLACEMENT_FAILED)
+
+
+def _short(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
+    """Quota fits and the topology does not: the reason joins those of the pod set."""
+    pod_sets = tuple(
+        replace(each, reasons=(*each.reasons, NoPlace(found.refused[each.name])))
+        if each.name in found.refused
+        else each
+        for each in assignment.pod_sets
+    )
+    return replace(assignment, pod_sets=pod_sets, outcome=FlavorOutcome.PREEMPT)
+
+
+def _preempting(assignment: FlavorAssignment, found: WorkloadPlaces) -> FlavorAssignment:
+    """All resources of the pod sets in topologies need a preemption: quota may fit where the nodes are fragmented."""
+    pod_sets = tuple(_short_of_all(each) if each.name in found.assigned else each for each in assignment.pod_sets)
+    return replace(assignment, pod_sets=pod_sets)
+
+
+def _short_of_all(pod_set: PodSetAssignment) -> PodSetAssignment:
+    choices = {
+        resource: replace(choice, mode=min(choice.mode, Mode.RECLAIM), outcome=FlavorOutcome.PREEMPT)
+        for resource, choice in pod_set.choices.items()
+    }
+    return replace(pod_set, choices=choices)

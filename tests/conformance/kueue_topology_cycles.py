@@ -1,0 +1,115 @@
+"""Kueue's tables of whole cycles with topologies: what is admitted where, who is preempted, and what the others read.
+
+Second passes are left out: nothing here does them yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from policies.dialects.node_reading import node_reading
+from policies.dialects.pod_reading import pod_reading
+from scheduling.cycle.engine import AdmissionEngine
+from scheduling.objects import amounts
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Admission
+from scheduling.status.observability import GRANULAR
+from scheduling.topology.encoding import read_topology_assignment
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.node_filter import TopologyNode
+from scheduling.topology.pods import foreign_pod
+from scheduling.world.decisions import Decision, Reserve, Wait
+from scheduling.world.world import World
+from tests.conformance.kueue_scheduler import (
+    carried_out,
+    now_of,
+    same_conditions,
+    same_left,
+    same_statuses,
+    world_of,
+)
+from tests.conformance.kueue_second_pass import needs_second_pass
+from tests.conformance.kueue_topology import gates_of
+from tests.conformance.suite import Data, Suite, mismatch, suite
+
+_TABLES = ("kueue-schedule", "kueue-schedule-preemption", "kueue-schedule-cohorts")
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for name in _TABLES:
+        yield suite("kueue-tas", folder / "kueue-tas" / f"{name}.json", _cycle, _out)
+
+
+def _out(case: Data) -> str:
+    if case["featureGates"].get("SchedulerLibraryIntegration"):
+        return "the filters of kube-scheduler's library are not there"
+    if any(needs_second_pass(read_workload(each)) for each in case["given"]["workloads"] or ()):
+        return "second passes are not built"
+    return ""
+
+
+def _cycle(case: Data) -> str | None:
+    fleet = Fleet(gates_of(case))
+    for node in case["given"]["nodes"] or ():
+        read = node_reading(node)
+        if read.ready and not read.unschedulable:
+            fleet.put_node(TopologyNode(read.name, read.labels, read.taints, amounts.counted(read.allocatable)))
+    for pod in map(pod_reading, case["given"]["pods"] or ()):
+        if (foreign := foreign_pod(pod)) is not None:
+            fleet.put_pod(pod.key, *foreign)
+    world = world_of(case, fleet)
+    for namespace in {each["metadata"]["namespace"] for each in case["given"]["localQueues"] or ()}:
+        world.put_namespace(namespace, {})
+    decisions = AdmissionEngine(world).step(now_of(case))
+    return (
+        _same_assignments(case, world, decisions)
+        or same_left(case, world)
+        or _same_events(case, decisions)
+        or same_statuses(case, world, decisions)
+        or same_conditions(case, world, decisions)
+    )
+
+
+def _same_assignments(case: Data, world: World, decisions: list[Decision]) -> str | None:
+    expected = {
+        key: read_workload({"metadata": {}, "status": {"admission": admission}}).admission
+        for key, admission in (case["expect"]["newAssignments"] or {}).items()
+    }
+    after = carried_out(world, decisions, 0)
+    new = [each.workload.key for each in decisions if isinstance(each, Reserve)]
+    return mismatch(_shown(expected), _shown({key: after[key].admission for key in new}))
+
+
+def _shown(found: Mapping[str, Admission | None]) -> dict[str, object]:
+    return {
+        key: (
+            admission.cluster_queue,
+            [
+                (
+                    entry.name,
+                    entry.count,
+                    dict(entry.flavors),
+                    dict(entry.usage),
+                    read_topology_assignment(entry.topology) if entry.topology is not None else None,
+                    entry.delayed,
+                )
+                for entry in admission.assignments
+            ],
+        )
+        for key, admission in found.items()
+        if admission is not None
+    }
+
+
+def _same_events(case: Data, decisions: list[Decision]) -> str | None:
+    """Those of workloads that wait; the others follow from their conditions."""
+    expected = sorted(
+        (each["key"], each.get("reasonWithObservability", ""), each.get("message", ""))
+        for each in case["expect"]["events"] or ()
+        if each["reason"] == "Pending"
+    )
+    waits = [each for each in decisions if isinstance(each, Wait)]
+    found = sorted((each.workload.key, GRANULAR.attempt(each.reason), each.message) for each in waits)
+    told = [(key, reason, message if text else "") for (key, reason, message), (_, _, text) in zip(found, expected)]  # noqa: B905
+    return mismatch(expected, told if len(found) == len(expected) else found)

@@ -41,7 +41,7 @@ TREES = {
     Dialect.VOLCANO: (_list(volcano.QUEUE),),
     Dialect.YUNIKORN: (_list(core.NAMESPACE),),
 }
-"""For each dialect, the kinds that a caller must be allowed to list to see the findings about its trees."""
+"""The kinds that a caller must be allowed to list to see the findings about the trees of a dialect."""
 _NAMESPACED = tuple(kind for kind, versions in FOLLOWED.items() if versions[0].namespaced)
 
 

@@ -205,7 +205,7 @@ class _Trust(Enum):
     """The caller does not exist."""
     OLD = auto()
     NEW = auto()
-    """It was written just now."""
+    """The bundle was written just now."""
     OUTDATED = auto()
     """Another replica has renewed the bundle, and what it published stays."""
 

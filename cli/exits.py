@@ -31,12 +31,12 @@ EXIT_CODES_OF_ACTIONS = (
     "Exit codes: 0 done; 2 usage, or no object of this name; 4 cluster unreachable, refused by the API server, or"
     " internal error."
 )
-"""For commands that judge nothing: they do or show what was requested."""
+"""The epilog of commands that judge nothing: they do or show what was requested."""
 EXIT_CODES_OF_PLANS = (
     "Exit codes: 0 done, or shown; 1 refused, with the reason, and nothing was changed; 2 usage; 4 cluster unreachable,"
     " refused by the API server, a step that took too long, or internal error."
 )
-"""For commands that first show what they would do."""
+"""The epilog of commands that first show what they would do."""
 
 _STRONGEST_FIRST = (Exit.USAGE, Exit.UNREADABLE, Exit.UNJUDGED, Exit.FINDINGS, Exit.NOTHING, Exit.CLEAN)
 

@@ -15,9 +15,9 @@ from cli.output import SHOW_TRACEBACK, note_internal
 from cli.version import VERSION
 
 _INTERRUPTED = 130
-"""What shells report for Ctrl-C; none of our own codes, since nothing was judged."""
+"""The exit code that shells use for Ctrl-C. It is not one of our own codes, since nothing was judged."""
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC)
-"""What only a write to standard output gives here: connections and files have errors of their own."""
+"""Errors that only a write to standard output raises here: connections and files raise errors of their own."""
 
 
 _EXTRAS = {

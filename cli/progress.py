@@ -32,7 +32,7 @@ class _Line:
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._width = 0
-        """Of the line that is there now; 0: there is none."""
+        """The width of the line on the terminal; 0: there is none."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 

@@ -27,7 +27,7 @@ _ROOM = 32
 _PLAIN = "text/plain; charset=utf-8"
 _PROBES = ("/healthz", "/livez", "/readyz")
 Problems = Callable[[], Sequence[str]]
-"""What is wrong, in sentences; empty where nothing is."""
+"""Returns what is wrong, in sentences; empty if nothing is."""
 Guard = Callable[[str | None], int]
 """The status for a caller with this `Authorization` header: 200, or why not."""
 

@@ -21,7 +21,7 @@ from policies.vap.admission_policies import policies
 _MARKED_PODS = (MANAGED, MARK, POD_SET)
 """Labels of which a Pod with our marks has one."""
 _AT_A_GATE = "status.phase=Pending"
-"""Has every Pod with a scheduling gate, also one that lost its label."""
+"""A field selector that matches every Pod with a scheduling gate, also one that lost its label."""
 _PROGRAM = "app.kubernetes.io/component"
 """The label of our Pods."""
 

@@ -11,15 +11,15 @@ _BY_RBAC = re.compile(
 _BY_RECONCILER = re.compile(
     r"may not (?P<verb>\w+) (?P<resource>\w+)\.(?P<group>[\w.-]+)[^ ]*(?: in namespace (?P<namespace>\S+))?"
 )
-"""As `cluster.reviews.Access` is written."""
+"""The right as `cluster.reviews.Access` writes it."""
 _GROUPS = ("kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "visibility.quotree.dev")
 _READING = ("get", "list", "watch")
 _OF_USERS = ("localqueues", "workloads", "jobs", "namespacetrees")
-"""What `quotree-batch-user` grants in a namespace."""
+"""The resources that `quotree-batch-user` grants in a namespace."""
 
 
 def missing_role(message: str) -> str:
-    """What to ask an administrator for; empty where no role for users grants it, or RBAC is not what refused."""
+    """The role that grants the refused right; empty if no role for users grants it, or RBAC did not refuse."""
     found = _BY_RBAC.search(message) or _BY_RECONCILER.search(message)
     if found is None or found["group"] not in _GROUPS:
         return ""

@@ -25,7 +25,7 @@ _CLOSING = 5.0  # seconds for all reflectors together; one that hangs in a conne
 _NAMED = 3  # objects that `ready` names; the rest are counted
 
 Kept = KubeObject | UnreadableObject | None
-"""What is kept of a manifest; None if it has no quota."""
+"""The cached form of a manifest; None if it has no quota."""
 
 
 class FoundManifest(NamedTuple):

@@ -23,7 +23,7 @@ from cluster.unreachable import unreachable
 
 T = TypeVar("T")
 _UNSAFE = re.compile(r"[^!-~]")
-"""What may not stand in a request line; urllib3 escapes or refuses it."""
+"""Characters that are not allowed in a request line; urllib3 escapes or refuses them."""
 _RELOGIN_EVERY = 10.0  # seconds between two attempts to get new credentials
 _LONGEST_PAUSE = 10.0  # seconds; a caller that can wait longer does so itself
 _TOKEN_LASTS = 1.0  # seconds; getting the token reads files and costs as much as a small request

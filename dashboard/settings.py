@@ -11,31 +11,31 @@ from dashboard.login.sessions import Sessions
 
 @dataclass(frozen=True, slots=True)
 class DashboardSettings:
-    """Addresses, the certificate, and how people sign in. Without a certificate: plain HTTP, on loopback alone."""
+    """Addresses, the certificate, and how users sign in. Without a certificate: plain HTTP, on loopback only."""
 
     authenticator: Authenticator
     cookie: str
-    """Of those who sign in, or have a key."""
+    """The name of the session cookie."""
     host: str = "127.0.0.1"
     port: int = 8082
     health_host: str = "127.0.0.1"
     health_port: int | None = None
-    """None: there are no probes."""
+    """The port of the probes; None: there are none."""
     certificate: Path | None = None
     key: Path | None = None
     sessions: Sessions | None = None
-    """Of those who sign in with a token."""
+    """The sessions of users who sign in with a token; None with a proxy or a key."""
     threads: int = 64
-    """Most of them wait: for the rest of a request, or for a server."""
+    """Threads for requests. Most of them wait, for the rest of a request or for a server."""
     refresh_seconds: int = 5
-    """Between two looks of an open page."""
+    """Seconds between two updates of an open page; 0: none."""
     address_file: Path | None = None
     drain_seconds: float = 0.0
-    """After SIGTERM, until load balancers have noticed."""
+    """Seconds from SIGTERM until the server stops, so that load balancers notice."""
 
     @property
     def single_headers(self) -> frozenset[str]:
-        """Headers that a request has once, in upper case: a client may have sent another one before its proxy."""
+        """Headers, in upper case, that a request may have only once: a client may forge those of its proxy."""
         return self.authenticator.headers if isinstance(self.authenticator, ByProxy) else frozenset()
 
     @property

@@ -12,7 +12,7 @@ from gunicorn.http.errors import InvalidHeader
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 CONNECTIONS = 512
-"""That are open at once; of those that say nothing, the oldest makes room for another one."""
+"""The most open connections. If a new one arrives, the oldest silent one is closed."""
 _WHOLE = 30.0
 """Seconds from the head of a request to the last byte of its answer."""
 _HEAD = 8.0

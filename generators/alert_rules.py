@@ -7,7 +7,7 @@ from typing import Any
 from generators.files import as_yaml, documents, note
 
 SOURCES = {"webhook": "prometheus-rule", "reconciler": "prometheus-rule-reconciler"}
-"""By program the component that has its alerts."""
+"""The component with the alerts of each program."""
 
 
 def generate() -> dict[str, str]:

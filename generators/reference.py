@@ -14,7 +14,7 @@ _HEAD = f"""\
 
 # Reference of the commands
 
-What `--help` says of each command. [The command line](command-line.md) explains them. The same text is in man pages
+The `--help` text of each command. [The command line](command-line.md) explains them. The same text is in man pages
 (`man quotree-validate`) where the wheel is installed into a folder that `man` looks into. Every command has `-h` and
 `--help`, and `-v` or `--verbose`, which prints the traceback of an internal error.
 
@@ -46,7 +46,7 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without the characters that Markdown reads as markup."""
+    """The text with Markdown's characters escaped, except in code spans."""
     return "`".join(part if odd % 2 else _escaped(part) for odd, part in enumerate(text.split("`")))
 
 

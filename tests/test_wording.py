@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ _ANY = re.compile("|".join(BANNED), re.IGNORECASE).search
 SENTENCES = ROOMS
 """The rooms whose docstrings do not begin with a word of `_FRAGMENT`."""
 _FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those)\b").match
+_FIELD_FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those|That|For|Between|Has)\b").match
 _ERRORS_ALONE = re.compile(r"Raises [^.]*\.\Z").match
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -73,9 +75,20 @@ def errors_alone(source: str) -> list[str]:
 
 
 def fragments(source: str) -> list[str]:
-    """The docstrings that begin with a word of `_FRAGMENT`, such as "Of the queue ..."."""
+    """The docstrings that begin with a word of `_FRAGMENT`, such as "Of the queue ..."; those of fields, too."""
     documents = (ast.get_docstring(node) for node in ast.walk(ast.parse(source)) if isinstance(node, _DOCUMENTED))
-    return [document for document in documents if document is not None and _FRAGMENT(document)]
+    found = [document for document in documents if document is not None and _FRAGMENT(document)]
+    return found + [document for document in of_fields(source) if _FIELD_FRAGMENT(document)]
+
+
+def of_fields(source: str) -> Iterator[str]:
+    """The text below an assignment, which documents a field or a constant."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        for assigned, text in pairwise(body if isinstance(body, list) else ()):
+            match assigned, text:
+                case ast.Assign() | ast.AnnAssign(), ast.Expr(value=ast.Constant(value=str(document))):
+                    yield document
 
 
 @pytest.mark.parametrize(
@@ -113,6 +126,11 @@ def test_a_fragment_is_found_in_docstrings_alone() -> None:
 
     assert fragments(source) == ["Of the queue."]
     assert fragments("'Officers wait.'") == []
+    assert fragments("A = 1\n'For one run.'\nclass B:\n    c: int = 2\n    'Between two.'\n") == [
+        "For one run.",
+        "Between two.",
+    ]
+    assert fragments("A = 1\n'The seconds of one run.'\nprint()\n'For b.'\n") == []
 
 
 def test_a_docstring_with_nothing_but_errors_is_found() -> None:

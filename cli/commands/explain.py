@@ -15,7 +15,7 @@ from policies.model.errors import UnknownRule
 from policies.rules import find
 
 _OF_INPUTS = {rule.id: rule for rule in (GIVEN_TWICE, STALE)}
-"""What only files can have; `quotree rules` lists what is configured."""
+"""Rules about input files only; `quotree rules` does not list them."""
 
 
 def _begun(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

@@ -51,7 +51,7 @@ _KINDS: Final[Mapping[Origin, frozenset[GroupKind]]] = {
         kueue_kinds.PROVISIONING_REQUEST_CONFIG,
     },
 }
-"""What is read of a cluster or a snapshot; of files every kind that the migration knows is read."""
+"""The kinds that are read from a cluster or a snapshot. From files, every kind that the migration knows is read."""
 _MIGRATE: Final[Mapping[Origin, Callable[[Sequence[Manifest], MigrationWish], Migration]]] = {
     Origin.VOLCANO: migrate_volcano,
     Origin.YUNIKORN: migrate_yunikorn,

@@ -22,7 +22,7 @@ from policies.text.yaml_nodes import Node, Scalar, SequenceNode
 REDACTED = "redacted"
 
 Hide = Callable[[str], str]
-"""What stands for the name of a user or a group, or for the title of a limit."""
+"""Replaces the name of a user or a group, or the title of a limit."""
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 """A scalar as it is written, or what holds some."""
 _Kept = Callable[[Node, "_Writer"], Value]

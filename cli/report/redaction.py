@@ -42,9 +42,9 @@ _OWNER = ("apiVersion", "kind", "name", "uid", "controller")
 _IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app", *GROUP_NAMES)
 """Labels and annotations that name work."""
 _OF_USERS = "admissionController.accessControl."
-"""Patterns below it are of users and groups."""
+"""The prefix of the settings whose patterns are about users and groups."""
 _WORKLOADS = (REPLACES, f"{PREFIX}workload", f"{PREFIX}prebuilt-workload-name")
-"""Those that name a Workload, alone or after its namespace."""
+"""Annotations and labels that name a Workload, alone or after its namespace."""
 _WORKLOAD = (
     "queueName",
     "priority",

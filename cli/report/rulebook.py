@@ -8,7 +8,7 @@ from policies.rules import registry, spelled
 
 _DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
 _MOST_NAMES = 4
-"""Of kinds in a row: rules about all kinds of jobs have more than a line can hold."""
+"""The most kinds in a row: rules about all kinds of jobs have more than fit into a line."""
 
 
 def by_id() -> list[Rule]:

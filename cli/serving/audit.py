@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _POLL = 0.5
 """Seconds between two looks at what has changed; a look costs nothing."""
 _REPORTS = Pacing(probe=10.0)
-"""For the watches of reports: whether their API is installed by now is asked six times a minute."""
+"""The pace of the watches of reports: six times a minute they check whether the API is installed by now."""
 
 
 def run(

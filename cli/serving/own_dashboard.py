@@ -27,9 +27,9 @@ from reconciler.core.core import Core
 
 T = TypeVar("T")
 _SHORTEST = 3.0
-"""Seconds for which what was read serves, at least."""
+"""The shortest time, in seconds, for which a state of the cluster is shown."""
 _TIMES = 10.0
-"""It serves for so many times as long as it took to read: a large cluster is not read without a pause."""
+"""A state is shown this many times as long as reading it took, so that a large cluster is not read without a pause."""
 OtherTrees = Callable[[], Manifest]
 """The trees of all projects in the cluster, as `quotree tree -o json` has them. Raises OutOfReach."""
 

@@ -33,15 +33,15 @@ from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
 _LEASE_WATCH = Pacing(first=0.2, longest=3.0, watch=20)
-"""For the watch of Kueue's Lease: half a minute until one that hangs is noticed, a soon retry of one that broke."""
+"""The pace of the watch of Kueue's Lease: a hanging watch is noticed in half a minute, a broken one is retried soon."""
 _RIVALS = {
     Dialect.KUEUE: (KUEUE_LEASE, "Kueue's manager"),
     Dialect.VOLCANO: (MANAGER_LEASE, "Volcano's controller"),
 }
-"""Whose Lease keeps us from writing anything, by the first of these dialects that is on.
+"""The Leases of other controllers that keep us from writing, by dialect; the first dialect that is on decides.
 
-Where both are, Volcano's keeps us from its queues alone. YuniKorn's scheduler may run beside us: what it binds has
-passed the gate.
+If both are on, Volcano's Lease only keeps us from its queues. YuniKorn's scheduler may run beside us: the Pods that it
+binds have passed the gate.
 """
 _TURNS = 0.001
 """Seconds that a thread computes while another one waits for the interpreter; Python's own are five times as many. A

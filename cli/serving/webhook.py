@@ -30,7 +30,7 @@ from webhook.server import serve
 from webhook.settings import WebhookSettings
 
 _TIMEOUTS = Timeouts(connect=0.5, read=1.0)
-"""For the ledger and for single objects: the API server waits 3 s for the webhook, and another attempt must fit in."""
+"""Timeouts of the ledger and of single reads. The API server waits 3 s for the webhook; a second attempt must fit."""
 
 
 def run(

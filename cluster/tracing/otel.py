@@ -25,7 +25,7 @@ from cluster.tracing.span import Parent, SpanContext, TraceSpan
 
 log = logging.getLogger(__name__)
 _UNNAMED = "unknown_service"
-"""What the library calls a service to which nobody gave a name."""
+"""The library's name for a service without a name."""
 _SAMPLER = "OTEL_TRACES_SAMPLER"
 _CLOSING = 2.0
 """Seconds for what is left at the end: the process does not stay for a collector that hangs."""

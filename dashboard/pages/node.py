@@ -12,9 +12,9 @@ from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
 
 PENDING = 100
-"""Of those who wait so many are shown, from the head."""
+"""How many of the waiting workloads are shown, from the head."""
 _FINDINGS = 1000
-"""Of a tree, so many are looked through for those of a node."""
+"""How many findings of a tree are searched for those of one node."""
 
 
 class QuotaLine(NamedTuple):

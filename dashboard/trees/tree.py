@@ -21,7 +21,7 @@ _QUOTA = {
     "Volcano": ("deserved", "guarantee", "capability"),
     "YuniKorn": ("max", "guaranteed"),
 }
-"""By dialect, the fields of a quota: the first that is set is what a node is as wide as."""
+"""The fields of a quota, by dialect. The first one that is set is the width of a node."""
 _USED = ("used", "allocated")
 
 

@@ -39,9 +39,9 @@ _NICE = 5
 UNREAD = 3
 """The exit code where nothing could be read; the answer says why."""
 _SHORTEST = 20.0
-"""Seconds for which what was read serves, at least."""
+"""The shortest time, in seconds, for which a state of the cluster is used."""
 _TIMES = 3.0
-"""It serves for so many times as long as it took to read."""
+"""A state is used this many times as long as reading it took."""
 
 
 class UserWay(Protocol):

@@ -24,7 +24,7 @@ _STAYS: Mapping[str, tuple[str, ...]] = {
     "move": ("kind", "name"),
     "work": ("namespace", "queue"),
 }
-"""What is still there for the next edit once this one is taken."""
+"""The fields of the form that are kept for the next edit."""
 
 
 @dataclass(slots=True)

@@ -25,11 +25,11 @@ from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain
 from policies.configuration.settings import Configuration
 
 COMMAND = (sys.executable, "-P", "-c", "from dashboard.what_if.child import main; main()")
-"""With -P, a folder `dashboard` where the dashboard was started is not taken for ours."""
+"""The command of a child process. With -P, a folder `dashboard` in the working directory is not imported."""
 KEPT = 4
-"""Processes at once, unless something else is asked for."""
+"""The default number of processes at once."""
 READERS = 2
-"""Of these, that read at once."""
+"""How many of the processes read a cluster at once."""
 PATIENCE = 7.0
 """Seconds that a request waits for a cluster to be read. With the answer it stays below the 30 s of a request."""
 _MARGIN = 1.0

@@ -18,9 +18,9 @@ _PAGES = {
     "/namespaces/vision": "LocalQueues",
     "/clusters": "Clusters",
 }
-"""By path a word that is on it."""
+"""Pages by path, each with a word that must be on it."""
 _PATIENCE = 30.0
-"""Seconds for a page."""
+"""How long a page may take, in seconds."""
 
 
 class Dashboard(DemoProcess):

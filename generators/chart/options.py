@@ -14,7 +14,7 @@ from generators.chart.template import When
 from generators.schemas.parts import COUNT, TEXT, YES, list_of, map_of
 
 OWN_LABEL = "app.kubernetes.io/component"
-"""What Deployments and Services find their Pods by."""
+"""The label by which Deployments and Services select their Pods."""
 SUFFIX = ".quotree.dev"
 WEBHOOKS = {"ValidatingWebhookConfiguration": "validating", "MutatingWebhookConfiguration": "mutating"}
 PROCESSES = {
@@ -65,9 +65,9 @@ NEEDS = {
     "yunikorn-gates": ["reconciler"],
     "yunikorn-observe": ["reconciler"],
 }
-"""What a component is nothing without."""
+"""The components that another component depends on."""
 EXCLUDES = {"service-monitor": ["metrics-auth"], "yunikorn-observe": ["volcano-gates", "yunikorn-gates"]}
-"""What a component does not work beside."""
+"""The components that a component does not work together with."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from generators.dashboards.boards import BOARDS
 from generators.files import as_json
 
 WIDTH, HEIGHT, COLUMNS = 8, 8, 3
-"""Of a panel, in Grafana's units, of which a row has 24; and how many stand side by side."""
+"""The size of a panel in Grafana's units, 24 in a row, and how many panels are side by side."""
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 

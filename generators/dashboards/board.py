@@ -1,4 +1,4 @@
-"""What a dashboard shows."""
+"""The description of a Grafana dashboard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Panel:
-    """`queries` by legend; `{{label}}` in a legend is Grafana's. `unit` is one of Grafana's ids."""
+    """A panel. `queries` by legend, with Grafana's `{{label}}`. `unit` is one of Grafana's ids."""
 
     title: str
     about: str
@@ -18,7 +18,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Board:
-    """`variables`: by name the query that lists the values, for `$name` in the panels."""
+    """A dashboard. `variables`: for each `$name` in the panels, the query that lists its values."""
 
     uid: str
     title: str
@@ -27,7 +27,7 @@ class Board:
 
 
 def quantiles(histogram: str, *by: str, selector: str = "") -> dict[str, str]:
-    """The median and the slowest hundredth, by these labels."""
+    """Queries for the median and the 99th percentile, by these labels."""
     labels = ", ".join(("le", *by))
     legend = " ".join(f"{{{{{each}}}}}" for each in by)
     return {
@@ -38,6 +38,6 @@ def quantiles(histogram: str, *by: str, selector: str = "") -> dict[str, str]:
 
 
 def rates(counter: str, *by: str, selector: str = "") -> dict[str, str]:
-    """How often in a second, by these labels."""
+    """The query for the rate per second, by these labels."""
     legend = " ".join(f"{{{{{each}}}}}" for each in by) or "all"
     return {legend: f"sum by ({', '.join(by)}) (rate({counter}{selector}[$__rate_interval]))"}

@@ -35,7 +35,7 @@ def texts(*names: str) -> Schema:
 
 
 LACK = texts("queue", "resource", "asked", "used", "limit", "short")
-"""What the quota of a queue of Volcano or YuniKorn lacks."""
+"""A shortage of quota in a queue of Volcano or YuniKorn."""
 
 
 def simulated(about: str, happened: Schema, running: Schema, waiting: Schema, queues: Schema) -> Schema:

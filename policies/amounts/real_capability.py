@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 
 BASIC = ("cpu", "memory")
-"""They need not be named: a capability of 0, or none, is inherited. Other resources are scalars."""
+"""The resources whose capability is inherited if it is 0 or absent. Others are scalar resources."""
 
 
 def limits(resource: str, capability: int) -> bool:

@@ -17,7 +17,7 @@ from policies.model.quantity import BadQuantity, Quantity
 
 _LENGTH = 8
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-"""What Go escapes in JSON and others do not."""
+"""Characters that Go escapes in JSON and Python does not."""
 
 Reader: TypeAlias = Callable[[Any], Any]
 Struct: TypeAlias = Mapping[str, Reader]

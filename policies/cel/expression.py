@@ -1,8 +1,8 @@
-"""A rule about one object in Kubernetes' own expression language, for the time when the webhook is down.
+"""A rule about one object in CEL, for the time when the webhook is down.
 
-An expression is one ValidatingAdmissionPolicy. Its text `wrong` yields what is wrong, or nothing. An update that makes
-nothing worse passes, as with the webhook: what is wrong in `oldObject` to no lesser degree is left out. A value
-that is not an amount counts as absent, as in the dialects; `bad-quantity` reports it.
+An expression becomes one ValidatingAdmissionPolicy. Its CEL `wrong` returns the message, or an empty string. An update
+that makes nothing worse passes, as with the webhook: violations that `oldObject` has to the same degree are left out.
+A value that is not a quantity counts as absent, as in the dialects; `bad-quantity` reports it.
 
 Written for Kubernetes 1.30 and later: quantities, optional fields and list functions, but no two-variable loops.
 """
@@ -31,7 +31,7 @@ def quantity(value: str) -> str:
 
 
 def amount(value: str) -> str:
-    """It is a quantity of 0 or more."""
+    """A CEL condition: the value is a quantity of 0 or more."""
     return f"(isQuantity(string({value})) && !{quantity(value)}.isLessThan(quantity('0')))"
 
 
@@ -45,7 +45,7 @@ def joined_list(texts: str) -> str:
 
 
 def of_spec(name: str, *path: str) -> Variables:
-    """A mapping below spec, and `old_<name>`, the same of the object before; empty where it is absent."""
+    """Variables for a mapping in spec: `<name>` of the object and `old_<name>` of the old one; empty if absent."""
     steps = "".join(f".?{step}" for step in ("spec", *path))
     return (
         (name, f"object{steps}.orValue({{}})"),

@@ -81,7 +81,7 @@ _MORE_GROUPS = (
 """Groups of the two projects whose kinds are not compared."""
 _OF_NOBODY_ELSE = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass", "ProvisioningRequestConfig")
 _WITHOUT_NAME = ("", "x-k8s.io", "k8s.io", "kueue")
-"""What is left of Kueue's group where its name was forgotten, or all else."""
+"""The parts of Kueue's group that remain if one part is missing."""
 _KUBERNETES = ("k8s.io", "x-k8s.io", "kubernetes.io")
 _NAMES = {"kueue": (KUEUE,), "volcano": ("scheduling.volcano.sh", "batch.volcano.sh")}
 _NEAR_GROUP = 0.85

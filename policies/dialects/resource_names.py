@@ -5,9 +5,9 @@ from __future__ import annotations
 from policies.model.suggestion import is_slip, only
 
 _OF_KUBERNETES = ("cpu", "memory", "ephemeral-storage", "pods")
-"""Of the names without a domain, pods request these and no others, but for the prefixes."""
+"""The names without a domain that pods request, apart from those with a prefix."""
 _LONG_NAMES = ("memory", "ephemeral-storage", "pods")
-"""Those in which a letter may be wrong: `gpu` is not meant for `cpu`."""
+"""Names that are long enough for a misspelt letter: `gpu` is not a slip of `cpu`."""
 _PREFIXES = ("hugepages-", "attachable-volumes-")
 _MEANT = {"vcore": "cpu", "vcores": "cpu", "cpus": "cpu", "cores": "cpu", "mem": "memory", "ram": "memory"}
 _DEVICES = (
@@ -18,7 +18,7 @@ _DEVICES = (
     "habana.ai/gaudi",
     "nvidia.com/gpu",
 )
-"""What the device plugins of large makers offer."""
+"""Resources of widely used device plugins."""
 
 
 def is_requested(resource: str) -> bool:
@@ -27,7 +27,7 @@ def is_requested(resource: str) -> bool:
 
 
 def meant(resource: str) -> str:
-    """The name that pods use where this one is a slip of it; empty where it may be right, or is like no other.
+    """The name that was probably meant; empty if this one may be right, or has no similar name.
 
     Of a device's own name only the plural, the case of letters and their order count as slips: `nvidia.com/vgpu` is
     another device.

@@ -17,7 +17,7 @@ class Effect(StrEnum):
     """Some number shrank and none grew."""
     MIXED = "mixed"
     MOVES = "moves"
-    """It has another parent, and each number is what it was."""
+    """The parent changed, and no number did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Proposal:
     _of_type: dict[type[KubeObject], list[tuple[Any, Any]]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-    """What `changed` has found: a hundred rules ask for a dozen types."""
+    """The results of `changed` by type: a hundred rules request a dozen types."""
     _names: dict[tuple[GroupKind, str, bool], KnownNames | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )

@@ -19,7 +19,7 @@ from policies.model.objects import GroupKind
 NEW, OLD, OLDEST = "v1beta2", "v1beta1", "v1alpha1"
 _KEPT = ("name", "generateName", "namespace", "labels", "annotations")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""Where kubectl keeps what it applied, in the old version."""
+"""The annotation in which kubectl keeps the manifest that it applied, in the old version."""
 _SAME_AS_OLD = ("Cohort", "Topology", "MultiKueueConfig", "MultiKueueCluster")
 """Kinds whose v1alpha1 differs from v1beta1 by no more than a Cohort's parent."""
 

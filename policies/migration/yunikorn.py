@@ -30,7 +30,7 @@ _BUILT_IN = """
 partitions:
 - {name: default, placementrules: [{name: tag, value: namespace, create: true}], queues: [{name: root, submitacl: '*'}]}
 """
-"""What YuniKorn runs without a queues.yaml."""
+"""The configuration that YuniKorn uses without a queues.yaml."""
 
 
 def migrate_yunikorn(manifests: Iterable[Manifest], wish: MigrationWish) -> Migration:

@@ -50,7 +50,7 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
         "stop what is above it by hand, or let a lender reclaim it",
     ),
 }
-"""For each property: the values that differ from the default, why it cannot be kept, and what to do."""
+"""The properties: the values that differ from the default, why it cannot be kept, and what to do."""
 
 
 def is_counted(resource: str) -> bool:

@@ -28,7 +28,7 @@ NO_GROUPS: Groups = Trie(no_total)
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A node where it stands. On a cycle a node's share leaves out what is below it, or there would be no end to it."""
+    """A node with its share. On a cycle, a share leaves the descendants out; otherwise it would be infinite."""
 
     node: Node
     share: SubtreeShare
@@ -37,7 +37,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """One snapshot. `known` are the kinds of which every object is in here; of others a rule may conclude nothing."""
+    """One snapshot. `known`: the kinds of which it has every object. Other objects may exist although it lacks them."""
 
     known: frozenset[GroupKind] = frozenset()
     _places: Trie[Ref, _Place, None] = _EMPTY
@@ -46,8 +46,8 @@ class Forest:
     _attached: Trie[Ref, Attachments, None] = _EMPTY
     _users: Trie[Ref, Users, None] = _EMPTY
     _groups: Trie[GroupKind, Groups, None] = _EMPTY
-    _looped: int = 0
-    """Nodes that lie on a cycle: nearly always none, and then no way up has to be walked to see that."""
+    _nodes_on_cycles: int = 0
+    """How many nodes lie on a cycle. It is nearly always 0; then no path upward has to be walked to find that out."""
 
     def node(self, ref: Ref) -> Node | None:
         place = self._places.get(ref)
@@ -75,7 +75,7 @@ class Forest:
         return len(self._children.get(ref) or NO_CHILDREN)
 
     def children(self, ref: Ref) -> list[Node]:
-        """The direct children by name; those of a parent that has no object of its own too."""
+        """The direct children, sorted by name. The parent need not have an object."""
         refs = sorted(child for child, _ in (self._children.get(ref) or NO_CHILDREN).items())
         return [self._places[child].node for child in refs]
 
@@ -94,14 +94,14 @@ class Forest:
         return place.share if place else NOTHING
 
     def shares(self, ref: Ref) -> Iterator[tuple[Ref, SubtreeShare]]:
-        """The children with what each shows upward, in no order. All siblings: for messages, not for checks."""
+        """The children with their shares, in no order. Costs the number of children: for messages, not for checks."""
         return (self._children.get(ref) or NO_CHILDREN).items()
 
     def ancestors(self, ref: Ref) -> Iterator[Ref]:
         """Upward from the parent to the root, which may have no object; each once, so a cycle ends the walk."""
         places = self._places
         place = places.get(ref)
-        if not self._looped:
+        if not self._nodes_on_cycles:
             while place is not None and place.node.parent is not None:
                 yield place.node.parent
                 place = places.get(place.node.parent)
@@ -113,7 +113,7 @@ class Forest:
             place = places.get(parent)
 
     def upward(self, refs: Iterable[Ref]) -> set[Ref]:
-        """These and all above them; each is visited once, however many lead to it."""
+        """These nodes and all their ancestors. Each is visited once."""
         seen: set[Ref] = set()
         for ref in refs:
             here: Ref | None = ref
@@ -125,17 +125,17 @@ class Forest:
 
     @property
     def has_cycles(self) -> bool:
-        return self._looped > 0
+        return self._nodes_on_cycles > 0
 
     def on_cycle(self, ref: Ref) -> bool:
-        if not self._looped:
+        if not self._nodes_on_cycles:
             return False
         place = self._places.get(ref)
         return place is not None and place.on_cycle
 
     def ends_at_root(self, ref: Ref) -> bool:
-        """Whether neither the node nor one above it lies on a cycle."""
-        if not self._looped:
+        """Whether neither the node nor an ancestor lies on a cycle."""
+        if not self._nodes_on_cycles:
             return True
         place = self._places.get(ref)
         while place is not None and not place.on_cycle:
@@ -145,7 +145,7 @@ class Forest:
         return place is None
 
     def cycle(self, ref: Ref) -> tuple[Ref, ...]:
-        """The cycle that `ref` lies on, from `ref` upward; empty where it lies on none."""
+        """The cycle that `ref` lies on, from `ref` upward; empty if there is none."""
         return (ref, *self.ancestors(ref)) if self.on_cycle(ref) else ()
 
     def attached(self, ref: Ref) -> Iterator[Attached]:
@@ -167,14 +167,14 @@ class Forest:
         return (name for name, _ in (self._groups.get(kind) or NO_GROUPS).items())
 
     def members(self, name: Ref) -> Children:
-        """The objects that share this name, each with what it adds; `total` is all of it."""
+        """The objects that share this name, each with its share; `total` is the sum."""
         return (self._groups.get(name.group_kind) or NO_GROUPS).get(name) or NO_CHILDREN
 
     def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
         return replace(self, known=self.known | frozenset(kinds))
 
     def indexed(self) -> Forest:
-        """The same forest, quicker to ask often. Costs a look at every object."""
+        """The same forest with an index for frequent reads. Building it visits every object."""
         return replace(self, _places=self._places.indexed(), _children=self._children.indexed())
 
     def put(self, obj: KubeObject) -> Forest:
@@ -182,11 +182,11 @@ class Forest:
         return self.put_all((obj,))
 
     def drop(self, ref: Ref) -> Forest:
-        """The forest without this object; its children stay and hang on the bare name."""
+        """The forest without this object. Its children stay, below a parent without an object."""
         return self.drop_all((ref,))
 
     def put_all(self, objects: Iterable[KubeObject]) -> Forest:
-        """The forest with all of these in it: the deepest first, so that no node is settled once for each below."""
+        """The forest with all of these objects. The deepest come first, so that each share is computed only once."""
         every = children_first(objects)
         if len(every) == 1 and self.get(every[0].ref) is every[0]:
             return self
@@ -207,7 +207,7 @@ class Forest:
 
 
 class _Draft:
-    """The next Forest while it is made; nobody else sees it, so that it writes into the pages that it made."""
+    """The next Forest while it is built. It is not shared yet, so it may change the trie pages that it created."""
 
     def __init__(self, base: Forest):
         self.base = base
@@ -219,14 +219,14 @@ class _Draft:
         self.attached = base._attached
         self.users = base._users
         self.groups = base._groups
-        self.looped = base._looped
+        self.nodes_on_cycles = base._nodes_on_cycles
 
     def forest(self) -> Forest:
-        """The very same one where nothing changed."""
+        """The finished forest; the base itself if nothing changed."""
         if not self.changed:
             return self.base
         tries = self.places, self.edges, self.objects, self.attached, self.users, self.groups
-        return Forest(self.base.known, *tries, self.looped)
+        return Forest(self.base.known, *tries, self.nodes_on_cycles)
 
     def get(self, ref: Ref) -> KubeObject | None:
         place = self.places.get(ref)
@@ -237,25 +237,25 @@ class _Draft:
         if old is obj or old == obj:
             return
         self.changed = True
-        self.note(obj.ref, old, obj)
+        self.update_indexes(obj.ref, old, obj)
         if isinstance(obj, Node):
-            self.place(obj.ref, obj)
+            self.set_node(obj.ref, obj)
         else:
-            self.hang(obj.ref, obj)
+            self.set_object(obj.ref, obj)
 
     def drop(self, ref: Ref) -> None:
         old = self.get(ref)
         if old is None:
             return
         self.changed = True
-        self.note(ref, old, None)
+        self.update_indexes(ref, old, None)
         if isinstance(old, Node):
-            self.place(ref, None)
+            self.set_node(ref, None)
         else:
-            self.hang(ref, None)
+            self.set_object(ref, None)
 
-    def note(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
-        """Keep the index of who uses what, and of who shares quota with whom."""
+    def update_indexes(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
+        """Update the indexes of users and of groups that share quota."""
         self._regroup(ref, old.group_share() if old else None, new.group_share() if new else None)
         before, after = old.uses() if old else frozenset(), new.uses() if new else frozenset()
         for used in before - after:
@@ -281,23 +281,23 @@ class _Draft:
         names = names.put(name, sharing, self.owner) if len(sharing) else names.drop(name)
         self.groups = self.groups.put(name.group_kind, names, self.owner)
 
-    def place(self, ref: Ref, node: Node | None) -> None:
+    def set_node(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)
         if old is not None and node is not None and node.parent == old.node.parent and not old.on_cycle:
             share = node.share(self._below(ref))  # its way up is as it was, so no cycle opens or closes
             self._set(ref, _Place(node, share, False))
-            if self._shown(ref, node.parent, share):
+            if self._store_share(ref, node.parent, share):
                 self._climb(node.parent)
             return
-        broken = self._loop(ref) if old and old.on_cycle else []
+        broken = self._cycle_through(ref) if old and old.on_cycle else []
         if old:
             self._cut(old.node)
-            self.looped -= old.on_cycle
+            self.nodes_on_cycles -= old.on_cycle
         if node is None:
             self.places = self.places.drop(ref)
         else:
             self._set(ref, _Place(node, NOTHING, False))
-        closed = self._loop(ref)
+        closed = self._cycle_through(ref)
         for member in closed:
             self._settle(member, on_cycle=True)
         for member in [*broken[1:], *broken[:1]]:  # from the old parent upward: each needs those below it first
@@ -312,7 +312,7 @@ class _Draft:
     def _set(self, ref: Ref, place: _Place) -> None:
         self.places = self.places.put(ref, place, self.owner)
 
-    def hang(self, ref: Ref, obj: KubeObject | None) -> None:
+    def set_object(self, ref: Ref, obj: KubeObject | None) -> None:
         old = self.objects.get(ref)
         if isinstance(old, Attached) and old.queue:
             rest = (self.attached.get(old.queue) or NONE_ATTACHED).drop(ref)
@@ -321,12 +321,12 @@ class _Draft:
         if isinstance(obj, Attached) and obj.queue:
             self._attach(obj.queue, (self.attached.get(obj.queue) or NONE_ATTACHED).put(ref, obj, self.owner))
 
-    def _attach(self, queue: Ref, all_of_it: Attachments) -> None:
+    def _attach(self, queue: Ref, attachments: Attachments) -> None:
         queues = self.attached
-        self.attached = queues.put(queue, all_of_it, self.owner) if len(all_of_it) else queues.drop(queue)
+        self.attached = queues.put(queue, attachments, self.owner) if len(attachments) else queues.drop(queue)
 
-    def _loop(self, ref: Ref) -> list[Ref]:
-        """`ref` and the nodes above it if the way up leads back to it, else nothing."""
+    def _cycle_through(self, ref: Ref) -> list[Ref]:
+        """The cycle through `ref`, from `ref` upward; empty if the path upward does not lead back to it."""
         loop: list[Ref] = []
         seen: set[Ref] = set()
         here: Ref | None = ref
@@ -343,22 +343,22 @@ class _Draft:
             self.edges = self.edges.put(node.parent, rest, self.owner) if len(rest) else self.edges.drop(node.parent)
 
     def _settle(self, ref: Ref, on_cycle: bool) -> bool:
-        """Compute the node's share and hand it to the parent; whether that changed anything for the parent."""
+        """Compute the node's share and store it at the parent. Returns whether the share at the parent changed."""
         place = self.places.get(ref)
         if place is None:
             return False
         share = place.node.share(NOTHING if on_cycle else self._below(ref))
-        self.looped += on_cycle - place.on_cycle
+        self.nodes_on_cycles += on_cycle - place.on_cycle
         if share != place.share or on_cycle is not place.on_cycle:
             self._set(ref, _Place(place.node, share, on_cycle))
-        return self._shown(ref, place.node.parent, share)
+        return self._store_share(ref, place.node.parent, share)
 
     def _below(self, ref: Ref) -> SubtreeShare:
         children = self.edges.get(ref)
         return NOTHING if children is None else children.total
 
-    def _shown(self, ref: Ref, parent: Ref | None, share: SubtreeShare) -> bool:
-        """Hand the share to the parent; whether that changed anything for it."""
+    def _store_share(self, ref: Ref, parent: Ref | None, share: SubtreeShare) -> bool:
+        """Store the share at the parent. Returns whether it changed there."""
         if parent is None:
             return False
         siblings = self.edges.get(parent)
@@ -370,7 +370,7 @@ class _Draft:
         return True
 
     def _climb(self, ref: Ref | None) -> None:
-        """Settle upward until nothing changes; a cycle ends it, since its members' shares do not look below."""
+        """Settle upward until nothing changes. A cycle ends the walk: shares on it do not depend on descendants."""
         while ref is not None:
             place = self.places.get(ref)
             if place is None or place.on_cycle or not self._settle(ref, on_cycle=False):

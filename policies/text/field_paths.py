@@ -21,7 +21,7 @@ MAX_JUMPS = 50
 _MAX_SPLITS = 20
 """Places where a path may be cut after a key; a key that needs more of them is shown at its mapping."""
 _SPLIT = frozenset(".[]")
-"""Where a path is cut."""
+"""The separators of a path."""
 
 
 class StepKind(Enum):

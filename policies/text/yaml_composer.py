@@ -18,15 +18,15 @@ from policies.text.yaml_events import (
 from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
 
 MAX_DEPTH = 200
-"""Levels of nesting, those that aliases repeat included; a queue of YuniKorn takes two. No real file has that many, and
-Python's stack can hold them."""
+"""The most levels of nesting, including those that aliases repeat. A queue of YuniKorn takes two. No real file has that
+many, and Python's stack can hold them."""
 
 _NEXT = "next"
-"""Stands for the entry after one that is read alone."""
+"""A placeholder for the next entry, behind an entry that is read alone."""
 
 
 def first_document(text: str) -> Node | None:
-    """The first document of the text, None where there is none; what follows it is not read, as in YuniKorn.
+    """The first document of the text, or None. Later documents are not read, as in YuniKorn.
 
     An alias is the node that it refers to, so aliases cost nothing here. Raises BadText.
     """
@@ -44,10 +44,10 @@ class ListEntry(NamedTuple):
 
 
 def entry(text: str, line: int, depth: int) -> ListEntry | None:
-    """The entry of a list in block style that is all of the text, whole lines of which the first is in line `line`.
+    """Parse the text as a single entry of a list in block style. The text is whole lines, from line `line` on.
 
-    None for any other text, and for one that is not complete: whatever follows it in a list is read as without it.
-    `depth` counts the mappings and lists around the list. Raises BadText.
+    None for any other text, and for an incomplete entry. So the entries after it are read the same without it.
+    `depth`: how many mappings and lists contain the list. Raises BadText.
     """
     dash = text.find("-")
     following = f"{' ' * dash}- {_NEXT}\n"
@@ -96,7 +96,7 @@ class _Nodes(Composer[Node]):
             raise BadText(self._offset(event), f"nested deeper than {MAX_DEPTH} levels")
 
     def _levels_of(self, node: Node) -> int:
-        """Counted only where an alias repeats the node, and once: most documents have no alias."""
+        """The levels below a node. Computed once, and only if an alias repeats it: most documents have no alias."""
         if isinstance(node, Scalar):
             return 0
         if id(node) not in self._levels:

@@ -60,7 +60,7 @@ class StatusController(Controller):
         self._under_way: list[Touch] = []
 
     def observe(self, observed: Observed[object]) -> None:
-        """Take in an object. One that is being deleted may go as soon as no ClusterQueue names it."""
+        """Note a changed object. One that is being deleted keeps its finalizer until no ClusterQueue names it."""
         key = observed.key
         self._later[key] = None
         if observed.value is None:

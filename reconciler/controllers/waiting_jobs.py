@@ -25,7 +25,7 @@ from scheduling.world.world import World
 
 REASON = "Waiting"
 SETTLED = 2 * SECOND
-"""Most jobs are admitted sooner, and need no Event."""
+"""How long a job must wait before its Event. Most jobs are admitted sooner and need none."""
 PAUSE = 60 * SECOND
 """The shortest interval between two Events of one job, even if its reason changes all the time."""
 AGAIN = 50 * 60 * SECOND

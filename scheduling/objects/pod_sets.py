@@ -17,7 +17,7 @@ from policies.dialects.reading import Manifest, listing, mapping, texts
 _ANNOTATIONS = f"{PREFIX}podset-"
 _MOST_LAYERS = 3
 _LONGEST_LEVEL = 63
-"""What the API server stores of a topologyRequest."""
+"""The most characters of a level in a topologyRequest that the API server stores."""
 
 
 def pod_sets(manifest: Manifest, paths: Iterable[PodSetPath]) -> list[dict[str, Any]]:

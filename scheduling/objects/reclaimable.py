@@ -1,4 +1,4 @@
-"""Which pods of a batch Job are done for good and need no other in their place.
+"""How many pods of a batch Job have ended for good and are not replaced.
 
 Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes, status.completedIndexes and status.failedIndexes of a Job.
 """
@@ -13,14 +13,14 @@ from policies.dialects.reading import Manifest, text
 
 
 class _Span(NamedTuple):
-    """Indexes from `first` to `last`."""
+    """The indexes from `first` to `last`, inclusive."""
 
     first: int
     last: int
 
 
 def reclaimable_of_job(manifest: Manifest) -> dict[str, int]:
-    """How many of its pods, since fewer indexes or completions are left than pods may run at once; empty for none."""
+    """The reclaimable pods by pod set: parallelism minus the completions that are left. Empty if there are none."""
     parallelism = _number(manifest, "spec.parallelism", 1)
     completions = _number(manifest, "spec.completions", parallelism)
     done = _done(manifest, completions)
@@ -29,7 +29,7 @@ def reclaimable_of_job(manifest: Manifest) -> dict[str, int]:
 
 
 def _done(manifest: Manifest, completions: int) -> int:
-    """An index of an Indexed Job that failed is done as well; a pod that failed is not."""
+    """The completions that are done. A failed index of an Indexed Job counts; a failed pod does not."""
     if at(manifest, "spec.completionMode") != "Indexed":
         return _number(manifest, "status.succeeded", 0)
     spans = sorted(

@@ -1,4 +1,4 @@
-"""A Workload's status as its manifest has it. Like Kueue, it leaves out empty fields."""
+"""Write the status of a Workload as JSON. Like Kueue, it leaves out empty fields."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _PLAIN = {
     PREEMPTION_GATED: "it would preempt others, and its preemption gate is closed; it continues once the gate is open",
     PODS_NOT_READY: "admitted workloads have pods that are not ready; it starts once they are ready (waitForPodsReady)",
 }
-"""What is said instead of Kueue's messages that name no object."""
+"""Texts that replace messages of Kueue without the name of an object."""
 _MENDED = {
     "Stopped": "have it resumed (quotree resume clusterqueue {queue})",
     "FlavorNotFound": "have the ResourceFlavor created",
@@ -49,7 +49,7 @@ _MENDED = {
     CYCLE: "have one of these Cohorts given another parent",
     "Terminating": "",
 }
-"""What makes a ClusterQueue admit again, by the reason of its condition Active."""
+"""The fix of an inactive ClusterQueue, by the reason of its condition Active."""
 
 
 class WaitingCause(NamedTuple):

@@ -79,7 +79,7 @@ class PluginEngine:
 
 
 def _refusals(job: GangJob, outcome: SessionOutcome) -> Iterator[QueueRefusal]:
-    return chain.from_iterable(outcome.refusals.get(name, ()) for name in (job.name, *job.waits))
+    return chain.from_iterable(outcome.refusals.get(name, ()) for name in (job.name, *job.placeable))
 
 
 def _reserves_first(actions: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""A PodGroup with its pods: what it has, what it waits for, and what it counts for in its queue."""
+"""A PodGroup with its pods: allocated, waiting, and what it counts for in its queue."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scheduling.volcano.resources import is_nothing
 
 
 class GangJob:
-    """A PodGroup and its pods by name. What is asked of all pods together is counted as they change.
+    """A PodGroup and its pods by name. Totals over all pods are updated with each change.
 
-    `waits` are the pods that may be placed.
+    `placeable`: the pending pods without a gate, by name. `claiming`: how many pods claim devices.
     """
 
     def __init__(self, group: PodGroup, tasks: Iterable[Task] = ()) -> None:
         self.group = group
         self.tasks: dict[str, Task] = {}
-        self.waits: dict[str, Task] = {}
+        self.placeable: dict[str, Task] = {}
         self.allocated: dict[str, int] = {}
         self.claiming = 0
         self._statuses: Counter[Status] = Counter()
@@ -40,14 +40,14 @@ class GangJob:
         self.tasks[task.name] = task
         self._count(task, 1)
         if task.status is Status.PENDING and not task.gated:
-            self.waits[task.name] = task
+            self.placeable[task.name] = task
 
     def drop(self, name: str) -> None:
         """Remove the pod if it is there."""
         task = self.tasks.pop(name, None)
         if task is not None:
             self._count(task, -1)
-            self.waits.pop(name, None)
+            self.placeable.pop(name, None)
 
     def _count(self, task: Task, times: int) -> None:
         self._statuses[task.status] += times
@@ -87,7 +87,7 @@ class GangJob:
         return self.ready() + self.waiting() < self.group.members
 
     def needed_by_role(self) -> Mapping[str, int]:
-        """The pods that each role needs; where the roles need more together than the PodGroup, none is looked at."""
+        """The pods that each role needs; empty if the roles together need more than the PodGroup."""
         needed = self.group.members_of
         return needed if sum(needed.values()) <= self.group.members else {}
 
@@ -107,11 +107,11 @@ class GangJob:
         )
 
     def without_gated(self, amounts: Amounts) -> dict[str, int]:
-        """The amounts less what pods behind a scheduling gate request: those are not coming yet."""
+        """The amounts minus the requests of pods behind a scheduling gate, which cannot be placed yet."""
         return exceeding(amounts, self._gated)
 
     def least_devices(self) -> dict[str, int]:
-        """The devices that the smallest number of pods that may start needs: by role where roles are given."""
+        """The devices of the minimum number of pods that may start, by role if the PodGroup has roles."""
         wanting = sorted((task for task in self.tasks.values() if task.claims), key=lambda task: task.name)
         if not self.group.members_of:
             return total(*map(devices_of, wanting[: max(0, self.group.members)]))
@@ -122,7 +122,7 @@ class GangJob:
         return least
 
     def _reserves(self) -> bool:
-        """A PodGroup in the queue reserves its minimum; one that runs does so until as many pods as it needs came."""
+        """Whether the PodGroup reserves its minimum: while Inqueue, or Running with its minimum of pods placed."""
         if self.group.phase == "Inqueue":
             return True
         placed = self.count(Status.ALLOCATED, Status.RUNNING)
@@ -133,7 +133,7 @@ class GangJob:
 
 
 def devices_of(task: Task) -> dict[str, int]:
-    """What all claims of the pod ask for."""
+    """The devices of all claims of the pod."""
     together: dict[str, int] = {}
     claims: Iterable[Devices] = task.claims.values()
     for devices in claims:

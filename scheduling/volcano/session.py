@@ -75,12 +75,12 @@ class SchedulingSession:
 
     def pending(self, job: GangJob) -> list[Task]:
         """The pods that may be placed, in no order."""
-        return [*job.waits.values()]
+        return [*job.placeable.values()]
 
     def contenders(self) -> list[GangJob]:
         """The PodGroups that may take pods from others: all that wait, unless nothing has moved since they tried."""
         everybody = self.world.moved or self._tasks
-        return [*self.world.waiting()] if everybody else [job for job in self.awake if job.waits]
+        return [*self.world.waiting()] if everybody else [job for job in self.awake if job.placeable]
 
     # --- questions
 

@@ -200,7 +200,7 @@ class SessionWorld:
             if self._misplaced is not None and self._has_children(queue):
                 self._misplaced[name] = job
         self.moved = self.moved or bool(job.allocated)
-        _keep(self._waiting, job, bool(job.waits))
+        _keep(self._waiting, job, bool(job.placeable))
         _keep(self._claiming, job, bool(job.claiming))
         self.rests.wake(name)
 

@@ -1,8 +1,8 @@
-"""The next state of a Volcano queue in its tree: from what was asked of it, and what its parent is.
+"""The next state of a Volcano queue in its tree, from the requested action and the state of its parent.
 
 Children settle first: a queue is Closing until all its children are Closed. A queue that its parent closed carries
 Volcano's annotation and opens with it; one that a user closed does not, also where the parent had closed it before.
-Everything follows from what is stored, so the next process goes on after a crash.
+The stored state is enough to decide, so the next process continues after a crash.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from scheduling.volcano_queues.states import SHUT, QueueAction, VolcanoQueueStat
 
 @dataclass(frozen=True, slots=True)
 class WantedQueue:
-    """What a queue is to be."""
+    """The state that a queue should have."""
 
     state: VolcanoQueueState
     closed_by_parent: bool
 
 
 class OperationRefused(Exception):
-    """Why a queue does not do what was asked of it."""
+    """The action is refused; the message says why."""
 
 
 def wanted(
     queue: QueueObject, above: VolcanoQueueState, action: QueueAction = QueueAction.SYNC, *, work: bool = False
 ) -> WantedQueue:
-    """What the queue is to be. `above` is the state of its parent, `work`: something is in it or open below.
+    """The state that the queue should have. `above`: its parent's state. `work`: it has work, or an open descendant.
 
-    Raises OperationRefused where the action cannot be done as the queue is, or its parent.
+    Raises OperationRefused if the state of the queue or of its parent does not allow the action.
     """
     in_force = handler_of(queue.state) or VolcanoQueueState.UNKNOWN
     by_parent = queue.closed_by_parent

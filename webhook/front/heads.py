@@ -25,7 +25,7 @@ class Head(NamedTuple):
     waits: bool
     """Whether the client waits for `100 Continue` before it sends the body."""
     place: int
-    """Where `content-length` stands among the headers, -1 without one."""
+    """The index of `content-length` among the headers, -1 without one."""
 
     def of_length(self, length: int) -> tuple[tuple[str, str], ...]:
         """Its headers, with a body of this number of bytes."""
@@ -39,7 +39,7 @@ class KnownHead(NamedTuple):
     length: int
     """Bytes of the body."""
     end: int
-    """Where the body begins."""
+    """The offset at which the body begins."""
 
 
 class Heads:

@@ -41,7 +41,7 @@ class Quick:
         self._clock = clock
         self._cost = cost
         self._resting = dict.fromkeys(desk.paths, 0.0)
-        """For each path, the time until which its requests are not answered here."""
+        """The time until which the requests of a path are not answered here."""
 
     def __call__(self, request: WholeRequest) -> AppAnswer | DeferredAnswer | None:
         """The answer, or what a thread is to do for it; None where that is to ask the app."""

@@ -43,7 +43,7 @@ _OFFLINE = {
 _KEPT = ("GIT_CONFIG_", "GIT_EXEC_PATH")
 """Variables that say how git runs on this machine, such as which folders are safe. The others move the repository."""
 _RULES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
-"""What a short name may stand for. Source: gitrevisions(7)."""
+"""The refs that a short name may mean. Source: gitrevisions(7)."""
 
 
 class Blob(NamedTuple):

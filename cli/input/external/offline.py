@@ -30,7 +30,7 @@ _REMOTE = re.compile(
 )
 _SCHEMA = "values.schema.json"
 _DRAFTS = re.compile(r"https?://json-schema\.org/draft[/-][^?]*")
-"""Of JSON Schema itself; helm has them."""
+"""The schemas of JSON Schema itself; helm contains them."""
 _PIPED = "render it elsewhere and pipe: kustomize build DIR | quotree validate -"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 _NOWHERE = "http://127.0.0.1:0"

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SECONDS = 60.0
-"""For one run. Rendering takes a second or two; only a download that hangs comes near this."""
+"""The timeout of one run. Rendering takes a second or two; only a download that hangs takes longer."""
 MAX_OUTPUT = 512 * 2**20
-"""Bytes. One file of manifests may have 64 MiB; a revision may have many."""
+"""The most bytes of output. One file of manifests may have 64 MiB; a revision may have many."""
 _MAX_ERRORS = 2000  # characters of standard error that are shown
 
 

@@ -1,7 +1,7 @@
-"""The same inputs as they are in another revision of the Git repository.
+"""Read the inputs of a command from another revision of the Git repository.
 
 Files are read with `git ls-tree` and `git cat-file` and written into a folder of their own, so that folders, patterns,
-kustomizations and charts are read as always. No checkout, index or configuration is touched, and no filter runs.
+kustomizations and charts are read as usual. No checkout, index or configuration is touched, and no filter runs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from cli.output import note
 
 
 def read_base(name: str, selection: InputSelection) -> tuple[Revision, Given]:
-    """The revision that this one was made from, and the inputs there; those that it does not have are left out.
+    """The merge base and its inputs. Inputs that it does not have are left out.
 
-    That is the last common ancestor of `name` and HEAD: what others have added to `name` since is not deleted here.
+    The merge base is the last common ancestor of `name` and HEAD, so later additions to `name` do not count as deleted.
     Places are in Git's own spelling, `REVISION:file`. Raises OutOfReach where Git cannot answer, and Misused for inputs
     that have no revision.
     """
@@ -42,7 +42,7 @@ def read_base(name: str, selection: InputSelection) -> tuple[Revision, Given]:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The inputs of a revision, in a folder that is there for a while."""
+    """The inputs of a revision, in a temporary folder."""
 
     name: str
     revision: Revision
@@ -50,26 +50,26 @@ class Base:
     _mirror: _Mirror
 
     def moved(self, path: str) -> str:
-        """Where this path of today is in the folder, or would be."""
+        """The path in the temporary folder, whether it exists there or not."""
         return os.path.normpath(self._mirror.moved(path))
 
     def named(self, inputs: Given) -> Given:
-        """The inputs with places in the revision in place of those in the folder."""
+        """The inputs, with places in the revision instead of the folder."""
         return _named(inputs, self)
 
     def spelled(self, text: str) -> str:
-        """The text with places in the revision in place of paths in the folder."""
+        """The text, with places in the revision instead of paths in the folder."""
         there = str(self._mirror.there)
         return text.replace(f"{os.path.relpath(there)}/", f"{self.name}:").replace(f"{there}/", f"{self.name}:")
 
     def place(self, file: str) -> str:
-        """The file of the folder in Git's own spelling."""
+        """A file of the folder, in Git's own spelling."""
         return f"{self.name}:{Path(os.path.relpath(file, self._mirror.there)).as_posix()}"
 
 
 @contextmanager
 def at_base(name: str, selection: InputSelection) -> Iterator[Base]:
-    """The same for a reader of its own. Raises as `read_base` does."""
+    """The inputs of the merge base in a temporary folder. Raises the errors of `read_base`."""
     if "-" in selection.paths and selection.stdin_name == STDIN:
         raise Misused("--base: standard input has no other revision; name its file with --stdin-filename")
     git = Git.around(next(iter(selection.places), "."))
@@ -83,13 +83,13 @@ def at_base(name: str, selection: InputSelection) -> Iterator[Base]:
 
 @dataclass(frozen=True, slots=True)
 class _Mirror:
-    """The checkout `root`, and the folder `there` that stands for it."""
+    """The checkout `root`, and the folder `there` with the files of the revision."""
 
     root: Path
     there: Path
 
     def selection(self, selection: InputSelection) -> InputSelection:
-        """The same inputs in the folder, as far as it has them. What is outside of the checkout has no revision."""
+        """The inputs that exist in the folder. Paths outside of the checkout have no revision."""
         paths = (self.moved(path) for path in _files(selection))
         return InputSelection(
             tuple(found for path in paths for found in expand(path)),
@@ -112,9 +112,10 @@ class _Mirror:
         return any(self._within(each) == path for each in _files(selection))
 
     def fill(self, git: Git, blobs: Sequence[Blob]) -> None:
-        """Write the files into the folder. Links come last, so that nothing is written through one; none leads out.
+        """Write the files into the folder. Links come last, so that no file is written through one.
 
-        The entry `.git` says that the folder is the root of a checkout, for the renderers.
+        Links that lead out of the folder are removed. The entry `.git` tells renderers that the folder is the root of a
+        checkout.
         """
         ids = list(dict.fromkeys(blob.id for blob in blobs))
         contents = dict(zip(ids, git.contents(ids), strict=True)) if ids else {}
@@ -138,12 +139,12 @@ class _Mirror:
                 link.unlink()
 
     def _is_inside(self, target: Path) -> bool:
-        """Whether the path of a tree stays in it."""
+        """Whether the target stays in the folder, and is not in `.git`."""
         within = Path(os.path.relpath(os.path.normpath(target), self.there))
         return not within.is_absolute() and within.parts[:1] != ("..",) and within.parts[0].lower() != ".git"
 
     def _in_place(self, paths: Sequence[str]) -> Iterator[str]:
-        """Moved where they are part of the checkout; a chart in a repository is the same in all revisions."""
+        """The paths in the folder if they are part of the checkout. A chart of a repository has no revisions."""
         for path in paths:
             if not os.path.lexists(path) or _leads_out(self._within(path)):
                 yield path
@@ -159,7 +160,7 @@ class _Mirror:
         return f"{glob.escape(folder) if glob.has_magic(path) else folder}/{within}"
 
     def _within(self, path: str) -> str:
-        """The path in the checkout; it begins with `..` where it is elsewhere. A link at its end is not followed."""
+        """The path relative to the checkout; it begins with `..` if elsewhere. A link at its end is not followed."""
         whole = Path(os.path.normpath(Path(path).absolute()))
         return Path(os.path.relpath(whole.parent.resolve() / whole.name, self.root)).as_posix()
 

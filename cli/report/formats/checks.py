@@ -20,7 +20,7 @@ class CaseState(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
     BROKEN = "broken"
-    """It could not be judged."""
+    """The case could not be judged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ _SPECIAL = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""What GitHub reads as more than text. The rest stays as it is, so that the source can be read too."""
+"""Characters that GitHub reads as markup. Others are not escaped, so that the source stays readable."""
 _ROOM = GITHUB_SUMMARY - 64 * 1024
-"""For the table; the rest is for what stands around it."""
+"""The bytes for the table; the rest is for the text around it."""
 
 
 def render(report: Report) -> str:

@@ -14,7 +14,7 @@ from policies.model.printing import plain
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`more` says what the rows leave out. Cells are what the manifests have, whatever that is."""
+    """A table. `more` says what the rows leave out. Cells may contain any text of the manifests."""
 
     heading: str
     head: Sequence[str]
@@ -24,7 +24,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Tables without rows are left out."""
+    """A page. Tables without rows are left out."""
 
     title: str
     head: str
@@ -36,7 +36,7 @@ class Page:
 
 
 def markdown(page: Page) -> str:
-    """No text of a manifest is more than text in it. Tables share the room that a job summary has."""
+    """The page as Markdown. Text of manifests is escaped. The tables share the size of a job summary."""
     return "\n\n".join(
         [f"## Quotree: {harmless(plain(page.title))}", harmless(plain(page.head)), *_markdown_tables(page.filled)]
     )

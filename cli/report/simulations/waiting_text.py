@@ -1,7 +1,7 @@
-"""Texts about pending and running workloads, the same for a simulation, a cluster, and the answers of a reconciler.
+"""Text about pending and running workloads, for a simulation, a cluster, and the answers of a reconciler.
 
-They are made of the JSON form, `scheduling.visibility.as_json`: that is what a reconciler answers with, and it leaves
-out what the caller may not read.
+The input is the JSON of `scheduling.visibility.as_json`: a reconciler answers with it, and leaves out what the caller
+may not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def job_text(job: Found) -> str:
 
 
 def waiting_lines(found: Found) -> Iterator[str]:
-    """Why a workload waits, and indented Kueue's words for it, its place, and what it lacks."""
+    """Why a workload waits; then, indented, Kueue's message, its position, and the quota that it lacks."""
     said = found.get("sentence") or f"{found['reason']}: {found['message']}"  # an older reconciler has none
     yield plain(f"{job_text(found['job'])}: {said}")
     where = f"in {found['clusterQueue']}, number {found['position']}: " if found.get("clusterQueue") else ""
@@ -66,7 +66,7 @@ def _lack_lines(lack: Found) -> Iterator[str]:
 
 
 def _way_out(lack: Found) -> str:
-    """How much is short, and each of the ways by which it would fit."""
+    """How much is short, and each way to make room."""
     missing = lack["obstacle"]["lacking"]
     places = list(_places(lack.get("raise", ())))
     if lack.get("raiseElsewhere"):
@@ -80,7 +80,7 @@ def _way_out(lack: Found) -> str:
 
 
 def _places(raises: Iterable[Found]) -> Iterator[str]:
-    """Each limit that could be raised; what it has in common with the one before is not repeated."""
+    """Each limit that could be raised. The node or limit is not repeated if it is the same as before."""
     node = limit = ""
     for each in raises:
         if _node(each) == node:
@@ -92,7 +92,7 @@ def _places(raises: Iterable[Found]) -> Iterator[str]:
 
 
 def _releasing(obstacle: Found) -> str:
-    """The work that is in the way."""
+    """The work that has to release quota."""
     if obstacle["limit"] == BORROWING_LIMIT:
         return f"work {'in' if obstacle['kind'] == 'ClusterQueue' else 'below'} {_node(obstacle)}"
     return f"work in {_node(obstacle)}" if obstacle["kind"] == "ClusterQueue" else "other work"
@@ -121,7 +121,7 @@ def running_text(found: Found) -> str:
 
 
 def explained_lines(found: Found) -> Iterator[str]:
-    """An Explanation, as /v1 answers and `quotree why -o json` prints."""
+    """The lines of an Explanation, which /v1 returns and `quotree why -o json` prints."""
     if found["state"] == "waiting":
         yield from waiting_lines(found)
     elif found["state"] == "running":
@@ -138,7 +138,7 @@ def explained_lines(found: Found) -> Iterator[str]:
 
 
 def _elsewhere(placement: Found) -> str:
-    """Where MultiKueue runs it, for work with an AdmissionCheck of it."""
+    """Where MultiKueue runs the work."""
     if placement["cluster"]:
         where = f"its worker cluster is {placement['cluster']}"
     elif placement["nominated"]:

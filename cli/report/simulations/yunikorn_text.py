@@ -28,7 +28,7 @@ def yunikorn_text(simulation: YuniKornSimulation) -> str:
 
 
 def assumptions(simulation: YuniKornSimulation) -> Iterator[str]:
-    """What the files leave open."""
+    """Assumptions about what the files do not say."""
     if not simulation.intake.configured:
         yield "there is no queues.yaml: YuniKorn's built-in one makes a queue for each Namespace"
     if simulation.intake.capacity is None:
@@ -50,7 +50,7 @@ def _named(key: str) -> str:
 
 
 def why_text(simulation: YuniKornSimulation, name: str) -> str:
-    """A Pod, or an application; empty if this name is unknown."""
+    """Why a Pod or an application waits, or where it runs; empty if the name is unknown."""
     return "\n".join([*_holding(simulation, name), *waiting_lines(found(simulation, name))])
 
 
@@ -89,7 +89,7 @@ def lack_text(lack: QueueLack) -> str:
 def queues_text(
     simulation: YuniKornSimulation, top: str | None = None, visible: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
-    """The tree of queues with what is in use: from `top` down, by default from root, those whose path is `visible`."""
+    """The tree of queues with what is in use: from `top` down (default: root), only queues whose path is `visible`."""
     counts, queues = applications_below(simulation.scheduler), simulation.scheduler.tree
     first = queues.root if top is None else queues.queues[top]
     return tree(first, lambda queue: _rows(queue, counts[queue]), lambda queue: visible(queue.path))
@@ -105,7 +105,7 @@ def _rows(queue: YuniKornQueue, counts: Applications) -> tuple[str, list[str]]:
 
 
 def counts_notes(counts: Applications, most: int = 0) -> Iterator[str]:
-    """`most` may run; 0 means without a limit."""
+    """The number of applications, running and waiting. `most` may run; 0 means without a limit."""
     if counts.running or counts.waiting or most:
         yield f"applications: {counts.running}{f' of {most}' if most else ''}"
     if counts.waiting:

@@ -16,6 +16,8 @@ from policies.model.forest import Forest
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
+    """The result of a case: `missing` expectations, and `unexpected` findings."""
+
     case: SuiteCase
     missing: tuple[Expected, ...]
     unexpected: tuple[Judged, ...]
@@ -26,9 +28,9 @@ class SuiteOutcome:
 
 
 def run(case: SuiteCase) -> SuiteOutcome:
-    """The outcome of the change; the existing objects of the case are taken as everything that exists.
+    """Run the case; its `existing` objects are all that exists besides the change.
 
-    What follows from another finding may be expected, and need not be.
+    A consequence of another finding may be expected, but need not be.
     """
     world = Forest.of((it.object for it in case.existing), READERS)
     manifests = {it.object.ref: it.manifest for it in case.existing if it.manifest is not None}
@@ -37,43 +39,45 @@ def run(case: SuiteCase) -> SuiteOutcome:
     circumstances = Circumstances(now=case.now or datetime.now(UTC))
     tops = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.complete().findings
     found = (*tops, *(below for top in tops for below in top.consequences))
-    partner = _matched(case.expected, found)
+    matched = _matched(case.expected, found)
     return SuiteOutcome(
         case,
-        tuple(expected for i, expected in enumerate(case.expected) if i not in partner.values()),
-        tuple(judged for i, judged in enumerate(tops) if i not in partner),
+        tuple(expected for i, expected in enumerate(case.expected) if i not in matched.values()),
+        tuple(judged for i, judged in enumerate(tops) if i not in matched),
     )
 
 
 def _matched(expected: tuple[Expected, ...], found: tuple[Judged, ...]) -> dict[int, int]:
     """Index of a finding -> index of the expectation that it meets, with as many pairs as possible.
 
-    An expectation that several findings meet leaves the one that a stricter expectation needs.
+    Expectations that several findings meet yield to stricter ones: a maximum matching by augmenting paths.
     """
-    partner: dict[int, int] = {}
-    held: dict[int, int] = {}
-    for wanted in range(len(expected)):
-        reached: dict[int, int] = {}
-        waiting = [wanted]
-        for here in waiting:
-            new = [i for i, judged in enumerate(found) if i not in reached and fits(expected[here], judged)]
-            reached.update((i, here) for i in new)
-            free = next((i for i in new if i not in partner), None)
+    expectation_of: dict[int, int] = {}
+    finding_of: dict[int, int] = {}
+    for unmatched in range(len(expected)):
+        reached_from: dict[int, int] = {}
+        frontier = [unmatched]
+        for expectation in frontier:
+            new = [i for i, it in enumerate(found) if i not in reached_from and fits(expected[expectation], it)]
+            reached_from.update((i, expectation) for i in new)
+            free = next((i for i in new if i not in expectation_of), None)
             if free is not None:
-                _hand_on(free, reached, partner, held)
+                _augment(free, reached_from, expectation_of, finding_of)
                 break
-            waiting += [partner[i] for i in new]
-    return partner
+            frontier += [expectation_of[i] for i in new]
+    return expectation_of
 
 
-def _hand_on(free: int, reached: dict[int, int], partner: dict[int, int], held: dict[int, int]) -> None:
-    """Give the free finding to the expectation that reached it, the finding of that to the one before, and so on."""
-    give: int | None = free
-    while give is not None:
-        taker = reached[give]
-        before = held.get(taker)
-        partner[give], held[taker] = taker, give
-        give = before
+def _augment(
+    free: int, reached_from: dict[int, int], expectation_of: dict[int, int], finding_of: dict[int, int]
+) -> None:
+    """Flip the augmenting path: each expectation on it gets the finding that reached it, and releases its old one."""
+    finding: int | None = free
+    while finding is not None:
+        expectation = reached_from[finding]
+        released = finding_of.get(expectation)
+        expectation_of[finding], finding_of[expectation] = expectation, finding
+        finding = released
 
 
 def fits(expected: Expected, judged: Judged) -> bool:

@@ -19,7 +19,7 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
     "RayJob": ("spec", "rayClusterSpec"),
     "RayService": ("spec", "rayClusterConfig"),
 }
-"""Where each kind has the cluster."""
+"""The path of the cluster in each kind."""
 _CLUSTER = GroupKind(GROUP, "RayCluster")
 _MAKES = {"RayCluster": (POD,), "RayJob": (_CLUSTER, JOB.kind), "RayService": (_CLUSTER,)}
 

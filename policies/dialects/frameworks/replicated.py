@@ -49,7 +49,7 @@ REPLICA_SET = Framework(
     makes=(POD,),
     pods=_of_stateful_set,
 )
-"""Between a Deployment and its Pods. It is in no queue itself, so it is not one of FRAMEWORKS."""
+"""The owner between a Deployment and its Pods. It is not queued itself, so it is not one of FRAMEWORKS."""
 _by_pods = partial(Framework, version="v1", default=True, by_pods=True, prebuilt=False)
 STATEFUL_SET = _by_pods(
     kind=GroupKind("apps", "StatefulSet"),

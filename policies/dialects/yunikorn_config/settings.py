@@ -61,7 +61,7 @@ PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "preemption.delay": (_positive, "a duration such as 30s", "30s"),
     QUOTA_DELAY: (_positive, "a duration such as 30s", "0, which is off"),
 }
-"""For each key: whether a value is valid, what is valid, and the value that YuniKorn uses otherwise."""
+"""The settings by key: whether a value is valid, what is valid, and the value that YuniKorn uses otherwise."""
 
 
 def ignored(config: Config) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from policies.model.pools import NO_POOL, UNLIMITED
 from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, listed
 
 _FACTOR = 1000
-"""Between siblings of one flavor and resource; the step from cores to milli-CPU, and from Mi to Gi or none at all."""
+"""The suspicious factor between siblings' quotas: the step from cores to milli-CPU, from Mi to Gi, or to no unit."""
 
 
 @rule("quota-out-of-scale", source="Kueue issue 12207", kinds=KINDS, default=Action.WARN)

@@ -267,7 +267,7 @@ def _check_nobody_fits(made: VolcanoSimulation) -> None:
         queue_ = world.queues.get(work.group.queue)
         if queue_ is None or work.group.phase != "Running":
             continue
-        for each in work.waits.values():
+        for each in work.placeable.values():
             assert any(
                 here.amounts(ALLOCATED).get("cpu", 0) + each.request["cpu"] > world.queues.limit(here).get("cpu", inf)
                 for here in queue_.up()

@@ -51,7 +51,7 @@ def dashboard(
     if against.kind not in ("cluster", "files"):
         raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
     if reconciler and against.kind == "files":
-        raise Misused("--reconciler has nothing to say of files")
+        raise Misused("--reconciler answers for a cluster, not for files; leave it out")
     audit = _audit(against)
     reader = _of_files(against, audit) if against.kind == "files" else _of_cluster(against, reconciler, audit)
     cookie = cookie_name(port, secure=False)

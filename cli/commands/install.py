@@ -108,7 +108,7 @@ def take_over(
       quotree install take-over --undo --plan
     """
     if applied and (undo or shown):
-        raise Misused("--apply goes with neither --undo nor --plan")
+        raise Misused("--apply cannot be combined with --undo or --plan; leave one of them out")
     from cluster.takeover import PlanReader  # here, since it takes long to load
 
     planned = _giving(names) if undo else _taking(names)

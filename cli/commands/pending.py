@@ -81,7 +81,7 @@ def pending(
     if namespace is not None and queue and "/" not in queue:
         queue = f"{namespace}/{queue}"
     if reconciler is not None and against.kind != "cluster":
-        raise Misused("--reconciler has nothing to say of files and snapshots")
+        raise Misused("--reconciler answers for a cluster, not for files or snapshots; leave it out")
     refused = None
     if reconciler is None:
         try:

@@ -245,7 +245,7 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
             hand = ByHand(cluster, Configuration(), "default", 0, emit)
             found = hand.read().queues.get(name)
             if found is None:
-                raise Misused(f"queue {name} does not exist")
+                raise Misused(f"queue {name} does not exist; `quotree queue list` lists the queues")
             hand.give(found, wanted)
         else:
             perform(cluster, patch(name, {"spec": {"weight": wanted}}, ""))

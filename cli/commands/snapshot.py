@@ -40,7 +40,7 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
       quotree validate change.yaml --against snapshot:prod.json
     """
     if against.kind != "cluster":
-        raise Misused("--against: a snapshot is taken of a cluster")
+        raise Misused("--against: a snapshot is taken of a cluster; write cluster or cluster:CONTEXT")
     yunikorn = settings(config, ()).yunikorn
     redaction, found = Redaction(hash_names), dict[Ref, dict[str, object]]()
 
@@ -53,7 +53,8 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
     objects = tuple(manifest for _, manifest in sorted(found.items(), key=lambda each: each[0]))
     text = snapshot_json(SnapshotFile(now, against.name, complete, objects, hash_names))
     if len(text) > MAX_SIZE:
-        raise OutOfReach(f"the snapshot is larger than {MAX_SIZE // 2**20} MiB, which no command would read")
+        most = f"{MAX_SIZE // 2**20} MiB"
+        raise OutOfReach(f"the snapshot is larger than {most}, which no command reads; use --against cluster instead")
     if file is None:
         emit(text)
     else:

@@ -70,7 +70,7 @@ def why(
         return
     if against.kind == "files":
         if reconciler is not None:
-            raise Misused("--reconciler has nothing to say of files")
+            raise Misused("--reconciler answers for a cluster, not for files; leave it out")
         _from_files(_of_files(workload, namespace), against.name, output, engine)
         return
     wanted = named(workload, namespace, partial(_namespace, against))
@@ -110,7 +110,7 @@ def _unqueued(wanted: NamedWork, login: ClusterLogin, error: NoWorkload) -> dict
 
 def _traceable(workload: str, namespace: str | None, against: Against) -> NamedWork:
     if against.kind != "cluster":
-        raise Misused("--trace asks the reconciler of a cluster; leave --against out")
+        raise Misused("--trace needs the reconciler of a cluster; leave --against out")
     return named(workload, namespace, partial(_namespace, against))
 
 

@@ -83,7 +83,7 @@ def passed_over(path: str) -> bool:
     except OSError:
         return False  # reading it says why
     if kind:
-        note(f"{path}: passed over: it is {kind}, not a file")
+        note(f"{path}: skipped: it is {kind}, not a file")
     return bool(kind)
 
 

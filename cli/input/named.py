@@ -54,7 +54,9 @@ def named(written: str, namespace: str | None, default: Callable[[], str]) -> Na
     if kind is not None:
         return NamedWork(namespace or default(), name, kind)
     if namespace not in (None, first):
-        raise Misused(f"{first} is not a kind of job that is known here, and another namespace than -n {namespace}")
+        raise Misused(
+            f"{first} is neither a known kind of job nor the namespace {namespace} of -n; leave -n or {first} out"
+        )
     return NamedWork(first, name)
 
 

@@ -93,7 +93,7 @@ def _tls(server: Server) -> ssl.SSLContext | None:
     except ValueError as error:
         raise Misused(f"--reconciler {server.url}: {error}") from error
     except OSError as error:
-        raise Misused(f"--ca {server.ca}: {error.strerror or 'holds no certificate'}") from error
+        raise Misused(f"--ca {server.ca}: {error.strerror or 'has no PEM certificate'}") from error
     if scheme == "http" and is_loopback(host):
         return None
     raise Misused(f"--reconciler {server.url}: write https://HOST:PORT; http is allowed on this machine only")

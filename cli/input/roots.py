@@ -79,7 +79,7 @@ def as_one(selection: InputSelection, known: Mapping[Ref, Placed] | None = None,
 
 def _note_roots(paths: Sequence[str]) -> None:
     if paths:
-        note(f"several organisations are taken as one: {first_of(paths, _MOST_NAMED)}; name one of them instead")
+        note(f"several organisations are judged as one: {first_of(paths, _MOST_NAMED)}; name one of them instead")
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[FoundRoot]:

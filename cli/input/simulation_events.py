@@ -101,7 +101,7 @@ def _time(value: str, simulation: KueueSimulation) -> int:
     if not time:
         raise BadConfiguration("not a time; write 2026-01-01T12:00:00Z, or +1h30m after the start")
     if time // times.SECOND < simulation.now // times.SECOND:
-        raise BadConfiguration(f"this time has passed: it is {times.written(simulation.now)} already")
+        raise BadConfiguration(f"this time has passed: it is {times.written(simulation.now)} already; name a later one")
     return time
 
 
@@ -111,5 +111,6 @@ def _check(value: str, simulation: KueueSimulation) -> tuple[str, str]:
     if state not in _STATES:
         raise BadConfiguration(f"write NAME=STATE, the state one of {', '.join(_STATES)}")
     if name not in simulation.world.checks:
-        raise BadConfiguration(f"there is no AdmissionCheck {name}")
+        known = ", ".join(sorted(simulation.world.checks)) or "none"
+        raise BadConfiguration(f"there is no AdmissionCheck {name}; the input has {known}")
     return name, state

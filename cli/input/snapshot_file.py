@@ -47,7 +47,7 @@ def read(file: str) -> SnapshotFile:
     except (OSError, ValueError) as error:
         raise OutOfReach(f"snapshot {file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > MAX_SIZE:
-        raise OutOfReach(f"snapshot {file} is larger than {MAX_SIZE // 2**20} MiB")
+        raise OutOfReach(f"snapshot {file} is larger than {MAX_SIZE // 2**20} MiB; use --against cluster instead")
     root = json_values.read(text)
     if isinstance(root, BadText):
         place = position(text, root.offset)

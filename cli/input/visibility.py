@@ -52,7 +52,9 @@ def reporting_bad_answers() -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:
-        raise OutOfReach("the answer is not from a reconciler of Quotree, or is from another version of it") from error
+        raise OutOfReach(
+            "the answer is not from a reconciler of Quotree, or is from another version of it; check both"
+        ) from error
 
 
 def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:

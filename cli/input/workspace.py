@@ -70,7 +70,7 @@ def _within(selection: InputSelection, declared: Sequence[Organisation]) -> Iter
     if stray:
         yield Organisation(replace(selection, paths=tuple(stray)))
     if not stray and not chosen:
-        raise Misused(f"{', '.join(selection.paths)}: the configuration names no root in there")
+        raise Misused(f"{', '.join(selection.paths)}: contains no root of the configuration; name a path with one")
     yield from chosen
 
 

@@ -86,7 +86,7 @@ def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str,
     with at_base(name, surveyed.organisation.selection) as base:
         found = survey(base.selection)
         for item in base.named(Given({}, tuple(found.unreadable), 0)).unreadable:
-            note(f"{item}; what it holds counts as new")
+            note(f"{item}; its objects count as new")
         today = {base.moved(unit.path) for unit in surveyed.found.units}
         roots = {base.moved(root.path): root for root in surveyed.roots if root.path}
         documents: dict[str, list[Document]] = {root.path: [] for root in surveyed.roots}

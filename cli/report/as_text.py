@@ -40,7 +40,7 @@ def head_line(report: Report) -> str:
 
 
 def looked_lines(report: Report) -> Iterator[str]:
-    """The files and objects that were looked at, what was passed over, and the roots."""
+    """The files and objects that were read, what was skipped, and the roots."""
     looked = report.looked
     if looked is None:
         return
@@ -50,8 +50,8 @@ def looked_lines(report: Report) -> Iterator[str]:
         parts.append(f"{looked.judged} with objects that are judged ({kinds})")
     if looked.passed:
         reasons = ", ".join(f"{count} {reason}" for reason, count in looked.passed)
-        parts.append(f"{sum(count for _, count in looked.passed)} passed over ({reasons})")
-    yield plain(": ".join(filter(None, [f"looked at {some(looked.files, 'file')}", ", ".join(parts)])))
+        parts.append(f"{sum(count for _, count in looked.passed)} skipped ({reasons})")
+    yield plain(": ".join(filter(None, [f"read {some(looked.files, 'file')}", ", ".join(parts)])))
     yield from (plain(line) for line in looked.notes)
     if looked.roots:
         names = [*filter(None, looked.roots), *("all else" for root in looked.roots if not root)]

@@ -51,7 +51,7 @@ class Certificates:
     def check(self) -> None:
         """Check that the options fit together. Raises Misused."""
         if self.secret and self.supplied:
-            raise Misused("--secret and --supplied exclude each other")
+            raise Misused("--secret and --supplied exclude each other; leave one of them out")
         namespace, _, name = (self.secret or "").partition("/")
         if self.secret and not (namespace and name and self.service):
             raise Misused("--secret takes NAMESPACE/NAME and needs --service, the name that clients call")

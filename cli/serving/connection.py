@@ -38,7 +38,7 @@ class Address:
             log.warning("%s is not there yet; %s is not trusted until it is", self.ca, self.url)
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         except (OSError, ssl.SSLError) as error:
-            raise Misused(f"{self.ca}: holds no certificate: {error}") from error
+            raise Misused(f"{self.ca}: has no PEM certificate: {error}") from error
         return Endpoint(self.url.rstrip("/"), trust)
 
 

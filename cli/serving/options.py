@@ -70,7 +70,7 @@ class ProcessOptions(CertificateOptions):
 
     def _api(self, api_service: str | None) -> ApiSettings | None:
         if api_service is not None and (self.api_port is None or self.folder is None):
-            raise Misused("--api-service needs --api-port and --api-certs: the API server asks over TLS alone")
+            raise Misused("--api-service needs --api-port and --api-certs: the API server calls /v1 only over TLS")
         if self.api_port is None:
             return None
         from cli.serving.api import ApiSettings  # here, since most of what it loads serves /v1 alone

@@ -68,7 +68,10 @@ def test_files_are_audited_as_by_the_command(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--against", "nothing"], "name a cluster, or files:DIR"),
-        (["--against", f"files:{EXAMPLES}", "--reconciler", "https://localhost"], "has nothing to say of files"),
+        (
+            ["--against", f"files:{EXAMPLES}", "--reconciler", "https://localhost"],
+            "answers for a cluster, not for files",
+        ),
         (["--ca", "ca.crt"], "--ca needs --reconciler URL"),
     ],
 )

@@ -80,8 +80,8 @@ def test_without_programs_resources_are_read_and_patches_and_templates_are_not(r
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1:] == [
         (
-            "looked at 12 files: 2 with objects that are judged (Cohort 2, ClusterQueue 1, LocalQueue 1,"
-            " ResourceFlavor 1), 10 passed over (5 not Kubernetes manifests, 3 of Helm charts,"
+            "read 12 files: 2 with objects that are judged (Cohort 2, ClusterQueue 1, LocalQueue 1,"
+            " ResourceFlavor 1), 10 skipped (5 not Kubernetes manifests, 3 of Helm charts,"
             " 2 that kustomize patches with)"
         ),
         "overlays/dev: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",

@@ -191,11 +191,11 @@ def stored_certificate(target: CheckedCluster, name: str) -> Served | str:
         return f"you may not read {source}: {error.message}"
     encoded = text(mapping((found or {}).get("data")).get("tls.crt"))
     if encoded is None:
-        return f"{source} holds no certificate"
+        return f"{source} has no certificate"
     try:
         return from_secret(source, split(base64.b64decode(encoded)))
     except (BadCertificate, binascii.Error) as error:
-        return f"{source} holds no certificate: {error}"
+        return f"{source} has no certificate: {error}"
 
 
 def secret_of(deployment: Manifest | None) -> str | None:

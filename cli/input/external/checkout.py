@@ -34,7 +34,7 @@ def checkout_of(path: str) -> Path:
         if each == root:
             break
     if root is None:
-        raise OutOfReach(f"--base: {folder} is in no checkout of Git")
+        raise OutOfReach(f"--base: {folder} is not in a Git checkout; name files of a checkout")
     if real := leads_out(whole.parent):
         raise OutOfReach(f"--base: {path} leads out of the checkout through a link, to {real}; name what it leads to")
     outer = enclosing(root.parent)

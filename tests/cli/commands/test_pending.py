@@ -163,7 +163,7 @@ def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
     for called in ("b/one", "one", "a/", "a/b/c", "", "/a"):
         with pytest.raises(Misused):
             key(called)
-    with pytest.raises(Misused, match="a is not a kind of job that is known here, and another namespace than -n b"):
+    with pytest.raises(Misused, match="a is neither a known kind of job nor the namespace b of -n; leave -n or a out"):
         key("a/one", "b")
 
 

@@ -66,5 +66,5 @@ def test_a_command_for_one_organisation_names_the_roots(command: str) -> None:
     shown = run(*command.split())
 
     assert shown.exit_code == 0
-    assert "several organisations are taken as one: prod, test; name one of them instead\n" in shown.stderr
+    assert "several organisations are judged as one: prod, test; name one of them instead\n" in shown.stderr
     assert "several" not in run(*command.replace(" .", " prod").replace("files:.", "files:prod").split()).stderr

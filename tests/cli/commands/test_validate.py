@@ -21,7 +21,7 @@ def test_text_has_head_findings_causes_fix_and_counts(tmp_path: Path) -> None:
 
     assert run("validate", file).stdout == (
         "judged against nothing but the given files: 2 objects, 2 queues\n"
-        "looked at 1 file: 1 with objects that are judged (Queue 2)\n"
+        "read 1 file: 1 with objects that are judged (Queue 2)\n"
         f"{file}:8:10: error[children-deserved-exceed-parent]: Queue eng: spec.deserved.cpu: {finding.message}\n"
         f"    {file}:19:10: Queue ml: spec.deserved.cpu: {finding.causes[0].message}\n"
         f"    fix: {finding.fix}\n"
@@ -36,7 +36,7 @@ def test_without_findings_the_text_says_so(tmp_path: Path) -> None:
 
     assert result.stdout == (
         "judged against nothing but the given files: 2 objects, 2 queues\n"
-        "looked at 1 file: 1 with objects that are judged (ClusterQueue 1, Cohort 1)\n"
+        "read 1 file: 1 with objects that are judged (ClusterQueue 1, Cohort 1)\n"
         "nothing is wrong\n"
     )
 

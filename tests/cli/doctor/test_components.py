@@ -317,7 +317,7 @@ def test_the_shipped_dashboard_trusts_the_shipped_reconciler() -> None:
         ("ok", f"is trusted with what Secret {SYSTEM}/quotree-reconciler-certificate serves")
     ]
     ((state, message),) = asked({}, dashboard=shipped, reconciler=reconciler)
-    assert (state, "holds no certificate" in message) == ("skipped", True)
+    assert (state, "has no certificate" in message) == ("skipped", True)
     (nothing,) = dashboard.run(target({}))
     assert (nothing.state.value, nothing.message) == ("skipped", "the dashboard is not installed")
 

@@ -262,7 +262,7 @@ def test_outside_of_a_checkout_it_is_4(tmp_path: Path, monkeypatch: pytest.Monke
     result = run("validate", write(tmp_path / "a.yaml", BAD), "--base", "main")
 
     assert result.exit_code == 4
-    assert "is in no checkout of Git" in result.stdout
+    assert "is not in a Git checkout" in result.stdout
 
 
 def test_input_without_a_revision_is_a_usage_error(repository: Repository, tmp_path: Path) -> None:

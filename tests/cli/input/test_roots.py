@@ -248,7 +248,7 @@ def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> No
     assert result.exit_code == 0
     assert result.stdout == (
         "judged against nothing but the given files: 1 object, 1 queue\n"
-        "looked at 15 files: 1 with objects that are judged (Cohort 1), 14 passed over (6 not Kubernetes manifests,"
+        "read 15 files: 1 with objects that are judged (Cohort 1), 14 skipped (6 not Kubernetes manifests,"
         " 3 templates, 2 neither readable nor of these API groups, 2 that lead to no file, 1 with other kinds only)\n"
         "nothing is wrong\n"
     )

@@ -32,7 +32,7 @@ def test_in_a_folder_they_are_passed_over_with_a_word(folder: Path, command: str
 
     assert ended.exit_code == 0
     for name, kind in KINDS:
-        assert f"{folder}/{name}: passed over: it is {kind}, not a file" in ended.stderr
+        assert f"{folder}/{name}: skipped: it is {kind}, not a file" in ended.stderr
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)
@@ -48,7 +48,7 @@ def test_the_same_holds_for_suites(folder: Path) -> None:
 
     inside, named = run("test", folder), run("test", folder / "pipe.yaml")
 
-    assert (inside.exit_code, "pipe.yaml: passed over: it is a pipe" in inside.stderr) == (0, True)
+    assert (inside.exit_code, "pipe.yaml: skipped: it is a pipe" in inside.stderr) == (0, True)
     assert (named.exit_code, "it is a pipe, not a file" in named.stderr) == (3, True)
 
 

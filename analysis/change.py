@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analysis.context import Context
 from analysis.context_name import ContextName
 from analysis.documents import Unreadable
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from policies.model.objects import KubeObject
 
 
@@ -24,8 +24,8 @@ class ChangeSet:
     was: str
     against: ContextName
     cluster: Context
-    before: Given
-    applied: Given
+    before: InputObjects
+    applied: InputObjects
     deleted: tuple[KubeObject, ...]
 
     @property

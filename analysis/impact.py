@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analysis.change import ChangeSet
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from analysis.simulation import SimulatedFiles, beside
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
@@ -125,7 +125,7 @@ def _other_quotas(change: ChangeSet) -> tuple[Quotas, Quotas]:
     )
 
 
-def _objects(files: Given) -> Iterable[KubeObject]:
+def _objects(files: InputObjects) -> Iterable[KubeObject]:
     return (placed.obj for placed in files.objects.values())
 
 

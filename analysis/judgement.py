@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from analysis.context import Context
-from analysis.given import Given, same
+from analysis.inputs import InputObjects, same
 from analysis.pruning import missing
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
@@ -14,13 +14,13 @@ from policies.model.change import Circumstances
 
 
 def judge(
-    given: Given,
+    inputs: InputObjects,
     context: Context,
     configuration: Configuration,
     *,
-    prune: Given | None = None,
+    prune: InputObjects | None = None,
     delete: bool = False,
-    base: Given | None = None,
+    base: InputObjects | None = None,
 ) -> Judgement:
     """What the rules say about the given objects, as they would be stored, in place of those that the context holds.
 
@@ -31,19 +31,23 @@ def judge(
     state = Before(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
     if base is not None:
-        return _judge_since(base, given, context, configuration, circumstances)
+        return _judge_since(base, inputs, context, configuration, circumstances)
     if delete:
-        deleted = [context.world.get(ref) or placed.obj for ref, placed in given.objects.items()]
+        deleted = [context.world.get(ref) or placed.obj for ref, placed in inputs.objects.items()]
         return judge_files(state, (), deleted, configuration, circumstances)
     if context.against.kind == "files":  # what was read from a cluster is stored already
         state = stored_state(state, configuration)
-    applied = [Parsed(placed.obj, placed.document.manifest) for placed in given.objects.values()]
+    applied = [Parsed(placed.obj, placed.document.manifest) for placed in inputs.objects.values()]
     deleted = list(missing(prune, state.world)) if prune is not None else []
     return judge_files(state, applied, deleted, configuration, circumstances)
 
 
 def _judge_since(
-    base: Given, given: Given, context: Context, configuration: Configuration, circumstances: Circumstances
+    base: InputObjects,
+    inputs: InputObjects,
+    context: Context,
+    configuration: Configuration,
+    circumstances: Circumstances,
 ) -> Judgement:
     """The change from one set of files to another. The context has what neither of them holds."""
     before = {ref: placed.document.manifest for ref, placed in base.objects.items()}
@@ -53,10 +57,10 @@ def _judge_since(
     state = Before(completed.world, {**context.manifests, **completed.manifests})
     applied: list[Parsed] = []
     kept: list[Parsed] = []
-    for ref, placed in given.objects.items():
+    for ref, placed in inputs.objects.items():
         manifest = placed.document.manifest
         unchanged = ref in before and same(before[ref], manifest)
         (kept if unchanged else applied).append(Parsed(placed.obj, manifest))
-    gone = before.keys() - given.objects.keys() if not given.unreadable else ()
+    gone = before.keys() - inputs.objects.keys() if not inputs.unreadable else ()
     deleted = [found for ref in sorted(gone) if (found := state.world.get(ref)) is not None]
     return judge_files(state, applied, deleted, configuration, circumstances, kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.documents import Place
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from policies.judging.proposal import Proposal
 from policies.model.findings import Cause, Finding
 from policies.model.forest import Forest
@@ -19,7 +19,7 @@ class InputPlaces:
     of the first input object. An object that the change deletes has its place in `base`, the inputs before the change.
     """
 
-    def __init__(self, inputs: Given, proposal: Proposal, base: Given | None = None):
+    def __init__(self, inputs: InputObjects, proposal: Proposal, base: InputObjects | None = None):
         self._inputs = inputs
         self._base = base
         self._forests = (proposal.after, proposal.before)

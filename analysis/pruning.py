@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from policies.dialects import core, kueue, volcano
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject
@@ -13,11 +13,11 @@ PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcan
 """The kinds that --prune may delete: those that make a quota tree."""
 
 
-def missing(given: Given, world: Forest) -> Iterator[KubeObject]:
+def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
     """Objects of the world that the files lack, of the kinds in the files: queues alone delete no namespaces."""
-    kinds = PRUNED & {ref.group_kind for ref in given.objects}
+    kinds = PRUNED & {ref.group_kind for ref in inputs.objects}
     for obj in sorted(world.objects(), key=lambda obj: obj.ref):
-        if obj.ref.group_kind in kinds and obj.ref not in given.objects and not _made_by_the_system(obj):
+        if obj.ref.group_kind in kinds and obj.ref not in inputs.objects and not _made_by_the_system(obj):
             yield obj
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from analysis.context import Context, Revision
 from analysis.context_name import ContextName
 from analysis.documents import Place, Unreadable
-from analysis.given import NO_FILES, Given, joined
+from analysis.inputs import NO_FILES, InputObjects, joined
 from analysis.places import InputPlaces
 from policies.configuration.settings import Configuration
 from policies.dialects.newest import newest_version
@@ -132,11 +132,11 @@ class Report:
 
 
 def report(
-    inputs: Given,
+    inputs: InputObjects,
     context: Context,
     judgement: Judgement,
-    base: tuple[Revision, Given] | None = None,
-    around: Given = NO_FILES,
+    base: tuple[Revision, InputObjects] | None = None,
+    around: InputObjects = NO_FILES,
 ) -> Report:
     """`base` is the revision that the change begins at, with the inputs there; `around` are files of other roots."""
     places = InputPlaces(joined(around, inputs), judgement.proposal, base[1] if base else None)
@@ -164,14 +164,14 @@ def _rank(entry: ReportEntry) -> tuple[object, ...]:
     return entry.judged.severity.rank, place.file, place.line, place.column, entry.judged.rank
 
 
-def unjudged(inputs: Given, against: ContextName, configuration: Configuration, reason: str) -> Report:
+def unjudged(inputs: InputObjects, against: ContextName, configuration: Configuration, reason: str) -> Report:
     """The report where the context is unreachable, so that no rule can judge anything."""
     missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
     subject = _subject(inputs, against, 0, configuration)
     return Report(subject, (), missed, inputs.unreadable, out_of_reach=reason)
 
 
-def _subject(inputs: Given, against: ContextName, held: int, configuration: Configuration) -> Subject:
+def _subject(inputs: InputObjects, against: ContextName, held: int, configuration: Configuration) -> Subject:
     return Subject(
         against=str(against),
         kind=against.kind,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from analysis.documents import Document, Unreadable
-from analysis.given import Given, Placed, Repeated
+from analysis.inputs import InputObjects, Placed, Repeated
 from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano
@@ -49,7 +49,7 @@ class SimulatedFiles:
     repeated: list[Repeated] = field(default_factory=list)
     others: list[Manifest] = field(default_factory=list)
 
-    def accept(self, files: Given) -> list[Manifest]:
+    def accept(self, files: InputObjects) -> list[Manifest]:
         """The manifests of these files as they would be stored, without those that no API server would accept."""
         self.unreadable += files.unreadable
         self.repeated += (each for each in files.repeated if not each.equal)
@@ -79,7 +79,7 @@ class SimulatedFiles:
         taken, self.others = self.others, []
         return taken
 
-    def _beside(self, files: Given) -> Iterator[Manifest]:
+    def _beside(self, files: InputObjects) -> Iterator[Manifest]:
         """What others read and Kueue does not."""
         for placed in files.objects.values():
             manifest = placed.document.manifest
@@ -180,10 +180,10 @@ def decision_settings(
     return replace(found, options=replace(found.options, fair_sharing=True)) if fair_sharing else found
 
 
-def play(given: Given, configuration: Configuration, decisions: SimulationSettings) -> Simulations:
+def play(inputs: InputObjects, configuration: Configuration, decisions: SimulationSettings) -> Simulations:
     """The simulations of these files when nothing moves any more."""
     files = SimulatedFiles(configuration)
-    manifests = files.accept(given)
+    manifests = files.accept(inputs)
     simulation = KueueSimulation(decisions, begin([*manifests, *files.others]))
     simulation.add(manifests)
     simulations = Simulations(*beside(simulation.start, configuration), files, simulation)
@@ -191,7 +191,7 @@ def play(given: Given, configuration: Configuration, decisions: SimulationSettin
     return simulations
 
 
-def has_work(files: Given) -> bool:
+def has_work(files: InputObjects) -> bool:
     """Whether there is anything that may use quota, or a queues.yaml of YuniKorn."""
     documents = (*(placed.document for placed in files.objects.values()), *files.rest)
     return any(

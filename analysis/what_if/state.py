@@ -16,8 +16,8 @@ from analysis.cluster import followed
 from analysis.context import Context
 from analysis.context_name import ContextName
 from analysis.documents import Document, Unreadable, parse
-from analysis.given import NO_FILES, Given, identify
 from analysis.impact import of_cluster, played
+from analysis.inputs import NO_FILES, InputObjects, identify
 from analysis.judgement import judge
 from analysis.report import report
 from analysis.simulation import SimulatedFiles, decision_settings
@@ -103,18 +103,18 @@ class Resting:
 
     def answer(self, change: ProposedChange) -> WhatIfOutcome:
         """What the rules say of the change, and what it does."""
-        given = _given(change)
-        manifests = {ref: json.loads(self.manifests[ref]) for ref in given.objects if ref in self.manifests}
+        inputs = _inputs(change)
+        manifests = {ref: json.loads(self.manifests[ref]) for ref in inputs.objects if ref in self.manifests}
         context = Context(_CLUSTER, self.forest, manifests=manifests, as_of=self.as_of)
-        judged = report(given, context, judge(given, context, self.files.configuration))
+        judged = report(inputs, context, judge(inputs, context, self.files.configuration))
         known, left_out = set(self.simulation.names), dict(self.simulation.left_out)
-        impact = played(ChangeSet("the cluster", _CLUSTER, context, NO_FILES, given, ()), self.simulation, self.files)
+        impact = played(ChangeSet("the cluster", _CLUSTER, context, NO_FILES, inputs, ()), self.simulation, self.files)
         left = [each for name, each in self.simulation.left_out.items() if name not in left_out]
         return replace(
             outcome(judged, impact, f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}"),
             work=self._work([key for key in self.simulation.names if key not in known]),
             in_no_queue=left[:MOST],
-            not_judged=[_name(each.manifest) for each in given.rest if not is_played(each.manifest)][:MOST],
+            not_judged=[_name(each.manifest) for each in inputs.rest if not is_played(each.manifest)][:MOST],
             left_out=self.left_out,
         )
 
@@ -130,17 +130,17 @@ def _plurals(sources: Iterable[WatchSource]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{each.plural}.{each.group}".rstrip(".") for each in resources))
 
 
-def _given(change: ProposedChange) -> Given:
+def _inputs(change: ProposedChange) -> InputObjects:
     found = [*parse(PASTED, change.pasted.encode(errors="replace"))] if change.pasted.strip() else []
     made = [Document(each, "form", _NO_TEXT) for each in change.manifests]
-    given = identify(
+    inputs = identify(
         [*made, *(each for each in found if isinstance(each, Document))],
         [each for each in found if isinstance(each, Unreadable)],
     )
     twice = (
-        Unreadable(each.second.place(), f"{each}; keep one of the two") for each in given.repeated if not each.equal
+        Unreadable(each.second.place(), f"{each}; keep one of the two") for each in inputs.repeated if not each.equal
     )
-    return replace(given, unreadable=(*given.unreadable, *twice))
+    return replace(inputs, unreadable=(*inputs.unreadable, *twice))
 
 
 def _name(manifest: Manifest) -> str:

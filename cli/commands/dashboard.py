@@ -102,7 +102,7 @@ def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserR
 
 def _of_files(against: Against, audit: Getter) -> UserReader:
     from analysis.simulation import decision_settings, play
-    from cli.input.given import gather
+    from cli.input.gathering import gather
     from cli.input.settings import settings
     from cli.input.simulation import note_problems
     from cli.report.whole_trees import answer, context_of, users_of
@@ -110,9 +110,9 @@ def _of_files(against: Against, audit: Getter) -> UserReader:
     from policies.dialects.declared import DECLARED
     from policies.model.forest import Forest
 
-    given = gather([against.name])
+    inputs = gather([against.name])
     configuration = settings(None, [against.name])
-    played = play(given, configuration, decision_settings(configuration))
+    played = play(inputs, configuration, decision_settings(configuration))
     note_problems(played.files, played.kueue, played.beside)
-    forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in given.objects.values())
-    return FilesReader(given, played, answer(forest, context_of(against), users_of(played)), audit)
+    forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in inputs.objects.values())
+    return FilesReader(inputs, played, answer(forest, context_of(against), users_of(played)), audit)

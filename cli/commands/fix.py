@@ -12,7 +12,7 @@ import click
 from cli.exits import Exit, Misused, strongest
 from cli.input.against import Against
 from cli.input.documents import STDIN
-from cli.input.given import noted
+from cli.input.gathering import noted
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
 from cli.input.roots import context_of
@@ -62,9 +62,9 @@ def fix(
         raise Misused("--write changes files, and standard input is not a file; leave --write out")
     configuration = settings(config, every, profile)
     found = survey_roots(InputSelection(tuple(every)), config, render=False)
-    given = together(noted(root.given) for each in found for root in each.roots)
-    contexts = contexts_of(found, against, configuration, given)
-    unreadable = [*given.unreadable, *(item for each in contexts.values() for item in each.unreadable)]
+    gathered = together(noted(root.inputs) for each in found for root in each.roots)
+    contexts = contexts_of(found, against, configuration, gathered)
+    unreadable = [*gathered.unreadable, *(item for each in contexts.values() for item in each.unreadable)]
     for item in unreadable:
         note(str(item))
     documents = (document for each in found for document in each.found.documents())

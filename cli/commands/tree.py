@@ -12,13 +12,13 @@ from urllib.parse import quote
 import click
 
 from analysis.context import Context
-from analysis.given import NO_FILES, Given, joined
+from analysis.inputs import NO_FILES, InputObjects, joined
 from analysis.simulation import Simulations, decision_settings, has_work, play
 from cli.exits import AccessDenied, Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
-from cli.input.given import gather, noted
+from cli.input.gathering import gather, noted
 from cli.input.options import against_of, filename_option, input_paths, namespace, output
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
@@ -189,7 +189,7 @@ class _Drawing:
     exit: Exit
 
 
-def _roots(files: list[str], against: Against) -> list[tuple[str, Given]]:
+def _roots(files: list[str], against: Against) -> list[tuple[str, InputObjects]]:
     """The name of each root, and its objects with those of --against files:. On top of a cluster there is one root."""
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     if not files and against.kind != "nothing":
@@ -198,12 +198,12 @@ def _roots(files: list[str], against: Against) -> list[tuple[str, Given]]:
     if against.of_cluster:  # its use is read once
         return [("", as_one(selection, render=False))]
     found = survey_roots(selection, None, render=False)
-    named = [(each.name(root), joined(root.around, noted(root.given))) for each in found for root in each.filled]
+    named = [(each.name(root), joined(root.around, noted(root.inputs))) for each in found for root in each.filled]
     first, rest = joined(held, named[0][1]), replace(held, unreadable=())
-    return [(named[0][0], first), *((name, joined(rest, given)) for name, given in named[1:])]
+    return [(named[0][0], first), *((name, joined(rest, inputs)) for name, inputs in named[1:])]
 
 
-def _drawn(root: tuple[str, Given], files: list[str], against: Against, context: Context) -> _Drawing:
+def _drawn(root: tuple[str, InputObjects], files: list[str], against: Against, context: Context) -> _Drawing:
     name, held = root
     forest = context.world.put_all(placed.obj for placed in held.objects.values())
     if not against.of_cluster and has_work(held):
@@ -254,7 +254,7 @@ def _context(against: Against, nodes: list[str]) -> Context:
         raise OutOfReach(f"{error.message}; {named}: {cure}") from error
 
 
-def _played(files: Given, paths: list[str]) -> Simulations:
+def _played(files: InputObjects, paths: list[str]) -> Simulations:
     """The work of the files in their queues, when nothing moves any more."""
     configuration = settings(None, [path for path in paths if path])
     stage("simulating")

@@ -152,8 +152,8 @@ def option(deployment: Manifest | None, name: str) -> str | None:
 
 def options(deployment: Manifest | None, name: str) -> list[str]:
     """All values of a repeatable option: `--name=value`, or as two arguments."""
-    given = arguments(deployment)
-    pairs = ((*each.partition("="), following) for each, following in zip(given, [*given[1:], ""], strict=False))
+    words = arguments(deployment)
+    pairs = ((*each.partition("="), following) for each, following in zip(words, [*words[1:], ""], strict=False))
     return [value if equals else following for key, equals, value, following in pairs if key == name]
 
 

@@ -38,13 +38,13 @@ def reached(against: Against, options: Mapping[str, Any]) -> Against:
 
 def _first(login: ClusterLogin) -> str:
     """The first option that was given."""
-    given = {
+    options = {
         "--context": login.context,
         "--kubeconfig": login.kubeconfig,
         "--as": login.user,
         "--request-timeout": login.timeout,
     }
-    return next(option for option, value in given.items() if value is not None)
+    return next(option for option, value in options.items() if value is not None)
 
 
 _KINDS = ("nothing", "files:", "snapshot:", "cluster", "cluster:")

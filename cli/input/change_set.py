@@ -11,12 +11,12 @@ import click
 
 from analysis.change import ChangeSet
 from analysis.context import Context
-from analysis.given import NO_FILES, Given, joined
+from analysis.inputs import NO_FILES, InputObjects, joined
 from analysis.pruning import missing
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import load
-from cli.input.given import gather
+from cli.input.gathering import gather
 from cli.input.options import against as against_option
 from cli.input.roots import as_one
 from cli.input.selection import InputSelection, selected
@@ -93,7 +93,7 @@ def read_change(request: ChangeRequest, configuration: Configuration) -> ChangeS
     return ChangeSet(was, against, cluster, before, _differing(before, after), tuple(deleted.values()))
 
 
-def _base(request: ChangeRequest) -> tuple[str, Given]:
+def _base(request: ChangeRequest) -> tuple[str, InputObjects]:
     """For the head line, and the files."""
     if request.base is None:
         return "", NO_FILES
@@ -108,7 +108,7 @@ def _base(request: ChangeRequest) -> tuple[str, Given]:
     return f"the files in {folder}", gather([folder])
 
 
-def _differing(before: Given, after: Given) -> Given:
+def _differing(before: InputObjects, after: InputObjects) -> InputObjects:
     """What is new, or written differently."""
     same = {ref for ref, placed in before.objects.items() if _manifest(after, ref) == placed.document.manifest}
     known = {_identity(document.manifest): document.manifest for document in before.rest}
@@ -125,6 +125,6 @@ def _identity(manifest: Manifest) -> tuple[str, ...]:
     return tuple(str(part) for part in (manifest.get("kind"), meta.get("namespace"), meta.get("name")))
 
 
-def _manifest(files: Given, ref: Ref) -> Manifest | None:
+def _manifest(files: InputObjects, ref: Ref) -> Manifest | None:
     placed = files.objects.get(ref)
     return placed.document.manifest if placed else None

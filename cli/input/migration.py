@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Final
 
 from analysis.documents import Unreadable
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from cli.exits import Misused
 from cli.input.against import Against
 from cli.input.context import collect
-from cli.input.given import gather
+from cli.input.gathering import gather
 from cli.input.settings import settings
 from cli.input.snapshot_file import read as read_snapshot
 from policies import dialects
@@ -74,11 +74,11 @@ def migrated(origin: Origin, paths: Sequence[str], against: Against, wish: Migra
     if not paths and against.kind == "nothing":
         raise Misused("no input: name files or folders, -f - for standard input, or --against cluster")
     context, unreadable = _context(origin, paths, against)
-    given = gather(paths) if paths else Given({}, (), 0)
-    own = {ref: placed.document.manifest for ref, placed in given.objects.items()}
-    rest = [document.manifest for document in given.rest]
+    inputs = gather(paths) if paths else InputObjects({}, (), 0)
+    own = {ref: placed.document.manifest for ref, placed in inputs.objects.items()}
+    rest = [document.manifest for document in inputs.rest]
     manifests = [*({**context, **own}).values(), *rest]
-    return Migrated(origin, _MIGRATE[origin](manifests, wish), (*given.unreadable, *unreadable))
+    return Migrated(origin, _MIGRATE[origin](manifests, wish), (*inputs.unreadable, *unreadable))
 
 
 def _context(

@@ -43,8 +43,8 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         token_file: str | None,
         **others: Any,
     ) -> Any:
-        given = {"--ca": ca, "--server-name": server_name, "--token-file": token_file}
-        if reconciler is None and (misplaced := [option for option, value in given.items() if value is not None]):
+        options = {"--ca": ca, "--server-name": server_name, "--token-file": token_file}
+        if reconciler is None and (misplaced := [option for option, value in options.items() if value is not None]):
             raise Misused(f"{misplaced[0]} needs --reconciler URL")
         server = Server(reconciler, ca, server_name, token_file) if reconciler is not None else None
         return command(*arguments, reconciler=server, **others)

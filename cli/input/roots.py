@@ -17,9 +17,9 @@ from pathlib import Path
 
 from analysis.context import Context
 from analysis.documents import Document, Unreadable
-from analysis.given import NO_FILES, Given, Placed, identify
+from analysis.inputs import NO_FILES, InputObjects, Placed, identify
 from analysis.queue_config import QueuesRegion
-from cli.input.given import noted
+from cli.input.gathering import noted
 from cli.input.paths import HERE, path_within
 from cli.input.selection import InputSelection
 from cli.input.survey import ReadUnit, Survey, survey
@@ -35,46 +35,48 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class FoundRoot:
-    """`path` is the folder or the file; "" for the files that no other file contradicts, which come first.
+    """A root. `path`: its folder or file; "" for the first root, the files that no other file contradicts.
 
-    `given` has the objects, `documents` are all manifests, file by file. `around` are the objects of the first root
-    that this one names, directly or through others. `elsewhere` are the kinds of the names that only other roots have.
+    `inputs` has the objects, `documents` all manifests, file by file. `around`: objects of the first root that this one
+    refers to, directly or through others. `elsewhere`: the kinds of the names that only other roots have.
     """
 
     path: str
-    given: Given
+    inputs: InputObjects
     documents: tuple[Document, ...] = ()
-    around: Given = NO_FILES
+    around: InputObjects = NO_FILES
     elsewhere: frozenset[GroupKind] = frozenset()
 
 
 @dataclass(slots=True)
 class _Read:
-    """A unit with its objects; `versions` has for each object a number that equal manifests share."""
+    """A unit with its objects. `versions`: a number for each object; equal manifests have the same number."""
 
     unit: ReadUnit
-    given: Given
+    inputs: InputObjects
     versions: dict[Ref, int] = field(default_factory=dict)
 
 
 def whole(found: Survey) -> list[FoundRoot]:
-    """All of it as one root, also where it contradicts itself."""
+    """All of it as one root, even if it contradicts itself."""
     documents = tuple(found.documents())
     return [FoundRoot("", identify(documents, found.unreadable), documents)]
 
 
-def as_one(selection: InputSelection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True) -> Given:
-    """Everything that is selected, as one organisation; a note says so where there are several.
+def as_one(
+    selection: InputSelection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True
+) -> InputObjects:
+    """Everything that is selected, as one organisation. If there are several, a note says so.
 
     `known` as for `identify`. Raises OutOfReach where a renderer that was asked for is not installed.
     """
     found = survey(selection, render=render)
     for line in found.notes:
         note(line)
-    given = identify(found.documents(), found.unreadable, known)
-    if any(not each.equal for each in given.repeated):
-        _note_roots([root.path for root in find_roots(found, given.objects) if root.path])
-    return noted(given)
+    inputs = identify(found.documents(), found.unreadable, known)
+    if any(not each.equal for each in inputs.repeated):
+        _note_roots([root.path for root in find_roots(found, inputs.objects) if root.path])
+    return noted(inputs)
 
 
 def _note_roots(paths: Sequence[str]) -> None:
@@ -121,7 +123,7 @@ def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable])
     """The documents once more, as one organisation."""
     objects: dict[Ref, Placed] = {}
     for each in members:
-        objects.update(each.given.objects)
+        objects.update(each.inputs.objects)
     documents = tuple(document for each in members for document in each.unit.documents)
     return FoundRoot(path, identify(documents, unreadable, objects), documents)
 
@@ -130,27 +132,27 @@ def _by_name(roots: Iterable[FoundRoot]) -> dict[str, set[Ref]]:
     """Objects of the kinds that people keep in files, by name."""
     found: dict[str, set[Ref]] = defaultdict(set)
     for root in roots:
-        for ref in root.given.objects:
+        for ref in root.inputs.objects:
             if ref.group_kind in DECLARED:
                 found[ref.name].add(ref)
     return found
 
 
-def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) -> Given:
+def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) -> InputObjects:
     """Objects of the rest that the root names, directly or through others."""
     taken: dict[Ref, Placed] = {}
-    new: Iterable[Placed] = root.given.objects.values()
+    new: Iterable[Placed] = root.inputs.objects.values()
     while new:
-        refs = {ref for text in _texts(new) for ref in common.get(text, ())} - taken.keys() - root.given.objects.keys()
-        new = [rest.given.objects[ref] for ref in sorted(refs)]
+        refs = {ref for text in _texts(new) for ref in common.get(text, ())} - taken.keys() - root.inputs.objects.keys()
+        new = [rest.inputs.objects[ref] for ref in sorted(refs)]
         taken |= {placed.obj.ref: placed for placed in new}
     return replace(NO_FILES, objects=taken)
 
 
 def _placed(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
     """The root with `elsewhere`: the kinds of the names that only other roots have."""
-    lacking = (ref for text in _texts(root.given.objects.values()) for ref in apart.get(text, ()))
-    known = root.given.objects.keys() | root.around.objects.keys()
+    lacking = (ref for text in _texts(root.inputs.objects.values()) for ref in apart.get(text, ()))
+    known = root.inputs.objects.keys() | root.around.objects.keys()
     return replace(root, elsewhere=frozenset(ref.group_kind for ref in lacking if ref not in known))
 
 
@@ -172,7 +174,7 @@ def _texts(every: Iterable[Placed]) -> set[str]:
 def _number(read: Sequence[_Read]) -> None:
     numbers: dict[tuple[Ref, str], int] = {}
     for each in read:
-        for ref, placed in each.given.objects.items():
+        for ref, placed in each.inputs.objects.items():
             if ref.is_generated:
                 continue  # the API server gives each a name of its own
             text = json.dumps(placed.document.manifest, sort_keys=True, default=repr)

@@ -27,9 +27,9 @@ from scheduling.simulation.simulation import KueueSimulation
 def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
     """The simulations of these files when nothing moves any more. Raises Misused."""
     configuration = settings(engine.config, paths, engine.profile)
-    given = as_one(InputSelection(tuple(paths)), render=False)
+    inputs = as_one(InputSelection(tuple(paths)), render=False)
     stage("simulating")
-    return play(given, configuration, engine_settings(engine, configuration))
+    return play(inputs, configuration, engine_settings(engine, configuration))
 
 
 def note_problems(files: SimulatedFiles, simulation: KueueSimulation, beside: Sequence[Beside] = ()) -> Exit:

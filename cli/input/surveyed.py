@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.context import Context
-from analysis.given import NO_FILES, Given, joined
+from analysis.inputs import NO_FILES, InputObjects, joined
 from cli.input.against import Against
 from cli.input.context import load
 from cli.input.roots import FoundRoot, find_roots, whole
@@ -32,7 +32,7 @@ class Surveyed:
     @property
     def filled(self) -> list[FoundRoot]:
         """The roots with objects or unreadable files; at least one."""
-        return [root for root in self.roots if root.given.objects or root.given.unreadable] or list(self.roots[:1])
+        return [root for root in self.roots if root.inputs.objects or root.inputs.unreadable] or list(self.roots[:1])
 
     def name(self, root: FoundRoot) -> str:
         """The path of the root, else the name of the organisation; "" for the files that no other file contradicts."""
@@ -44,7 +44,7 @@ def survey_roots(selection: InputSelection, config: str | None, *, render: bool 
     return [_surveyed(each, render) for each in organisations(selection, config)]
 
 
-def together(every: Iterable[Given]) -> Given:
+def together(every: Iterable[InputObjects]) -> InputObjects:
     found = NO_FILES
     for each in every:
         found = joined(found, each)
@@ -52,7 +52,7 @@ def together(every: Iterable[Given]) -> Given:
 
 
 def contexts_of(
-    found: Iterable[Surveyed], named: Against, configuration: Configuration, every: Given
+    found: Iterable[Surveyed], named: Against, configuration: Configuration, every: InputObjects
 ) -> dict[Against, Context]:
     """Each context is read once. `named` is that of the command line, `every` has all that is judged.
 

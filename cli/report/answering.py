@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from analysis.context import Context, Revision
 from analysis.documents import Document
-from analysis.given import Given, identify
+from analysis.inputs import InputObjects, identify
 from analysis.judgement import judge
 from analysis.report import Looked, Report, report, unjudged
 from cli.exits import OutOfReach
@@ -43,7 +43,7 @@ def answer(selection: InputSelection, question: ValidationQuestion) -> Answered:
     installed = installed_beside(question.against)
     configuration = settings(question.config, selection.places, question.profile, installed=installed)
     found = survey_roots(selection, question.config)
-    looked, every = _looked(found), together(root.given for each in found for root in each.roots)
+    looked, every = _looked(found), together(root.inputs for each in found for root in each.roots)
     try:
         contexts = contexts_of(found, question.against, configuration, every)
         stage("judging")
@@ -63,21 +63,23 @@ def _judged(
 ) -> Iterator[tuple[Report, Proposal]]:
     """The report about each root."""
     bases = _bases(surveyed, question.revision)
-    kept = together(root.given for root in surveyed.roots) if question.prune else None
+    kept = together(root.inputs for root in surveyed.roots) if question.prune else None
     for root in surveyed.roots:
         there = context_of(root, context, configuration)
         revision, former = (bases[0], bases[1][root.path]) if bases else (None, None)
-        judgement = judge(root.given, there, configuration, prune=kept, base=former)
-        found = report(root.given, context, judgement, (revision, former) if revision and former else None, root.around)
+        judgement = judge(root.inputs, there, configuration, prune=kept, base=former)
+        found = report(
+            root.inputs, context, judgement, (revision, former) if revision and former else None, root.around
+        )
         twice = of_repeated(
-            root.given.repeated,
+            root.inputs.repeated,
             judgement.proposal,
             {it.second.obj.ref for it in former.repeated} if former else (),
         )
         yield with_entries(found, twice), judgement.proposal
 
 
-def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str, Given]] | None:
+def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str, InputObjects]] | None:
     """The revision, and the inputs there by the path of the root."""
     if name is None:
         return None
@@ -85,17 +87,17 @@ def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str,
 
     with at_base(name, surveyed.organisation.selection) as base:
         found = survey(base.selection)
-        for item in base.named(Given({}, tuple(found.unreadable), 0)).unreadable:
+        for item in base.named(InputObjects({}, tuple(found.unreadable), 0)).unreadable:
             note(f"{item}; its objects count as new")
         today = {base.moved(unit.path) for unit in surveyed.found.units}
         roots = {base.moved(root.path): root for root in surveyed.roots if root.path}
         documents: dict[str, list[Document]] = {root.path: [] for root in surveyed.roots}
         for unit in sorted(found.units, key=lambda unit: os.path.normpath(unit.path) not in today):
             documents[_root_of(os.path.normpath(unit.path), roots)] += unit.documents
-        given = {
-            root.path: base.named(identify(documents[root.path], (), root.given.objects)) for root in surveyed.roots
+        inputs = {
+            root.path: base.named(identify(documents[root.path], (), root.inputs.objects)) for root in surveyed.roots
         }
-        return base.revision, given
+        return base.revision, inputs
 
 
 def _root_of(path: str, roots: Mapping[str, FoundRoot]) -> str:
@@ -104,12 +106,12 @@ def _root_of(path: str, roots: Mapping[str, FoundRoot]) -> str:
 
 
 def _looked(surveyed: Sequence[Surveyed]) -> Looked:
-    every = [root.given for each in surveyed for root in each.roots]
-    judged = {placed.document.source for given in every for placed in given.objects.values()}
-    reasons = {document.source: PassedOverReason.OTHER_KINDS for given in every for document in given.rest}
+    every = [root.inputs for each in surveyed for root in each.roots]
+    judged = {placed.document.source for inputs in every for placed in inputs.objects.values()}
+    reasons = {document.source: PassedOverReason.OTHER_KINDS for inputs in every for document in inputs.rest}
     reasons |= {passed.file: passed.reason for each in surveyed for passed in each.found.passed}
     passed = Counter(str(reason) for file, reason in reasons.items() if file not in judged)
-    kinds = Counter(ref.kind for given in every for ref in given.objects)
+    kinds = Counter(ref.kind for inputs in every for ref in inputs.objects)
     paths = (each.name(root) for each in surveyed for root in each.filled)
     roots = [path and os.path.normpath(path) for path in paths]
     return Looked(

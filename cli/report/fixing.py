@@ -9,7 +9,7 @@ from itertools import groupby
 
 from analysis.context import Context
 from analysis.documents import Document, Unreadable
-from analysis.given import Given, identify
+from analysis.inputs import InputObjects, identify
 from analysis.judgement import judge
 from cli.input.rewriting import Operations, rewritten
 from policies.configuration.settings import Configuration
@@ -173,7 +173,7 @@ class _Work:
             raise NoEdit("the finding would stay")
         return files, findings
 
-    def _judged(self, inputs: Given) -> list[Judged]:
+    def _judged(self, inputs: InputObjects) -> list[Judged]:
         if not inputs.objects:
             return []
         return list(judge(inputs, self._context, self._configuration).verdict.complete().findings)

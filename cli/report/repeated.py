@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from analysis.given import Repeated
+from analysis.inputs import Repeated
 from analysis.report import LocatedCause, ReportEntry, identity
 from policies.judging.proposal import Proposal
 from policies.judging.rule import Rule

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
 
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from analysis.simulation import Simulations
 from cli.serving.answers import FileReviews, only, refused_as_by_a_server
 from cluster.errors import NotFound
@@ -30,9 +30,9 @@ class FilesReader:
     `audit` answers for findings.
     """
 
-    def __init__(self, given: Given, played: Simulations, trees: Manifest, audit: Getter) -> None:
+    def __init__(self, inputs: InputObjects, played: Simulations, trees: Manifest, audit: Getter) -> None:
         self._audit = audit
-        self._given, self._world, self._trees = given, played.kueue.world, trees
+        self._inputs, self._world, self._trees = inputs, played.kueue.world, trees
         self._read = time.monotonic()
         # /v1 asks a core for its world and for controllers, which files have none of.
         core = SimpleNamespace(state=SimpleNamespace(world=self._world, complete=True), controllers=())
@@ -68,7 +68,7 @@ class FilesReader:
             return [_manifest(each) for each in sorted(mine, key=lambda each: each.name)][:most]
         if resource != LOCAL_QUEUES:
             return []
-        objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._given.objects.items()))
+        objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._inputs.objects.items()))
         return [dict(found) for ref, found in objects if (ref.kind, ref.namespace) == ("LocalQueue", namespace)][:most]
 
     def user(self) -> str:

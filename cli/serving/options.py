@@ -148,9 +148,9 @@ def _grouped(name: str, kind: type[CertificateOptions], options: tuple[Decorator
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def with_group(*arguments: Any, **given: Any) -> Any:
-            chosen = {field.name: given.pop(field.name) for field in fields(kind)}
-            return command(*arguments, **{name: kind(**chosen)}, **given)
+        def with_group(*arguments: Any, **values: Any) -> Any:
+            chosen = {field.name: values.pop(field.name) for field in fields(kind)}
+            return command(*arguments, **{name: kind(**chosen)}, **values)
 
         decorated: Callable[..., Any] = with_group
         for option in reversed(options):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.context import Context
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from analysis.judgement import judge
 from analysis.report import Report, report
 from cli.input.against import Against
 from cli.input.context import load
 from cli.input.documents import read
-from cli.input.given import gather
+from cli.input.gathering import gather
 from cli.input.settings import FILES, settings
 from cli.report.as_text import as_text, finding_lines
 from cluster.sources import FOLLOWED
@@ -99,7 +99,7 @@ def _changes(examples: Path, kind: str) -> Iterator[tuple[str, Expectation, Repo
         yield f"{kind}/{folder.name}", expected, found
 
 
-def _judged(inputs: Given, context: Context, configuration: Configuration, delete: bool = False) -> Report:
+def _judged(inputs: InputObjects, context: Context, configuration: Configuration, delete: bool = False) -> Report:
     return report(inputs, context, judge(inputs, context, configuration, delete=delete))
 
 

@@ -10,7 +10,7 @@ from analysis.documents import Place
 from analysis.judgement import judge
 from analysis.places import InputPlaces
 from cli.input.against import Against
-from cli.input.given import gather
+from cli.input.gathering import gather
 from policies.configuration.settings import Configuration
 from policies.model.findings import Cause, Finding
 from policies.model.objects import Ref
@@ -24,9 +24,9 @@ def ref(name: str) -> Ref:
     return typed(queue(name)).ref
 
 
-def places(folder: Path, *given: dict[str, Any]) -> InputPlaces:
+def places(folder: Path, *inputs: dict[str, Any]) -> InputPlaces:
     """With HELD as the context, and each given object in a file of its own name."""
-    for manifest in given:
+    for manifest in inputs:
         write(folder / f"{manifest['metadata']['name']}.yaml", manifest)
     objects = gather([str(folder)])
     context = Context(Against("cluster"), world(*HELD))

@@ -47,7 +47,7 @@ RULES = {
 }
 NO_DECISION = ("bad-operation",)
 """Reasons for which Quotree gives no verdict: such a request is answered with an error, so it does not pass either."""
-Given = Mapping[str, Any]
+InputObjects = Mapping[str, Any]
 
 
 def suites(folder: Path) -> Iterator[Suite]:
@@ -63,13 +63,13 @@ def suites(folder: Path) -> Iterator[Suite]:
             yield suite("volcano", path, partial(_check, make), _unknown_reason)
 
 
-def _unknown_reason(case: Given) -> str:
+def _unknown_reason(case: InputObjects) -> str:
     reason = case["expect"].get("reason")
     known = reason is None or reason in RULES or reason in NO_DECISION
     return "" if known else f"the reason {reason} is unknown here"
 
 
-def _check(make: Callable[[Given], Proposal], case: Given) -> str | None:
+def _check(make: Callable[[InputObjects], Proposal], case: InputObjects) -> str | None:
     expect = case["expect"]
     try:
         proposal = make(case["given"])
@@ -85,8 +85,8 @@ def _check(make: Callable[[Given], Proposal], case: Given) -> str | None:
     return None if rule in errors else f"expected {rule}, got {', '.join(sorted(errors)) or 'no refusal'}"
 
 
-def _configuration(given: Given) -> Configuration:
-    config = given.get("config", {})
+def _configuration(inputs: InputObjects) -> Configuration:
+    config = inputs.get("config", {})
     return Configuration(
         profile=Profile.COMPAT,
         volcano=VolcanoSettings(
@@ -97,35 +97,35 @@ def _configuration(given: Given) -> Configuration:
     )
 
 
-def _review(given: Given) -> Proposal:
-    stored = world(*(given["queues"] or ()))
-    request = given["admissionReview"]["request"]
+def _review(inputs: InputObjects) -> Proposal:
+    stored = world(*(inputs["queues"] or ()))
+    request = inputs["admissionReview"]["request"]
     old, new = request.get("oldObject"), request.get("object")
     if request["operation"] not in list(ChangeOperation):
         raise BadReview(f"the operation {request['operation']!r} is not judged")
     if request["operation"] == "DELETE":
         named = (queue for queue in stored.nodes() if queue.ref.name == request["name"])
         before = read(old) if old else next(named, None) or read(new)
-        return propose(stored, [Change(before, None)], _configuration(given))
+        return propose(stored, [Change(before, None)], _configuration(inputs))
     after = typed(new)
     before = (read(old) if old else stored.get(after.ref)) if request["operation"] == "UPDATE" else None
-    return propose(stored, [Change(before, after)], _configuration(given))
+    return propose(stored, [Change(before, after)], _configuration(inputs))
 
 
-def _constraints(given: Given) -> Proposal:
+def _constraints(inputs: InputObjects) -> Proposal:
     """The children are exactly those given: a stored queue that names the parent is no child of it in this case."""
-    parent = given["parent"]["metadata"]["name"]
-    named = {child["metadata"]["name"] for child in given["children"] or ()}
-    others = [queue for queue in given["queues"] or () if queue["metadata"]["name"] not in named]
+    parent = inputs["parent"]["metadata"]["name"]
+    named = {child["metadata"]["name"] for child in inputs["children"] or ()}
+    others = [queue for queue in inputs["queues"] or () if queue["metadata"]["name"] not in named]
     queues = [queue for queue in others if (queue.get("spec") or {}).get("parent") != parent]
-    children = [{**child, "spec": {**child["spec"], "parent": parent}} for child in given["children"] or ()]
-    return propose(world(*queues, *children), [Change(None, read(given["parent"]))], _configuration(given))
+    children = [{**child, "spec": {**child["spec"], "parent": parent}} for child in inputs["children"] or ()]
+    return propose(world(*queues, *children), [Change(None, read(inputs["parent"]))], _configuration(inputs))
 
 
-def _job(given: Given) -> Proposal:
-    return propose(world(*(given["queues"] or ())), [Change(None, read(given["job"]))], _configuration(given))
+def _job(inputs: InputObjects) -> Proposal:
+    return propose(world(*(inputs["queues"] or ())), [Change(None, read(inputs["job"]))], _configuration(inputs))
 
 
-def _job_update(given: Given) -> Proposal:
-    change = Change(read(given["oldJob"]), read(given["job"]))
-    return propose(world(*given.get("queues", [])), [change], _configuration(given))
+def _job_update(inputs: InputObjects) -> Proposal:
+    change = Change(read(inputs["oldJob"]), read(inputs["job"]))
+    return propose(world(*inputs.get("queues", [])), [change], _configuration(inputs))

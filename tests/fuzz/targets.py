@@ -21,7 +21,7 @@ from analysis.report import report
 from cli.input.against import Against
 from cli.input.context import load
 from cli.input.documents import read
-from cli.input.given import gather
+from cli.input.gathering import gather
 from cli.input.migration import Origin, migrated
 from cli.input.options import EngineOptions
 from cli.input.simulation import start
@@ -226,9 +226,9 @@ def configurations(chance: random.Random, mutator: Mutator) -> Status:
 def files(chance: random.Random, mutator: Mutator) -> Status:
     """The whole of `quotree validate -`."""
     with _StandardInput(_manifests(chance, mutator)), redirect_stderr(io.StringIO()):
-        given = gather(["-"])
+        inputs = gather(["-"])
         context = load(Against())
-        found = report(given, context, judge(given, context, Configuration()))
+        found = report(inputs, context, judge(inputs, context, Configuration()))
     assert all(line.isprintable() for line in f"{as_text(found)}\n{json_text(report_json(found))}".split("\n"))
     return "findings" if found.entries else "clean"
 

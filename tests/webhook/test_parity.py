@@ -10,14 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given
+from hypothesis import inputs
 from hypothesis import strategies as st
 
 from analysis.context import Context
-from analysis.given import Given
+from analysis.inputs import InputObjects
 from analysis.judgement import judge
 from cli.input.against import Against
-from cli.input.given import gather
+from cli.input.gathering import gather
 from policies.configuration.settings import Configuration
 from policies.judging.sentence import assertion
 from policies.judging.verdict import Verdict
@@ -79,7 +79,7 @@ def completed(manifest: Manifest) -> Manifest:
     return patched(manifest, patch(manifest, world(), Configuration()))
 
 
-def as_file(manifest: Manifest) -> Given:
+def as_file(manifest: Manifest) -> InputObjects:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "change.json"
         file.write_text(json.dumps(manifest))
@@ -107,21 +107,21 @@ def _of_rules(verdict: Verdict) -> object:
     )
 
 
-@given(st.lists(volcano, max_size=8), volcano, st.booleans())
+@inputs(st.lists(volcano, max_size=8), volcano, st.booleans())
 def test_of_volcano_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
     of_webhook, of_files = differences(VOLCANO, stored, change, gone)
 
     assert of_webhook == of_files
 
 
-@given(st.lists(kueue, max_size=8), kueue, st.booleans())
+@inputs(st.lists(kueue, max_size=8), kueue, st.booleans())
 def test_of_kueue_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
     of_webhook, of_files = differences(KUEUE, stored, change, gone)
 
     assert of_webhook == of_files
 
 
-@given(st.lists(volcano_queues(), max_size=8), volcano_queues())
+@inputs(st.lists(volcano_queues(), max_size=8), volcano_queues())
 def test_judging_leaves_the_world_as_it_was(stored: list[Manifest], change: Manifest) -> None:
     forest = world(*stored)
     before = {obj.ref: obj for obj in forest.objects()}

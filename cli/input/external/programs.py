@@ -49,15 +49,15 @@ def run(
     of this process unless one is given.
     """
     variables = {**(os.environ if environment is None else environment), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
-        given.write(stdin)
-        given.seek(0)
+    with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as errors:
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
         try:
             process = subprocess.Popen(  # noqa: S603, a list of arguments and no shell
                 command,
                 cwd=folder,
                 env=variables,
-                stdin=given,
+                stdin=stdin_file,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,

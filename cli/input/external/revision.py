@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.context import Revision
-from analysis.given import Given, Placed, identify
+from analysis.inputs import InputObjects, Placed, identify
 from cli.exits import Misused, OutOfReach
 from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
 from cli.input.folders import RENDERED_FROM, PathExclusion
-from cli.input.given import noted
+from cli.input.gathering import noted
 from cli.input.selection import InputSelection
 from cli.input.survey import survey
 from cli.output import note
 
 
-def read_base(name: str, selection: InputSelection) -> tuple[Revision, Given]:
+def read_base(name: str, selection: InputSelection) -> tuple[Revision, InputObjects]:
     """The merge base and its inputs. Inputs that it does not have are left out.
 
     The merge base is the last common ancestor of `name` and HEAD, so later additions to `name` do not count as deleted.
@@ -53,7 +53,7 @@ class Base:
         """The path in the temporary folder, whether it exists there or not."""
         return os.path.normpath(self._mirror.moved(path))
 
-    def named(self, inputs: Given) -> Given:
+    def named(self, inputs: InputObjects) -> InputObjects:
         """The inputs, with places in the revision instead of the folder."""
         return _named(inputs, self)
 
@@ -183,7 +183,7 @@ def _files(selection: InputSelection) -> Iterator[str]:
     return (selection.stdin_name if path == "-" else path for path in selection.paths)
 
 
-def _named(inputs: Given, base: Base) -> Given:
+def _named(inputs: InputObjects, base: Base) -> InputObjects:
     objects = {ref: _moved(placed, base) for ref, placed in inputs.objects.items()}
     unreadable = tuple(
         replace(each, place=replace(each.place, file=base.place(each.place.file)), message=base.spelled(each.message))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, inputs, settings
 from hypothesis import strategies as st
 
 from analysis.simulation import SimulatedFiles
-from cli.input.given import gather
+from cli.input.gathering import gather
 from cli.input.settings import settings as read_settings
 from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
 from tests.cli.organisations import KUEUE, local, org_queue
@@ -109,7 +109,7 @@ _PLACES = [(index, at) for index, manifest in enumerate(ORGANISATION) for at in 
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(wrong=st.lists(st.tuples(st.sampled_from(_PLACES), _NONSENSE), min_size=1, max_size=3))
+@inputs(wrong=st.lists(st.tuples(st.sampled_from(_PLACES), _NONSENSE), min_size=1, max_size=3))
 def test_nonsense_anywhere_is_played_or_told(
     tmp_path: Path, wrong: list[tuple[tuple[int, tuple[Any, ...]], Any]]
 ) -> None:
@@ -192,6 +192,6 @@ def test_limits_of_a_namespace_and_overhead_are_looked_at_too(tmp_path: Path) ->
 
 
 def _refused(file: Path) -> list[str]:
-    given = SimulatedFiles(read_settings(None, [str(file)]))
-    given.accept(gather([str(file)]))
-    return [item.message for item in given.refused]
+    inputs = SimulatedFiles(read_settings(None, [str(file)]))
+    inputs.accept(gather([str(file)]))
+    return [item.message for item in inputs.refused]

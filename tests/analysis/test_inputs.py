@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.given import Given, identify
+from analysis.inputs import InputObjects, identify
 from cli.input.documents import read
 from policies import dialects
 from policies.model.objects import KubeObject
@@ -65,5 +65,5 @@ def _documents(file: Path, text: str) -> Any:
     return read([str(file)])
 
 
-def _places(inputs: Given) -> list[str]:
+def _places(inputs: InputObjects) -> list[str]:
     return [str(placed.place()) for placed in inputs.objects.values()][:2]

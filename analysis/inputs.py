@@ -1,4 +1,4 @@
-"""The documents of a change: identified, each with its place."""
+"""The objects that the inputs of a command contain, each with its place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """An object that is given a second time; `first` is the one that counts."""
+    """An object that occurs twice in the inputs; `first` is the one that counts."""
 
     first: Placed
     second: Placed
@@ -39,8 +39,11 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """`objects` in the order of reading. `others` counts documents of kinds that carry no quota, `rest` has them."""
+class InputObjects:
+    """The objects of the inputs, in the order of reading.
+
+    `rest`: documents of kinds without quota; `others` is their number. `repeated`: objects that occur twice.
+    """
 
     objects: Mapping[Ref, Placed]
     unreadable: tuple[Unreadable, ...]
@@ -59,24 +62,25 @@ class Given:
         return placed.place(field) if placed else None
 
 
-NO_FILES = Given({}, (), 0)
+NO_FILES = InputObjects({}, (), 0)
 
 
-def joined(held: Given, over: Given) -> Given:
-    """The files of both; an object that is in both is that of `over`."""
-    objects = {**held.objects, **over.objects}
-    rest, repeated = (*held.rest, *over.rest), held.repeated + over.repeated
-    return Given(objects, held.unreadable + over.unreadable, held.others + over.others, rest, repeated)
+def joined(base: InputObjects, overriding: InputObjects) -> InputObjects:
+    """The objects of both; an object that is in both is that of `overriding`."""
+    objects = {**base.objects, **overriding.objects}
+    unreadable, repeated = base.unreadable + overriding.unreadable, base.repeated + overriding.repeated
+    rest = (*base.rest, *overriding.rest)
+    return InputObjects(objects, unreadable, base.others + overriding.others, rest, repeated)
 
 
 def identify(
     documents: Iterable[Document], faults: Iterable[Unreadable] = (), known: Mapping[Ref, Placed] | None = None
-) -> Given:
-    """The documents as typed objects. Of an object that is given twice the first counts, the other is in `repeated`.
+) -> InputObjects:
+    """Convert the documents into typed objects. If an object occurs twice, the first counts; both are in `repeated`.
 
-    `faults` is what else could not be read.
+    `faults`: what could not be read before.
 
-    `known` are objects of another state of the same inputs: equal documents share their manifest, and are read once.
+    `known`: objects of another state of the same inputs. Equal documents share their manifest, and are converted once.
     The number of an object with a generateName is only valid in its own files.
     """
     typed = {id(each.document.manifest): each.obj for each in (known or {}).values() if not each.obj.ref.is_generated}
@@ -88,11 +92,11 @@ def identify(
         if obj is None:
             rest.append(document)
             continue
-        placed = Placed(_apart(obj, objects), document)
+        placed = Placed(_numbered(obj, objects), document)
         first = objects.setdefault(placed.obj.ref, placed)
         if first is not placed:
             repeated.append(Repeated(first, placed))
-    return Given(objects, tuple(faults), len(rest), tuple(rest), tuple(repeated))
+    return InputObjects(objects, tuple(faults), len(rest), tuple(rest), tuple(repeated))
 
 
 def same(one: Manifest, other: Manifest) -> bool:
@@ -100,8 +104,8 @@ def same(one: Manifest, other: Manifest) -> bool:
     return one is other or (one == other and repr(one) == repr(other))
 
 
-def _apart(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
-    """Objects of one generateName are not the same object: the API server gives each a name of its own."""
+def _numbered(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
+    """The object with a number after its generateName: the API server gives each such object a name of its own."""
     if not obj.ref.name.endswith("*"):
         return obj
     ref, number = obj.ref, 1

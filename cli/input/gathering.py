@@ -1,0 +1,27 @@
+"""Read the files that the user names into objects, each with its place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from analysis.inputs import InputObjects, identify
+from cli.input.documents import read
+from cli.output import note
+
+
+def gather(paths: Sequence[str]) -> InputObjects:
+    """The objects in the paths; `-` is standard input. A note names objects that occur twice."""
+    return noted(identify(*read(paths, sys.stdin)))
+
+
+def noted(inputs: InputObjects) -> InputObjects:
+    """The inputs, after a line on standard error about objects that occur twice with different content.
+
+    Only the first is used. `quotree validate` reports the others as findings.
+    """
+    twice = [each for each in inputs.repeated if not each.equal]
+    if twice:
+        more = f"; so are {len(twice) - 1} more objects, which `quotree validate` lists" if len(twice) > 1 else ""
+        note(f"{twice[0].second.place()}: {twice[0]}; the first is used{more}")
+    return inputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ class Play:
 
     def __init__(self, server: ControlPlane, cluster: ClusterClient, name: str) -> None:
         self.server, self.cluster, self.name = server, cluster, name
+        self.inputs = AROUND
 
     @property
     def job(self) -> dict[str, Any]:
@@ -73,7 +75,7 @@ class Play:
     def step(self) -> int:
         """Take the steps that are due; how many there were."""
         stored = self.stored
-        found = steps(BATCH, self.job, stored, read_workload(stored) if stored else None, AROUND, now())
+        found = steps(BATCH, self.job, stored, read_workload(stored) if stored else None, self.inputs, now())
         for each in found:
             assert each.action is not None
             try:
@@ -143,6 +145,24 @@ def test_a_job_lives_through_admission_preemption_and_its_end(play: Callable[[st
     job.until(lambda: job.step() == 0)
     assert job.stored is not None
     assert "finalizers" not in job.stored["metadata"]
+
+
+def test_an_elastic_job_that_no_webhook_saw_gets_its_gate_when_it_starts_and_starts_again(
+    play: Callable[[str], Play],
+) -> None:
+    job, gate = play("e"), f"{K}elastic-job"
+    job.inputs = replace(AROUND, elastic=True)
+    job.submit({gate: "true"}, parallelism=1, completions=3)
+    job.until(lambda: job.stored)
+
+    for _ in range(2):
+        job.admit(count=1)
+        job.until(lambda: len(job.pods()) == 1)
+        assert job.pods()[0]["spec"]["schedulingGates"] == [{"name": gate}]
+
+        job.decide(lambda read: preempt(read, "InClusterQueue", "Preempted", now()))
+        job.until(lambda: not job.read.reserved)
+        assert job.pods() == []
 
 
 def test_what_a_user_changes_reaches_the_workload_or_stops_the_job(play: Callable[[str], Play]) -> None:

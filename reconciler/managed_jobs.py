@@ -28,6 +28,7 @@ class ManagedJobs:
     `copied_labels`, `copied_annotations`: the keys that a Workload takes over from its job.
     `reclaims`, `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
     `requeues_pods`: the feature gate SkipReassignmentForPodOwnedWorkloads is off.
+    `succeeded_ready`: the feature gate PodIntegrationCountSucceededPodsAsReady.
     `naming`: the names of Workloads, and how jobs and Pods name them.
     """
 
@@ -38,6 +39,7 @@ class ManagedJobs:
     reclaims: bool = True
     finishes_orphans: bool = True
     requeues_pods: bool = False
+    succeeded_ready: bool = False
     naming: Naming = NAMING
 
 
@@ -53,6 +55,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
         reclaims=gates.enabled("ReclaimablePods"),
         finishes_orphans=gates.enabled("FinishOrphanedWorkloads"),
         requeues_pods=not gates.enabled("SkipReassignmentForPodOwnedWorkloads"),
+        succeeded_ready=gates.enabled("PodIntegrationCountSucceededPodsAsReady"),
         naming=Naming(gates.enabled(IDENTIFIERS), gates.enabled("ShortWorkloadNames")),
     )
 
@@ -80,6 +83,7 @@ class NamespaceSelection:
             reclaims=self._managed.reclaims,
             finishes_orphans=self._managed.finishes_orphans,
             requeues_pods=self._managed.requeues_pods,
+            succeeded_ready=self._managed.succeeded_ready,
             naming=self._managed.naming,
         )
 

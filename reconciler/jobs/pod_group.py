@@ -356,7 +356,8 @@ class _Life:
 
     def _reported(self) -> list[WantedWrite]:
         kept, first = self.selection.kept, self.unit.first
-        ready = not self.selection.absent and all(member.ready for member in kept)  # a Pod that succeeded is not
+        done_counts = self.is_group and self.inputs.succeeded_ready
+        ready = not self.selection.absent and all(member.ready or (done_counts and member.succeeded) for member in kept)
         reclaimable = (
             {} if first.serving or not self.is_group else done(self.unit.members, self.read, self.selection.roles)
         )

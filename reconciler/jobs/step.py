@@ -53,6 +53,7 @@ class JobInputs:
     `elastic`: jobs may change their size by slices.
     `counts_ending`: Pods use quota until they have ended, and are replaced after that.
     `requeues_pods`: the Workload of a single Pod that was evicted is requeued.
+    `succeeded_ready`: Pods of a group that succeeded count as ready.
     `naming`: the names of Workloads.
     `observability`: the reasons that Workloads show.
     """
@@ -70,5 +71,6 @@ class JobInputs:
     elastic: bool = False
     counts_ending: bool = False
     requeues_pods: bool = False
+    succeeded_ready: bool = False
     naming: Naming = NAMING
     observability: Observability = LEGACY

@@ -277,6 +277,7 @@ class _Cycle:
         with self.world.state.without(self.victims.values()):
             preemptor = self._preemptor(queue, entry)
             again, nomination.targets = self._tried(queue, entry, preemptor, nomination.placer, before.counts, before)
+        nomination.recomputed = True
         nomination.assignment = again.deferred() if again.outcome == FlavorOutcome.FIT else again
 
     def _lost_its_places(self, nomination: Nomination) -> bool:
@@ -370,6 +371,7 @@ class _Cycle:
             nomination.assignment,
             tuple(nomination.targets),
             reserves_capacity=reserves,
+            recomputed=nomination.recomputed,
         )
 
 

@@ -20,6 +20,7 @@ class Nomination:
 
     `preemptor`: earlier cycles preempted others for it, so it comes before heads without preemptions. `replaced`: the
     workload whose quota it takes over, None for most. `placer` finds its places in topologies, None if it needs none.
+    `recomputed`: see Wait.
     """
 
     entry: PendingEntry
@@ -29,6 +30,7 @@ class Nomination:
     preemptor: bool = False
     replaced: Reservation | None = None
     placer: TopologyPlacer | None = None
+    recomputed: bool = False
 
     @property
     def places(self) -> tuple[HeldPlaces, ...]:

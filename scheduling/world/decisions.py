@@ -37,7 +37,8 @@ class Wait:
 
     `requeue`: why it returns to its queue. `inadmissible`: it is not tried again until something changes.
     `assignment`: the flavors that were tried, None if none were. `victims`: the workloads that are preempted for it.
-    `reserves_capacity`: the rest of the cycle could not have the capacity that it waits for.
+    `reserves_capacity`: the rest of the cycle could not have the capacity that it waits for. `recomputed`: it was
+    nominated anew, since another head of the cycle preempts some of its targets.
     """
 
     workload: Workload
@@ -49,6 +50,7 @@ class Wait:
     victims: tuple[PreemptionTarget, ...] = ()
     inadmissible: bool = False
     reserves_capacity: bool = False
+    recomputed: bool = False
 
 
 Decision: TypeAlias = Reserve | Preempt | Wait

@@ -67,7 +67,7 @@ ADDED: tuple[FeatureGate, ...] = (
         "`clientConnection`, if it is set, limits the writes to each worker.",
     ),
     on("PodGroupSchedulingShapeOrdering", OFF, "The pod sets of a group are ordered by the hash of their role."),
-    on("PodIntegrationCountSucceededPodsAsReady", OFF, "Only Pods that are ready count as ready."),
+    on("PodIntegrationCountSucceededPodsAsReady", ASKED, "`false`: only Pods that are ready count as ready."),
     on("RayServiceValidateUpgradeStrategy", OFF, "The upgrade strategy of a RayService is not validated."),
     on("ReservedResourceNameValidation", ASKED, "`false`: transformations and device classes may be named `pods`."),
     on("SchedulingEquivalenceHashingIgnorePodSetName", ASKED, "`false`: the names of pod sets tell Workloads apart."),

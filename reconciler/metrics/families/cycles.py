@@ -11,7 +11,9 @@ from reconciler.metrics.kueue import CLUSTER_QUEUE, counter, gauge, waiting_time
 from reconciler.metrics.occasions import CycleDecided
 from reconciler.metrics.source import source
 from reconciler.metrics.standing import StandingWork
-from scheduling.world.decisions import Reserve
+from scheduling.cycle.cycle import DEFERRED
+from scheduling.queues.pending import Requeue
+from scheduling.world.decisions import Reserve, Wait
 
 ATTEMPTS = counter("admission_attempts_total", "Cycles of the engine; success where a Workload got quota.", "result")
 DURATION = waiting_times(
@@ -24,12 +26,33 @@ SKIPS = gauge(
     "admission_cycle_preemption_skips", "Workloads of the last cycle whose victims others took.", CLUSTER_QUEUE
 )
 
+RECOMPUTATIONS = counter(
+    "preemption_target_recomputations_total",
+    "Workloads for which other victims were searched, since another workload of the cycle takes theirs; the result is "
+    "new_targets, deferred_fit or skipped.",
+    CLUSTER_QUEUE,
+    "result",
+)
+
 
 @source(CycleDecided, ATTEMPTS, DURATION)
 def cycles(cycle: CycleDecided) -> Iterator[Sample]:
     result = "success" if any(isinstance(each, Reserve) for each in cycle.decisions) else "inadmissible"
     yield ATTEMPTS.sample(1, result)
     yield DURATION.sample(cycle.seconds, result)
+
+
+@source(CycleDecided, RECOMPUTATIONS)
+def recomputations(cycle: CycleDecided) -> Iterator[Sample]:
+    for each in cycle.decisions:
+        if isinstance(each, Wait) and each.recomputed:
+            yield RECOMPUTATIONS.sample(1, each.queue, _result(each))
+
+
+def _result(decision: Wait) -> str:
+    if decision.message == DEFERRED:
+        return "deferred_fit"
+    return "new_targets" if decision.requeue == Requeue.PENDING_PREEMPTION else "skipped"
 
 
 @source(StandingWork, SKIPS)

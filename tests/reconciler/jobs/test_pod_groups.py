@@ -13,7 +13,7 @@ from scheduling.objects.naming import Naming
 from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT
 from scheduling.status.eviction import evict
 from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, group, pod, running
-from tests.reconciler.jobs.world import K
+from tests.reconciler.jobs.world import AROUND, K
 
 SOME_FAILED = "Some Failed pods need replacement"
 
@@ -175,6 +175,23 @@ def test_a_group_of_which_some_succeeded_waits_for_recovery_as_in_kueue() -> Non
     world.end("a")
     world.settle()
 
+    assert condition(world, PODS_READY) == ("False", "WaitForRecovery")
+
+
+def test_pods_that_succeeded_count_as_ready_with_their_gate_of_v0_20() -> None:
+    world = PodWorld(*group(2), inputs=replace(AROUND, succeeded_ready=True))
+    world.settle()
+    world.admit()
+    world.settle()
+    world.bind(*world.running())
+    world.settle()
+
+    world.end("a")
+    world.settle()
+    assert condition(world, PODS_READY) == ("True", "Started")
+
+    world.edit("b", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    world.settle()
     assert condition(world, PODS_READY) == ("False", "WaitForRecovery")
 
 

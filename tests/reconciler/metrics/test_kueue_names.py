@@ -1,4 +1,4 @@
-"""The metrics of Kueue v0.19.2, and which of them are exported under their names and labels.
+"""The metrics of Kueue v0.19.2 and one of v0.20, and which of them are exported under their names and labels.
 
 Written from what Kueue documents of them, not from our own declarations.
 """
@@ -14,6 +14,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "admission_attempts_total": ("result",),
     "admission_attempt_duration_seconds": ("result",),
     "admission_cycle_preemption_skips": CQ,
+    "preemption_target_recomputations_total": (*CQ, "result"),
     "pending_workloads": (*CQ, "status"),
     **dict.fromkeys(
         (

@@ -12,7 +12,7 @@ from reconciler.core.state import ClusterState
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.standing import unadmitted
 from reconciler.objects.observed import Observed
-from scheduling.cycle.cycle import OVERLAPPING
+from scheduling.cycle.cycle import DEFERRED, OVERLAPPING
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import PODS_READY, Admission, CheckState, Workload
 from scheduling.queues.pending import Requeue
@@ -196,3 +196,19 @@ def test_a_cycle_is_an_attempt_and_shows_who_lost_the_victims() -> None:
     assert counted.value("admission_cycle_preemption_skips", cluster_queue="q") == 1
     counted.observer.decided([Wait(NEW, "q", Requeue.GENERIC, "Pending", "")], 0.5)
     assert counted.value("admission_cycle_preemption_skips", cluster_queue="q") is None
+
+
+@pytest.mark.parametrize(
+    ("requeue", "message", "result"),
+    [
+        (Requeue.PENDING_PREEMPTION, DEFERRED, "deferred_fit"),
+        (Requeue.PENDING_PREEMPTION, "Pending the preemption of 1 workload(s)", "new_targets"),
+        (Requeue.FAILED_AFTER_NOMINATION, OVERLAPPING, "skipped"),
+        (Requeue.NO_FIT, "it does not fit", "skipped"),
+    ],
+)
+def test_a_second_search_for_victims_is_counted_by_its_result(requeue: Requeue, message: str, result: str) -> None:
+    counted = Counted()
+    first = Wait(NEW, "q", requeue, "Pending", message)
+    counted.observer.decided([first, replace(first, recomputed=True)], 0.5)
+    assert counted.value("preemption_target_recomputations_total", cluster_queue="q", result=result) == 1

@@ -98,6 +98,7 @@ def test_a_second_preemptor_waits_with_the_first_where_one_victim_is_enough() ->
         "a1": "WaitingForPreemptedWorkloads",
         "b1": "WaitingForPreemptedWorkloads",
     }
+    assert {name: each.recomputed for name, each in waits(decisions).items()} == {"a1": False, "b1": True}
     made.settle()
 
     assert made.running() == ["ns/a1", "ns/b1"]

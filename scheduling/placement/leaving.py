@@ -33,22 +33,25 @@ def leaves_here(worker: WorkerCluster, local: Workload) -> bool:
     return bool(made_of and local.uid and made_of != local.uid)
 
 
-def evicted(group: Group, local: Workload) -> list[Decision]:
-    """The manager evicted it: evict its copies, and report in the manager's job when it has stopped."""
+def evicted(group: Group, local: Workload, kept: WorkerCluster | None = None) -> list[Decision]:
+    """The manager evicted it: evict its copies, and report in the manager's job when it has stopped.
+
+    The job on `kept` may go on. For the manager it has stopped.
+    """
     message = local.conditions[EVICTED].message
     steps: list[Decision] = []
     for worker in group.reachable():
         remote = worker.workload
-        if remote is None:
+        if remote is None or worker is kept:
             continue
         if worker.admitted and not remote.holds(DEACTIVATION_TARGET):
             steps.append(EvictRemote(worker.name, f"Evicted on manager: {message}"))
         elif worker.job is not None and worker.job.news:
             steps.append(CopyStatus(worker.name))
-    return steps or _report_stopped(group, local)
+    return steps or _report_stopped(group, local, kept)
 
 
-def _report_stopped(group: Group, local: Workload) -> list[Decision]:
+def _report_stopped(group: Group, local: Workload, kept: WorkerCluster | None) -> list[Decision]:
     """No worker will report that the job has stopped: its cluster is lost, or has nothing of it."""
     job = group.job
     if job is None or job.quiet or not job.suspended or not job.managed:
@@ -56,7 +59,7 @@ def _report_stopped(group: Group, local: Workload) -> list[Decision]:
     until = group.barrier(local)
     if until is not None:
         return [Again(until)] if until else []
-    runs = any(_may_run(worker) for worker in group.reachable())
+    runs = any(_may_run(worker) for worker in group.reachable() if worker is not kept)
     return [] if runs or not placed_on(local) else [ReportStopped()]
 
 

@@ -38,7 +38,7 @@ from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_on
 from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
-from scheduling.placement.returned import released
+from scheduling.placement.returned import left_behind, released
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
 _GONE = "Admitting remote no longer exists"
@@ -181,7 +181,9 @@ class _Placement:
         return [step for step in self._retry(message) if isinstance(step, SetCheck)]
 
     def _evicted(self) -> list[Decision] | None:
-        return evicted(self.group, self.local) if self.local.evicted else None
+        if not self.local.evicted:
+            return None
+        return evicted(self.group, self.local, left_behind(self.group, self.local, self._in_sync))
 
     def _without_config(self) -> list[Decision] | None:
         """Wait if the MultiKueueConfig is missing: its workers are unknown, so what runs keeps running."""

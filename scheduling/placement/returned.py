@@ -1,7 +1,7 @@
 """A worker that is back too late: what still runs there is readmitted if the manager has quota for it, else removed.
 
-When the worker was given up, the workload lost its quota and queued again. Once it has quota, the copy that runs
-already is the first that admitted it, so its job goes on. Until the queue has tried the workload, the job is kept.
+When the worker was given up, the workload was evicted, and queued again. Once it has quota, the copy that runs already
+is the first that admitted it, so its job goes on. Until the queue has tried the workload, the job is kept.
 
 Source: KEP-693, Design Details.
 """
@@ -11,11 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scheduling.objects.inadmissible_reasons import PENDING_PREEMPTION
-from scheduling.objects.workload import EVICTED, QUOTA_RESERVED, Workload
+from scheduling.objects.workload import ADMISSION_CHECK, EVICTED, QUOTA_RESERVED, Workload
 from scheduling.placement.decisions import Again, Decision
 from scheduling.placement.first import admitted_first
 from scheduling.placement.group import Group, WorkerCluster
 from scheduling.placement.leaving import remove
+
+
+def left_behind(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> WorkerCluster | None:
+    """The worker that is back while the workload that was given up there is still being evicted."""
+    evicted = local.holding(EVICTED)
+    if evicted is None or evicted.reason != ADMISSION_CHECK or not local.active:
+        return None
+    return _kept(group, local, in_sync)
 
 
 def released(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> list[Decision]:
@@ -58,4 +66,4 @@ def _kept(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool
 def _just_back(group: Group, worker: WorkerCluster, evicted: int) -> bool:
     """A worker that was there at the time of the eviction has its own part in that eviction."""
     back = worker.back_since
-    return not back or (evicted <= back and group.now < back + group.settings.worker_lost)
+    return not back or (evicted < back and group.now < back + group.settings.worker_lost)

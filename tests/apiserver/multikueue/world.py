@@ -52,7 +52,12 @@ class Process:
     """`quotree serve reconciler` of one cluster; `start` after `end` makes a new one, with these `arguments` too."""
 
     def __init__(
-        self, server: ControlPlane, folder: Path, configuration: dict[str, Any], connection: dict[str, Any]
+        self,
+        server: ControlPlane,
+        folder: Path,
+        configuration: dict[str, Any],
+        connection: dict[str, Any],
+        version: str = "0.19",
     ) -> None:
         self.arguments: Sequence[str] = ()
         folder.mkdir()
@@ -63,7 +68,7 @@ class Process:
         settings = {
             "apiVersion": "config.quotree.dev/v1alpha1",
             "kind": "Configuration",
-            "kueueVersion": "0.19",
+            "kueueVersion": version,
             "reconciler": {"multiKueue": connection},
         }
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
@@ -128,12 +133,17 @@ class Cluster:
     """One of them. `partition` is on the way from the manager to it."""
 
     def __init__(
-        self, server: ControlPlane, folder: Path, configuration: dict[str, Any], connection: dict[str, Any]
+        self,
+        server: ControlPlane,
+        folder: Path,
+        configuration: dict[str, Any],
+        connection: dict[str, Any],
+        version: str = "0.19",
     ) -> None:
         self.server = server
         self.name = server.name
         self.partition = Partition(int(server.url.rpartition(":")[2]))
-        self.process = Process(server, folder, configuration, connection)
+        self.process = Process(server, folder, configuration, connection, version)
 
     # objects
 
@@ -215,13 +225,17 @@ class World:
     def logs(self) -> str:
         return "\n".join(f"--- {each.name}\n{each.process.log()[-4000:]}" for each in self.clusters)
 
-    def submit(self, name: str, cpu: str = "1", namespace: str = "default", managed: bool = True) -> None:
+    def submit(
+        self, name: str, cpu: str = "1", namespace: str = "default", managed: bool = True, **labels: str
+    ) -> None:
+        """`labels` without their prefix kueue.x-k8s.io/, with underscores for hyphens."""
+        own = {f"kueue.x-k8s.io/{key.replace('_', '-')}": value for key, value in labels.items()}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
         self.manager.put(
             {
                 "apiVersion": "batch/v1",
                 "kind": "Job",
-                "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "main"}},
+                "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "main", **own}},
                 "spec": {
                     "suspend": True,
                     "backoffLimit": 0,
@@ -349,10 +363,12 @@ def three_clusters(
     ours: tuple[str, ...] = ("manager", "one", "two"),
     users: tuple[User, ...] = (),
     arguments: Sequence[str] = (),
+    version: str = "0.19",
 ) -> Iterator[World]:
     """Started side by side, connected, and ready to place work. `controller_manager`: workers make pods of jobs, and
     nobody but a test runs those. `hasty`: losses are noticed within seconds, else in the time that users get. `ours`:
     where Quotree runs. `users` are known to all of them. `arguments` are more ones of the manager's reconciler.
+    `version` is the one of Kueue that all of them go by.
     """
     with ExitStack() as opened:
         servers = [ControlPlane(name="manager", users=users)]
@@ -363,8 +379,10 @@ def three_clusters(
             list(pool.map(lambda server: opened.enter_context(server), servers))
             list(pool.map(_install, servers))
         common, connection = (CONFIGURATION, PULSE) if hasty else (AS_SHIPPED, {})
-        manager = Cluster(servers[0], folder / "manager", {**common, **(MANAGING if hasty else {})}, connection)
-        workers = {each.name: Cluster(each, folder / each.name, common, connection) for each in servers[1:]}
+        manager = Cluster(
+            servers[0], folder / "manager", {**common, **(MANAGING if hasty else {})}, connection, version
+        )
+        workers = {each.name: Cluster(each, folder / each.name, common, connection, version) for each in servers[1:]}
         manager.process.arguments = arguments
         world = World(manager, workers, folder)
         for cluster in world.clusters:

@@ -154,3 +154,44 @@ def requeue_at(world: World3) -> str:
     local = world.workload()
     assert local is not None
     return str((local["status"].get("requeueState") or {}).get("requeueAt") or "")
+
+
+def test_a_worker_that_is_back_during_the_eviction_keeps_its_job() -> None:
+    """The manager ends as soon as it has given the worker up, and the next one finds it again."""
+    world = lost()
+    jobs = world.manager.server
+    world.now += (LOST + 2) * SECOND
+    while not evicted(world):
+        world.manager.loop.round(0)
+    assert (jobs.objects["Job", "ns/train"]["status"] or {}).get("active"), "it is not released yet"
+    world.now += SECOND
+    world.manager.start(world.clock)
+    back(world)
+    world.settle(seconds=15)
+
+    assert cluster_name(world) == "east"
+    assert world.runs_on() == ["east"]
+    assert deletions(world) == []
+
+
+def test_a_worker_that_is_back_while_others_take_the_quota_stops_its_job() -> None:
+    world = lost()
+    jobs = world.manager.server
+    local = world.workload()
+    assert local is not None
+    gone = [each for each in local["status"]["conditions"] if each["type"] != "Evicted"]
+    since = "2027-01-15T08:00:00Z"
+    preempted = {"type": "Evicted", "status": "True", "reason": "Preempted", "message": "", "lastTransitionTime": since}
+    jobs.put("Workload", {**local, "status": {**local["status"], "conditions": [*gone, preempted]}})
+    world.settle(seconds=5)
+    back(world)
+
+    there = world.job("east")
+    assert there is not None
+    assert there["spec"]["suspend"]
+
+
+def evicted(world: World3) -> bool:
+    local = world.workload()
+    assert local is not None
+    return any(each["type"] == "Evicted" and each["status"] == "True" for each in local["status"]["conditions"])

@@ -9,7 +9,7 @@ import pytest
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import INCREMENTAL, PlacementSettings
 from tests.profiles import seeds
-from tests.reconciler.multikueue.three_clusters import START, World3
+from tests.reconciler.multikueue.three_clusters import START, World3, queues
 
 LOST = 120
 NAMES = ("a", "b", "c")
@@ -62,6 +62,8 @@ class Storm:
                 "end",
                 "report",
                 "kick",
+                "halt",
+                "fill",
                 "partial",
                 "bounce",
             )
@@ -136,8 +138,19 @@ class Storm:
             if kind == "Workload" and found["metadata"]["name"].startswith(f"job-{name}-"):
                 server.put("Workload", {**found, "spec": {**found["spec"], "active": False}})
 
+    def halt(self, name: str, cluster: str) -> None:
+        """Somebody on the worker suspends the job."""
+        found = self.world.job(cluster, name)
+        if found is not None:
+            self.world.workers[cluster].server.put("Job", {**found, "spec": {**found["spec"], "suspend": True}})
+
+    def fill(self, *_: str) -> None:
+        """The manager has no quota for more, or has some again."""
+        queues(self.world.manager.server, "multi", self.chance.choice((0, 8)))
+
     def rest(self) -> None:
         self.world.links.silent.clear()
+        queues(self.world.manager.server, "multi")
         for cluster in list(self.away):
             self.back("", cluster)
         for _ in range(12):

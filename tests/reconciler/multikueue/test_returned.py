@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from cluster.actions import Action
+from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
@@ -195,3 +199,38 @@ def evicted(world: World3) -> bool:
     local = world.workload()
     assert local is not None
     return any(each["type"] == "Evicted" and each["status"] == "True" for each in local["status"]["conditions"])
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["answer lost", "request lost"])
+@pytest.mark.parametrize("number", range(1, 5))
+def test_the_link_is_cut_at_any_write_and_in_the_end_one_job_runs(number: int, answered: bool) -> None:
+    """The worker that the write goes to stays away until its time is over, and some time after that."""
+    world = World3(PlacementSettings(worker_lost=LOST * SECOND))
+    send, sent = world.links.write, 0
+
+    def cut(cluster: str, key: Key, action: Action) -> None:
+        nonlocal sent
+        sent += 1
+        if sent == number:
+            if answered:
+                world.workers[cluster].server.perform(key, action)
+            world.links.lose(cluster)
+        send(cluster, key, action)
+
+    world.links.write = cut  # type: ignore[method-assign]
+    world.submit("train")
+    for cluster in world.runs_on():
+        world.report(cluster, {"active": 1})
+    pass_time(world)
+    pass_time(world, 70)
+    for cluster in ("east", "west"):
+        if cluster in world.links.cut:
+            world.links.connect(cluster)
+    for _ in range(3):
+        world.settle(seconds=70)
+
+    assert sent >= number
+    (where,) = world.runs_on()
+    other = {"east": "west", "west": "east"}[where]
+    assert (world.job(other), world.workload(other)) == (None, None)
+    assert world.check() == ("Ready", f'The workload was admitted on "{where}"')

@@ -48,7 +48,7 @@ OVERLAPPING = "Workload has overlapping preemption targets with another workload
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 DEFERRED = f"{OVERLAPPING}, but will fit after these preemptions complete"
 PREEMPTION_GATED = "Workload requires preemption, but it's gated"
-_FAILED_CHECKS = "The workload has failed admission checks"
+FAILED_CHECKS = "The workload has failed admission checks"
 
 
 def run(
@@ -123,7 +123,7 @@ class _Cycle:
             return Wait(workload, name, requeue, reason, message)
 
         if any(check.state in (RETRY, REJECTED) for check in workload.checks):
-            return wait(PENDING_EVALUATION, _FAILED_CHECKS)
+            return wait(PENDING_EVALUATION, FAILED_CHECKS)
         if name not in world.state.queues:
             return wait(MISCONFIGURED, f"ClusterQueue {name} not found")
         if world.state.queues[name].inactive:

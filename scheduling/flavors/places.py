@@ -102,7 +102,7 @@ def placer(
     only = topology_only(state, settings)
     if not only and not any(pod_set.asks_for_topology for pod_set in workload.pod_sets):
         return None
-    question = TopologyQuestion(workload, with_topology, only)
+    question = TopologyQuestion(workload, with_topology, only, all_pods=not state.options.compat)
     return TopologyPlacer(state.fleet, question, _later(settings, workload, with_topology, checks))
 
 

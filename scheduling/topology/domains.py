@@ -121,6 +121,10 @@ class TopologyTree:
         """How many lowest domains there are."""
         return len(self._lowest)
 
+    def has_node(self, name: str) -> bool:
+        """Whether the node is of this flavor."""
+        return name in self._at
+
     def at_level(self, level: int) -> list[Domain]:
         """The domains of this level in path order. Do not change the list."""
         found = self._by_level.get(level)

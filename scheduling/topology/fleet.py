@@ -68,6 +68,10 @@ class Fleet:
             for flavor in self.flavors.values():
                 flavor.tree.drop(name)
 
+    def flavors_of(self, node: str) -> list[str]:
+        """The flavors that have the node in their topology."""
+        return [name for name, flavor in self.flavors.items() if flavor.tree.has_node(node)]
+
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
         """Add or update a pod outside topologies that has this node."""
         self.drop_pod(key)
@@ -75,11 +79,13 @@ class Fleet:
         self._pods[key] = (node, amounts)
         self._count_pod(node, amounts, 1)
 
-    def drop_pod(self, key: str) -> None:
-        """Remove a pod that is gone or has ended; one that was never counted changes nothing."""
+    def drop_pod(self, key: str) -> str:
+        """Remove a pod that is gone or has ended; its node, empty for one that was never counted."""
         found = self._pods.pop(key, None)
-        if found is not None:
-            self._count_pod(*found, -1)
+        if found is None:
+            return ""
+        self._count_pod(*found, -1)
+        return found[0]
 
     def _count_pod(self, node: str, amounts: Mapping[str, int], times: int) -> None:
         self.foreign.add(node, amounts, times)

@@ -45,8 +45,12 @@ def replaced(
     if isinstance(found, str):
         return found
     if not found[0].domains:
-        return f"cannot find replacement assignment for unhealthy node: {host}"
+        return no_replacement(host)
     return merged(rest, found[0], flavor.tree.paths(rest.domains + found[0].domains))
+
+
+def no_replacement(host: str) -> str:
+    return f"cannot find replacement assignment for unhealthy node: {host}"
 
 
 def _where(tree: TopologyTree, request: TopologyRequest, rest: TopologyAssignment, lost: int) -> Domain | None:

@@ -18,7 +18,7 @@ from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import node_filter
 from scheduling.topology.placing import FlavorTopology, PlacedPods
-from scheduling.topology.replacing import replaced
+from scheduling.topology.replacing import no_replacement, replaced
 from scheduling.topology.request import IMPLIED, TopologyRequest, read_topology_request
 
 _NO_TOPOLOGY = "workload requires Topology, but there is no TAS cache information"
@@ -68,12 +68,14 @@ class TopologyQuestion(NamedTuple):
     """A workload that is to be placed.
 
     with_topology: the flavors of its ClusterQueue that have a topology. only: its ClusterQueue has no others, so every
-    pod set gets a place.
+    pod set gets a place. all_pods: places for fewer pods than there are count as none. Kueue leaves out the pods beyond
+    whole slices, and they wait at their gate indefinitely.
     """
 
     workload: Workload
     with_topology: Collection[str]
     only: bool = False
+    all_pods: bool = False
 
 
 def find_places(
@@ -92,8 +94,14 @@ def find_places(
         flavor_topology = fleet.flavors[name]
         shared = flavor_topology.tree.by_host and flavor_topology.gates.overlapping
         found = flavor_topology.place(by_flavor[name], of_hosts if shared else {}, empty=empty)
-        places.assigned.update(found.assigned)
         places.refused.update(found.refused)
+        for member in by_flavor[name]:
+            assignment = found.assigned.get(member.name)
+            if assignment is not None and question.all_pods and assignment.pods < member.count:
+                left = member.count - assignment.pods
+                places.faults[member.name] = f"slices leave {left} of {member.count} pod(s) without a place"
+            elif assignment is not None:
+                places.assigned[member.name] = assignment
     return places
 
 
@@ -120,6 +128,8 @@ def find_replacements(fleet: Fleet, question: TopologyQuestion, pods: Iterable[F
         found = replaced(fleet.flavors[flavor], member, assignment, host, movable=movable)
         if isinstance(found, str):
             places.refused[member.name] = found
+        elif question.all_pods and found.pods < assignment.pods:
+            places.refused[member.name] = no_replacement(host)
         else:
             places.assigned[member.name] = found
     return places

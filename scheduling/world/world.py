@@ -26,6 +26,7 @@ from scheduling.quota.node import stored_below
 from scheduling.quota.state import ClusterQueueState, Options, QuotaState, Reservation
 from scheduling.quota.touched import Touch
 from scheduling.topology.fleet import Fleet, HeldPlaces
+from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.workload_places import admitted_places
 from scheduling.world.decisions import Wait
 from scheduling.world.entries import entry_of
@@ -167,6 +168,35 @@ class World:
     def drop_topology(self, name: str) -> None:
         if self.topologies.pop(name, None) is not None:
             self._topology_changed(name)
+
+    def put_node(self, node: TopologyNode) -> None:
+        """Add or update a node that can take pods. Queues whose flavors have it are tried again."""
+        if self.state.fleet is not None and self.state.fleet.nodes.get(node.name) != node:
+            self.state.fleet.put_node(node)
+            self._room_changed(node.name)
+
+    def drop_node(self, name: str) -> None:
+        """Remove a node that is gone, is not Ready, or is cordoned."""
+        if self.state.fleet is not None:
+            self.state.fleet.drop_node(name)
+
+    def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
+        """Add or update a pod outside topologies that has this node."""
+        if self.state.fleet is not None:
+            self.state.fleet.put_pod(key, node, requests)
+            self._room_changed(node)
+
+    def drop_pod(self, key: str) -> None:
+        """Remove a pod that is gone or has ended. Queues whose flavors have its node are tried again."""
+        node = self.state.fleet.drop_pod(key) if self.state.fleet is not None else ""
+        if node:
+            self._room_changed(node)
+
+    def _room_changed(self, node: str) -> None:
+        assert self.state.fleet is not None
+        names = {name for flavor in self.state.fleet.flavors_of(node) for name in self._references.to_flavor(flavor)}
+        for name in names & self.state.queues.keys():
+            self._released(name)
 
     def _topology_changed(self, name: str) -> None:
         for flavor in [each for each in self.state.flavors.values() if each.topology == name]:

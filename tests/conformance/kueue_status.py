@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from scheduling.cycle.second_pass import needs_second_pass
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_queue_settings
 from scheduling.objects.reading import admission, check, conditions, read_workload, reclaimable
@@ -21,7 +22,6 @@ from scheduling.status.progress import finish, limited_to_sizes, with_reclaimabl
 from scheduling.status.requeue import requeue_at
 from scheduling.status.reservation import sync_admitted
 from tests.conformance.kueue_gates import gated
-from tests.conformance.kueue_second_pass import needs_second_pass
 from tests.conformance.suite import Check, Data, Suite, mismatch
 
 _GATES = frozenset({"UnadmittedWorkloadsObservability", "TopologyAwareScheduling"})

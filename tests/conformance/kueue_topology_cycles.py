@@ -1,7 +1,4 @@
-"""Kueue's tables of whole cycles with topologies: what is admitted where, who is preempted, and what the others read.
-
-Second passes are left out: nothing here does them yet.
-"""
+"""Kueue's tables of whole cycles with topologies: who is admitted where, who is preempted, and why others wait."""
 
 from __future__ import annotations
 
@@ -11,9 +8,10 @@ from pathlib import Path
 from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import pod_reading
 from scheduling.cycle.engine import AdmissionEngine
+from scheduling.cycle.second_pass import NotPlaced, SecondPass, after_second_pass, needs_second_pass, second_pass
 from scheduling.objects import amounts
 from scheduling.objects.reading import read_workload
-from scheduling.objects.workload import Admission
+from scheduling.objects.workload import Admission, Workload
 from scheduling.status.observability import GRANULAR
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet
@@ -29,7 +27,6 @@ from tests.conformance.kueue_scheduler import (
     same_statuses,
     world_of,
 )
-from tests.conformance.kueue_second_pass import needs_second_pass
 from tests.conformance.kueue_topology import gates_of
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
@@ -38,15 +35,7 @@ _TABLES = ("kueue-schedule", "kueue-schedule-preemption", "kueue-schedule-cohort
 
 def suites(folder: Path) -> Iterator[Suite]:
     for name in _TABLES:
-        yield suite("kueue-tas", folder / "kueue-tas" / f"{name}.json", _cycle, _out)
-
-
-def _out(case: Data) -> str:
-    if case["featureGates"].get("SchedulerLibraryIntegration"):
-        return "the filters of kube-scheduler's library are not there"
-    if any(needs_second_pass(read_workload(each)) for each in case["given"]["workloads"] or ()):
-        return "second passes are not built"
-    return ""
+        yield suite("kueue-tas", folder / "kueue-tas" / f"{name}.json", _cycle)
 
 
 def _cycle(case: Data) -> str | None:
@@ -61,6 +50,8 @@ def _cycle(case: Data) -> str | None:
     world = world_of(case, fleet)
     for namespace in {each["metadata"]["namespace"] for each in case["given"]["localQueues"] or ()}:
         world.put_namespace(namespace, {})
+    if later := [each for each in world.workloads.values() if needs_second_pass(each)]:
+        return _second_pass(case, world, later)
     decisions = AdmissionEngine(world).step(now_of(case))
     return (
         _same_assignments(case, world, decisions)
@@ -69,6 +60,30 @@ def _cycle(case: Data) -> str | None:
         or same_statuses(case, world, decisions)
         or same_conditions(case, world, decisions)
     )
+
+
+def _second_pass(case: Data, world: World, workloads: list[Workload]) -> str | None:
+    """The places afterwards, and what is said of workloads without any. A failed patch leaves those as they are."""
+    fail_fast = (
+        case["featureGates"].get("TASFailedNodeReplacementFailFast", True) and not case["given"]["statusPatchError"]
+    )
+    results = [second_pass(world, each, fail_fast=fail_fast) for each in workloads]
+    after = [after_second_pass(each, now_of(case)) for each in results if each is not None]
+    expected = {
+        key: read_workload({"metadata": {}, "status": {"admission": admission}}).admission
+        for key, admission in (case["expect"]["newAssignments"] or {}).items()
+    }
+    events = sorted(_event(result, each) for result, each in zip(filter(None, results), after, strict=True))
+    told = sorted((each["reason"], each.get("message", "")) for each in case["expect"]["events"] or ())
+    return mismatch(_shown(expected), _shown({each.key: each.admission for each in after})) or mismatch(
+        told, [event for event in events if event[0]]
+    )
+
+
+def _event(result: SecondPass, after: Workload) -> tuple[str, str]:
+    if isinstance(result, NotPlaced):
+        return "EvictedDueToNodeFailures" if result.evicts else "SecondPassFailed", result.message
+    return ("Admitted" if after.admitted and not result.workload.admitted else "", "")
 
 
 def _same_assignments(case: Data, world: World, decisions: list[Decision]) -> str | None:

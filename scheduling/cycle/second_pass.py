@@ -1,0 +1,142 @@
+"""The second pass of a workload that holds quota: places that were delayed, or those of a node that failed.
+
+It keeps its flavors and its quota. It preempts nobody. Kueue may preempt for delayed places
+(docs/adr/2026-11-27-a-second-pass-preempts-nobody.md). Source: Kueue v0.19, pkg/scheduler and pkg/workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduling.cycle.cycle import FAILED_CHECKS, NO_LONGER_FITS
+from scheduling.flavors.places import placer
+from scheduling.objects.copying import replace
+from scheduling.objects.workload import Admission, PodSetAdmission, Workload
+from scheduling.status.checks import REJECTED, RETRY
+from scheduling.status.eviction import evict
+from scheduling.status.observability import LEGACY, Observability
+from scheduling.status.reservation import sync_admitted, waits_for_topology
+from scheduling.topology.assignment import TopologyAssignment
+from scheduling.topology.encoding import read_topology_assignment, written_topology_assignment
+from scheduling.topology.workload_places import (
+    FlavoredPods,
+    WorkloadPlaces,
+    find_places,
+    find_replacements,
+    fits,
+    net_usage,
+)
+from scheduling.world.world import World
+
+NODE_FAILURES = "NodeFailures"
+"""The reason of an eviction, as in Kueue."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLater:
+    """Write these places into the admission; `places` are by pod set, those that stay included."""
+
+    workload: Workload
+    places: Mapping[str, TopologyAssignment]
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlaced:
+    """There are no places. `evicts`: the workload has to leave, with `message`; else it is tried again later."""
+
+    workload: Workload
+    message: str
+    evicts: bool = False
+
+
+SecondPass = PlacedLater | NotPlaced
+
+
+def needs_second_pass(workload: Workload) -> bool:
+    """Whether its checks are Ready and its topology is pending, or one of its nodes is unhealthy."""
+    if workload.finished or workload.evicted or workload.on_hold or not workload.reserved:
+        return False
+    return _waits(workload) or bool(_lost(workload))
+
+
+def second_pass(world: World, workload: Workload, *, fail_fast: bool = True) -> SecondPass | None:
+    """What becomes of it now; None if there is nothing to place here. Changes nothing.
+
+    fail_fast: a workload without places for the pods of a failed node is evicted (the gate
+    TASFailedNodeReplacementFailFast).
+    """
+    admission = workload.admission
+    queue = world.state.queues.get(admission.cluster_queue) if admission is not None else None
+    found = placer(world.state, queue.settings, workload, world.checks) if queue is not None else None
+    if admission is None or found is None or not needs_second_pass(workload):
+        return None
+    if any(check.state in (RETRY, REJECTED) for check in workload.checks):
+        return NotPlaced(workload, FAILED_CHECKS)
+    pods = [_flavored(workload, entry) for entry in admission.assignments]
+    if failed := _lost(workload):
+        places = find_replacements(found.fleet, found.question, pods)
+    else:
+        present = {each.name: each.assignment for each in pods if each.assignment is not None}
+        waiting = [
+            each for each in pods if each.assignment is None and not found.later.intersection(each.flavors.values())
+        ]
+        if not waiting:
+            return None
+        places = find_places(found.fleet, found.question, waiting)
+        places.assigned.update(present)
+    if not places.complete:
+        message = _message(places)
+        gone = f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(failed)}"
+        return NotPlaced(workload, gone if failed and fail_fast else message, bool(failed) and fail_fast)
+    after = [replace(each, assignment=places.assigned.get(each.name)) for each in pods]
+    if not fits(found.fleet, net_usage(found.question, after)):
+        return NotPlaced(workload, NO_LONGER_FITS)
+    return PlacedLater(workload, places.assigned)
+
+
+def after_second_pass(result: SecondPass, now: int, observability: Observability = LEGACY) -> Workload:
+    """The workload with its places, or evicted; unchanged if it is only tried again."""
+    workload = result.workload
+    if isinstance(result, NotPlaced):
+        return evict(workload, NODE_FAILURES, result.message, now) if result.evicts else workload
+    admission = workload.admission
+    assert admission is not None
+    entries = tuple(_with_places(entry, result.places.get(entry.name)) for entry in admission.assignments)
+    placed = replace(workload, admission=Admission(admission.cluster_queue, entries), unhealthy_nodes=())
+    return sync_admitted(placed, now, observability)
+
+
+def _with_places(entry: PodSetAdmission, places: TopologyAssignment | None) -> PodSetAdmission:
+    if places is None:
+        return entry
+    delayed = "Ready" if entry.delayed == "Pending" else entry.delayed
+    return replace(entry, topology=written_topology_assignment(places), delayed=delayed)
+
+
+def _flavored(workload: Workload, entry: PodSetAdmission) -> FlavoredPods:
+    pod_set = workload.pod_set(entry.name)
+    count = entry.count if entry.count is not None else pod_set.count if pod_set is not None else 0
+    present = read_topology_assignment(entry.topology) if entry.topology is not None else None
+    return FlavoredPods(entry.name, count, entry.flavors, present)
+
+
+def _waits(workload: Workload) -> bool:
+    checked = bool(workload.checks) and workload.checks_ready
+    return checked and waits_for_topology(workload) and not workload.admitted
+
+
+def _lost(workload: Workload) -> tuple[str, ...]:
+    """The unhealthy nodes of an admitted workload, if one of its pods has its place there."""
+    if not workload.admitted or workload.admission is None:
+        return ()
+    stored = [entry.topology for entry in workload.admission.assignments if entry.topology is not None]
+    values = {domain.values[-1] for each in stored for domain in read_topology_assignment(each).domains}
+    return workload.unhealthy_nodes if values.intersection(workload.unhealthy_nodes) else ()
+
+
+def _message(places: WorkloadPlaces) -> str:
+    """Kueue's text; a pod set without a place for good has its own."""
+    refused = [f"couldn't assign flavors to pod set {name}: {why}" for name, why in places.refused.items()]
+    faults = [f"failed to assign flavors to pod set {name}: {why}" for name, why in places.faults.items()]
+    return "; ".join([*refused, *faults])

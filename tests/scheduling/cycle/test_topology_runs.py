@@ -1,0 +1,244 @@
+"""Whole runs with topologies: no node over its capacity, whatever happens, and nobody waits for whom there is room."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from policies.dialects.kueue_flavor import Flavor
+from policies.model.pools import Terms
+from scheduling.cycle.second_pass import NotPlaced, PlacedLater, after_second_pass, needs_second_pass, second_pass
+from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, PreemptionPolicy
+from scheduling.objects.workload import Workload
+from scheduling.quota.state import Options
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.encoding import read_topology_assignment
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.node_filter import TopologyNode
+from scheduling.topology.workload_places import FlavoredPods, TopologyQuestion, find_places
+from scheduling.world.world import World
+from tests.profiles import seeds
+from tests.scheduling.cluster import PAIRS, RESOURCE, Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+FLAVOR = "on-demand"
+LEVELS = ("block", "rack", HOSTNAME)
+
+
+def gpu_node(name: str, gpus: int, block: str = "b1", rack: str = "r1") -> TopologyNode:
+    labels = {"block": block, "rack": rack, HOSTNAME: name}
+    return TopologyNode(name, labels, (), {RESOURCE: gpus, "pods": 110})
+
+
+@dataclass
+class TopologyCluster(Cluster):
+    """A cluster whose one flavor has a topology. `nodes` are those that can take pods."""
+
+    nodes: dict[str, TopologyNode] = field(default_factory=dict)
+
+    def fresh(self) -> World:
+        world = World(self.options, fleet=Fleet())
+        world.put_topology("default", LEVELS)
+        world.put_flavor(Flavor(FLAVOR, {}, topology="default"))
+        world.put_namespace("ns", {})
+        for node in self.nodes.values():
+            world.put_node(node)
+        for queue in self.queues.values():
+            world.put_queue(queue, self.now)
+        for each in self.workloads.values():
+            world.put_workload(each, self.now)
+        return world
+
+    def put_node(self, node: TopologyNode) -> None:
+        self.tick()
+        self.nodes[node.name] = node
+        self.world.put_node(node)
+
+    def fail_node(self, name: str) -> None:
+        """The node is gone, and the workloads with pods there are marked."""
+        self.tick()
+        del self.nodes[name]
+        self.world.drop_node(name)
+        for each in list(self.workloads.values()):
+            if each.admitted and not each.evicted and name in hosts(each) and not each.unhealthy_nodes:
+                self.write(replace(each, unhealthy_nodes=(name,)))
+
+    def second_passes(self) -> None:
+        for each in list(self.workloads.values()):
+            if needs_second_pass(each):
+                result = second_pass(self.world, each)
+                assert isinstance(result, PlacedLater | NotPlaced)
+                self.write(after_second_pass(result, self.now))
+
+
+def hosts(each: Workload) -> Counter[str]:
+    """The pods of an admitted workload by host."""
+    found: Counter[str] = Counter()
+    for entry in each.admission.assignments if each.admission else ():
+        if entry.topology is not None:
+            for values, count in read_topology_assignment(entry.topology).domains:
+                found[values[-1]] += count
+    return found
+
+
+def made(**quota: int) -> TopologyCluster:
+    """Queues of one cohort with this much quota, which preempt what is lower and take back what they lent."""
+    cluster = TopologyCluster(Options(compat=False))
+    policy = PreemptionPolicy(within_cluster_queue=LOWER_PRIORITY, reclaim_within_cohort=ANY)
+    for name, nominal in quota.items():
+        cluster.put_queue(queue_settings(name, "all", {FLAVOR: Terms(nominal)}, preemption=policy))
+    return cluster
+
+
+def asks(name: str, queue: str, count: int, priority: int = 0, gpu: str = "1", **request: Any) -> Workload:
+    asked = {**pod_set(count=count, gpu=gpu), "topologyRequest": request}
+    return workload(asked, spec={"queueName": queue, "priority": priority}, name=name, uid=name)
+
+
+def running(cluster: Cluster) -> dict[str, dict[str, int]]:
+    held = {
+        key: each for key, each in cluster.workloads.items() if each.reserved and not each.evicted and not each.finished
+    }
+    return {each.name: dict(hosts(each)) for each in held.values()}
+
+
+def test_quota_fits_and_the_topology_does_not() -> None:
+    cluster = made(a=8)
+    for node in (gpu_node("n1", 2), gpu_node("n2", 2, rack="r2")):
+        cluster.put_node(node)
+    cluster.put(asks("large", "a", 3, required="rack"))
+    cluster.put(asks("small", "a", 2, required="rack"))
+    cluster.settle()
+
+    assert running(cluster) == {"small": {"n1": 2}}
+    attempt = cluster.world.last_attempt("ns/large")
+    assert attempt is not None
+    assert attempt.message == (
+        'couldn\'t assign flavors to pod set main: topology "default" allows to fit only 2 out of 3 pod(s)'
+    )
+
+
+def test_a_node_that_joins_lets_those_in_that_waited_for_its_rack() -> None:
+    cluster = made(a=8)
+    cluster.put_node(gpu_node("n1", 2))
+    cluster.put(asks("large", "a", 3, required="rack"))
+    cluster.settle()
+    before = running(cluster)
+    cluster.put_node(gpu_node("n2", 1))
+    cluster.settle()
+
+    assert (before, running(cluster)) == ({}, {"large": {"n1": 2, "n2": 1}})
+
+
+def test_lower_priority_leaves_the_rack_that_is_needed_whole() -> None:
+    cluster = made(a=8)
+    for node in (gpu_node("n1", 2), gpu_node("n2", 2, rack="r2")):
+        cluster.put_node(node)
+    cluster.put(asks("low-1", "a", 1, required=HOSTNAME))
+    cluster.put(asks("low-2", "a", 2, required=HOSTNAME))
+    cluster.settle()
+    cluster.put(asks("high", "a", 2, priority=1, required=HOSTNAME))
+    cluster.settle()
+
+    assert "high" in running(cluster)
+    assert len(running(cluster)) == 2
+
+
+def test_a_failed_node_is_replaced_in_its_rack_or_the_workload_leaves() -> None:
+    cluster = made(a=8)
+    for node in (*(gpu_node(name, 1) for name in ("n1", "n2", "n3")), gpu_node("n4", 4, rack="r2")):
+        cluster.put_node(node)
+    cluster.put(asks("ring", "a", 2, required="rack"))
+    cluster.settle()
+    before = running(cluster)
+    cluster.fail_node("n1")
+    cluster.second_passes()
+    after = running(cluster)
+    cluster.fail_node("n2")
+    cluster.second_passes()
+
+    assert (before, after) == ({"ring": {"n1": 1, "n2": 1}}, {"ring": {"n2": 1, "n3": 1}})
+    assert cluster.workloads["ns/ring"].evicted
+    cluster.settle()
+    assert running(cluster) == {"ring": {"n4": 2}}
+
+
+def test_without_the_topology_the_queue_is_inactive() -> None:
+    cluster = made(a=8)
+    cluster.world.drop_topology("default")
+
+    found = cluster.world.can_admit("a")
+
+    assert (found.active, found.reason) == (False, "TopologyNotFound")
+    assert 'there is no Topology "default" for TAS flavor "on-demand"' in found.message
+
+
+def _request(random: Random) -> dict[str, Any]:
+    level = random.choice(LEVELS)
+    slices = {"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2}
+    return random.choice(({"required": level}, {"preferred": level}, {"unconstrained": True}, slices))
+
+
+def _act(cluster: TopologyCluster, random: Random, turn: int) -> None:
+    held = list(running(cluster))
+    choice = random.random()
+    if choice < 0.5:
+        count = random.choice((1, 2, 4))
+        made_one = asks(f"w{turn}", random.choice("ab"), count, random.randint(0, 2), **_request(random))
+        cluster.put(made_one)
+    elif choice < 0.7 and held:
+        cluster.finish(f"ns/{random.choice(held)}")
+    elif choice < 0.8 and len(cluster.nodes) > 2:
+        cluster.fail_node(random.choice(list(cluster.nodes)))
+    else:
+        name = f"n{random.randint(0, 9)}"
+        before = cluster.nodes[name].allocatable[RESOURCE] if name in cluster.nodes else 0
+        cluster.put_node(
+            gpu_node(name, max(before, random.randint(2, 4)), f"b{int(name[1]) % 2}", f"r{int(name[1]) % 3}")
+        )
+
+
+@pytest.mark.parametrize("seed", seeds(2))
+def test_in_random_runs_all_have_their_places_and_nobody_waits_for_whom_there_is_room(seed: int) -> None:
+    random = Random(seed)
+    cluster = made(a=8, b=6)
+    for number in range(6):
+        cluster.put_node(gpu_node(f"n{number}", random.randint(1, 4), f"b{number % 2}", f"r{number % 3}"))
+    for turn in range(25):
+        _act(cluster, random, turn)
+        cluster.second_passes()
+        cluster.settle()
+        _check(cluster)
+
+
+def _check(cluster: TopologyCluster) -> None:
+    used: Counter[str] = Counter()
+    for each in cluster.workloads.values():
+        if each.reserved and not each.finished:
+            used.update(hosts(each))
+            assert sum(hosts(each).values()) == each.pod_sets[0].count
+    for name, node in cluster.nodes.items():
+        assert used[name] <= node.allocatable[RESOURCE]
+    fresh = cluster.fresh()
+    mine, theirs = cluster.world.state.fleet, fresh.state.fleet
+    assert mine is not None
+    assert theirs is not None
+    assert {d.id: d.remain for d in mine.flavors[FLAVOR].tree.lowest()} == {
+        d.id: d.remain for d in theirs.flavors[FLAVOR].tree.lowest()
+    }
+    for name, pending in cluster.world.queues.pending.items():
+        for entry in [*pending.active(), *pending.inadmissible()]:
+            assert not _fits(cluster.world, name, entry.workload), entry.key
+
+
+def _fits(world: World, queue: str, each: Workload) -> bool:
+    """Whether both quota and places are free for it."""
+    (only,), state = each.pod_sets, world.state
+    assert state.fleet is not None
+    question = TopologyQuestion(each, [FLAVOR], all_pods=True)
+    places = find_places(state.fleet, question, [FlavoredPods(only.name, only.count, {RESOURCE: FLAVOR})])
+    return places.complete and state.queues[queue].node.free(PAIRS[0]) >= only.count

@@ -20,14 +20,20 @@ def main() -> int:
     race = Race()
     each = max(1, int(os.environ.get("RACE_PAIRS", "10000")) // (len(SHAPES) * len(GAPS) * (len(REPLICAS) + 1)))
     configuration = os.environ.get("RACE_CONFIGURATION", "")
+    try:
+        _rounds(race, each, configuration)
+    finally:  # what is known stays known
+        print("\n".join(table(race.rows)))
+        print("\n".join(race.complaints()), flush=True)
+    return 1 if any(shape.wrong and tally.both_passed for shape, tally in race.rows.values()) else 0
+
+
+def _rounds(race: Race, each: int, configuration: str) -> None:
     for count, faulty in (*((count, False) for count in REPLICAS), (REPLICAS[-1], True)):
         with ControlPlane() as control_plane, Replicas(control_plane, count, configuration, faulty) as replicas:
             (race.faulty if faulty else race.run)(f"{count}, with faults" if faulty else str(count), replicas, each)
     with ControlPlane(users=[RIVAL]) as control_plane, Replicas(control_plane, 2, configuration) as replicas:
         race.wasteful("2, wasteful", replicas, max(1, each // SLOWER))
-    print("\n".join(table(race.rows)))
-    print("\n".join(race.complaints()))
-    return 1 if any(shape.wrong and tally.both_passed for shape, tally in race.rows.values()) else 0
 
 
 if __name__ == "__main__":

@@ -75,6 +75,11 @@ class Replicas(Guard):
                 start_new_session=True,
             )
 
+    def restart(self, number: int) -> None:
+        """Start a replica that has ended by itself, as a kubelet does: one that cannot reach the API server ends."""
+        if self._running[number].poll() is not None:
+            self.revive(number)
+
     def kill(self, number: int) -> None:
         """kill -9 of the replica, its master and its worker."""
         process = self._running.pop(number)

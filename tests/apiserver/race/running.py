@@ -17,7 +17,7 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.replicas import Replicas
 from tests.apiserver.race.shapes import SHAPES, Pair, Shape, Step, slots
 from tests.apiserver.race.wasteful import REFUSES, RIVAL, become_known, client, install
-from tests.waiting import eventually
+from tests.waiting import SECONDS, eventually
 
 GAPS = (0.0, 0.001, 0.010, 0.050)
 """Seconds between the two changes of a pair."""
@@ -89,7 +89,7 @@ class Racers:
 
     def _prepare(self, step: Step) -> None:
         """Repeated for a moment: under faults a request may fail, and a parent may not be seen yet."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + SECONDS
         while (said := step.run(self._clients[0])) and "already exists" not in said:
             assert time.monotonic() < until, said
             time.sleep(0.05)
@@ -175,7 +175,7 @@ def _kill_now_and_then(replicas: Replicas, ended: threading.Event) -> None:
         replicas.revive(number % replicas.count)
         number += 1
         while not ended.wait(0.2) and not replicas.ready((number - 1) % replicas.count):
-            pass
+            replicas.restart((number - 1) % replicas.count)
 
 
 def table(rows: Rows) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import threading
@@ -12,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from cluster.client import ClusterClient
 from cluster.errors import ApiError, ClusterError
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.race.holding import holding
 from tests.apiserver.race.replicas import Replicas
 from tests.apiserver.race.running import Race
 from tests.apiserver.race.shapes import QUEUES, Step
@@ -31,6 +34,8 @@ Manifest = dict[str, Any]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 CLUSTER_QUEUES = f"{KUEUE}/clusterqueues"
 WORST_CLIENTS = 12
+HELD_SECONDS = 5.0
+"""Longer than it takes until the room of a known author is lent."""
 LOCAL_QUEUES = f"{KUEUE}/namespaces/waste/localqueues"
 _numbers = count(1)
 
@@ -72,6 +77,11 @@ def edit(name: str, cores: int) -> Step:
 def ledger(replicas: Replicas) -> Manifest:
     data = replicas.control_plane.request("GET", LEDGER).get("data") or {}
     return {request: text for request, text in data.items() if request != "seen"}
+
+
+def entered(replicas: Replicas) -> list[str]:
+    """The names of the objects that have entries."""
+    return [json.loads(text)["object"][-1] for text in ledger(replicas).values()]
 
 
 def kueue_queue(cores: int) -> Manifest:
@@ -125,6 +135,26 @@ def test_of_two_who_apply_a_name_at_the_same_moment_one_may_have_to_apply_again(
 
             assert sorted(both) in (["", ""], ["", "Conflict"])
             assert apply(rival, name) == apply(admin, name) == ""
+
+
+def test_a_change_of_somebody_unknown_counts_for_as_long_as_another_webhook_holds_it(
+    replicas: Replicas, admin: ClusterClient, rival: ClusterClient, tmp_path: Path
+) -> None:
+    """No read shows that it is on its way, and it is stored after all. So its room cannot be lent after seconds."""
+    top = tree(admin, "victim")
+    with holding(replicas.control_plane, tmp_path) as holder, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(deserving(f"{top}-late", top, 17).spoilt().run, admin)
+        eventually(lambda: holder.asked.is_set() and f"{top}-late" in " ".join(entered(replicas)))
+        until = time.monotonic() + HELD_SECONDS
+        while time.monotonic() < until:
+            assert edit(f"{top}-victim", 9).run(rival) != ""
+        holder.go_on.set()
+
+        assert held.result() == ""
+
+    assert f"{top}-late" in [each["metadata"]["name"] for each in admin.get(QUEUES)["items"]]
+    assert edit(f"{top}-victim", 9).run(rival) != ""
+    eventually(lambda: edit(f"{top}-victim", 3).run(rival) == "")
 
 
 def test_beside_an_author_whose_changes_are_never_stored_pairs_are_judged_as_ever(replicas: Replicas) -> None:

@@ -26,12 +26,16 @@ Sow = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True)
 class Seed:
-    """`sow` puts the fault in; in `world` it leads to something wrong that says `symptom`."""
+    """`sow` puts the fault in; in `world` it leads to something wrong that says `symptom`.
+
+    `slow`: that takes two seconds or more to find, and is looked for at night.
+    """
 
     name: str
     sow: Sow
     world: World
     symptom: str
+    slow: bool = False
 
 
 def _guard(table: str, guard: Callable[[Any], bool], instead: bool) -> Sow:
@@ -99,17 +103,33 @@ SEEDS = (
     Seed("one whose Pods are not in sight", _guard("SHOWN", JobLook.pods_may_come, False), _STARTS, _UNCOUNTED),
     Seed("a Workload that has lost its job", _never_asks, _DISOWNED, "for ever"),
     Seed("Pods that outlive their job", _guard("WORKLOADS", WorkloadLook.pods_run, False), _RUNS, _UNCOUNTED),
-    Seed("and are not in sight", _guard("WORKLOADS", WorkloadLook.pods_may_come, False), _STARTS, _UNCOUNTED),
+    Seed(
+        "and are not in sight", _guard("WORKLOADS", WorkloadLook.pods_may_come, False), _STARTS, _UNCOUNTED, slow=True
+    ),
     Seed("a job that may be there", _both, _STARTS, _UNCOUNTED),
-    Seed("a Workload that nobody uses", _guard("WORKLOADS", WorkloadLook.unused_for_long, False), _STARTS, _FOR_EVER),
-    Seed("a job without label that goes", _guard("WORKLOADS", WorkloadLook.in_use_for_long, False), _ALONE, _FOR_EVER),
+    Seed(
+        "a Workload that nobody uses",
+        _guard("WORKLOADS", WorkloadLook.unused_for_long, False),
+        _STARTS,
+        _FOR_EVER,
+        slow=True,
+    ),
+    Seed(
+        "a job without label that goes",
+        _guard("WORKLOADS", WorkloadLook.in_use_for_long, False),
+        _ALONE,
+        _FOR_EVER,
+        slow=True,
+    ),
     Seed("a job that nobody asks for", _guard("HIDDEN", HiddenLook.workload_depends, False), _ALONE, _FOR_EVER),
-    Seed("the answer that it is not there", _event(Event.NOT_FOUND), _ALONE, _FOR_EVER),
-    Seed("the answer that another has its name", _event(Event.FOUND_ANOTHER), _ALONE, _FOR_EVER),
+    Seed("the answer that it is not there", _event(Event.NOT_FOUND), _ALONE, _FOR_EVER, slow=True),
+    Seed("the answer that another has its name", _event(Event.FOUND_ANOTHER), _ALONE, _FOR_EVER, slow=True),
     Seed("an eviction while Pods run", _step("_stopped", True), _RUNS, _UNCOUNTED),
     Seed("Pods that still end", _replace(JobLook, "_in_use", property(lambda _: False)), _ENDING, _UNCOUNTED),
-    Seed("whose Workload it is", _replace(looks, "is_of_another", lambda *_: False), _STOLEN, "for ever"),
-    Seed("a Pod that was taken away", _replace(KeptPods, "_excess", lambda *_: iter(())), _ENDING, "for ever"),
+    Seed("whose Workload it is", _replace(looks, "is_of_another", lambda *_: False), _STOLEN, "for ever", slow=True),
+    Seed(
+        "a Pod that was taken away", _replace(KeptPods, "_excess", lambda *_: iter(())), _ENDING, "for ever", slow=True
+    ),
     Seed("a Pod that hides", _replace(OutOfSight, "seek", lambda *_: None), _HIDDEN, "for ever"),
     Seed("a job that somebody else starts", _step("_running", None), _UNSTARTED, _UNCOUNTED),
 )

@@ -9,7 +9,8 @@ from tests.reconciler.explorer.explore import explore
 from tests.reconciler.explorer.seeds import SEEDS, Seed
 from tests.reconciler.explorer.worlds import FULL, SHORT, World
 
-WORLDS = FULL if len(seeds(1)) > PROFILES["lean"] else SHORT
+NIGHTLY = len(seeds(1)) > PROFILES["lean"]
+WORLDS = (*SHORT, *FULL) if NIGHTLY else SHORT
 MOST = 150_000
 """States of one world: a few hundred megabytes."""
 
@@ -24,7 +25,7 @@ def test_whatever_happens_nothing_runs_uncounted_and_nothing_is_counted_for_ever
     assert found.states > 100
 
 
-@pytest.mark.parametrize("seed", SEEDS, ids=lambda each: each.name)
+@pytest.mark.parametrize("seed", [each for each in SEEDS if NIGHTLY or not each.slow], ids=lambda each: each.name)
 def test_a_guard_that_is_taken_out_is_missed(seed: Seed, monkeypatch: pytest.MonkeyPatch) -> None:
     seed.sow(monkeypatch)
 

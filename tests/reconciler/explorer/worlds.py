@@ -43,14 +43,17 @@ def _settle(cluster: Cluster) -> None:
 
 BOTH = ("zza", "zzb")
 SHORT = (
-    World(quota=1, last="zza", acts=1),
+    World(quota=1, last="zza", acts=1, people=("delete", "resume")),
     World(quota=1, jobs=("zza",), acts=1, faults=1, people=("delete", "orphan-delete", "take-away", "evict")),
     World(quota=1, jobs=("zza",), acts=2, people=("move", "disown", "suspend", "resume"), collects=False),
+    World(quota=1, jobs=("zza",), acts=2, people=("let-go", "hide")),
+    World(quota=1, jobs=("zza",), acts=2, people=("steal", "let-go")),
+)
+"""Four seconds each at the most: in every run of the tests."""
+FULL = (
+    World(quota=1, last="zza", acts=1),
     World(quota=1, jobs=("zza",), acts=2, people=("let-go", "hide", "kill", "suspend", "orphan-delete")),
     World(quota=1, jobs=("zza",), acts=2, people=("steal", "orphan-delete", "let-go", "evict")),
-)
-"""A second or two each: in every run of the tests."""
-FULL = (
     World(quota=1, jobs=BOTH, acts=1, faults=1),
     World(quota=1, jobs=BOTH, acts=2),
     World(quota=1, jobs=BOTH, acts=2, collects=False, people=("delete", "orphan-delete", "move", "disown", "create")),
@@ -60,4 +63,4 @@ FULL = (
     World(quota=1, jobs=BOTH, acts=2, faults=1, people=("let-go", "kill", "suspend", "steal", "orphan-delete")),
     World(quota=2, jobs=("zza",), acts=3, people=("let-go", "hide", "kill", "scale", "suspend", "evict")),
 )
-"""Minutes each: at night."""
+"""Up to minutes each: at night, as well."""

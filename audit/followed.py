@@ -37,7 +37,7 @@ def digest(report: Manifest) -> str:
     return sha256(content(report).encode()).hexdigest()
 
 
-def held(manifest: Manifest) -> StoredReport:
+def stored_report(manifest: Manifest) -> StoredReport:
     meta = metadata(manifest)
     key = ReportKey(text(meta.get("namespace")) or "", text(meta.get("name")) or "")
     return StoredReport(key, text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or "", digest(manifest))
@@ -88,7 +88,7 @@ class _Kind:
             _resource(api, namespaced),
             self._change,
             on_replace=self._replace,
-            keep=held,
+            keep=stored_report,
             label_selector=_SELECTOR,
             pacing=pacing,
         )

@@ -43,7 +43,7 @@ from reconciler.objects.packed import Packed
 from reconciler.objects.watched import WatchedKind
 from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.parts.claims import DEFAULT
-from reconciler.shell.call import asked
+from reconciler.shell.call import call_with_result
 from reconciler.shell.loop import Loop, Message
 from reconciler.shell.permit import AlwaysPermitted, LeasePermit
 from reconciler.shell.reflectors import follow
@@ -283,7 +283,7 @@ class Reconciler:
 
         Raises TimeoutError if the loop does not answer in time, and all errors that the question raises.
         """
-        call, answer = asked(lambda: question(self.core))
+        call, answer = call_with_result(lambda: question(self.core))
         self.loop.inbox.put(call)
         try:
             return answer.result(timeout)

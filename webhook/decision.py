@@ -85,8 +85,8 @@ def case(review: Review, configuration: Configuration, cache: Snapshot | None = 
     return JudgedRequest(review, change, configuration, Circumstances(now=datetime.now(UTC), user=review.user))
 
 
-def judged(review: Review, forest: Forest, configuration: Configuration) -> Judgement | None:
-    """What the rules say of the request; None where the object is of a kind that carries no quota."""
+def judge_review(review: Review, forest: Forest, configuration: Configuration) -> Judgement | None:
+    """The judgement of the request; None if the kind of the object has no quota."""
     asked = case(review, configuration)
     return asked.judged(forest) if asked else None
 

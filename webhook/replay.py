@@ -52,6 +52,6 @@ def replay(
         asked = (forest, configuration, review.operation, review.user)
         operations = patch(review.object, *asked) if review.object else []
         return Replay(answer.mutated(review, operations), operations=tuple(operations))
-    judgement = decision.judged(review, forest, configuration)
+    judgement = decision.judge_review(review, forest, configuration)
     verdict = judgement.verdict if judgement else Verdict()
     return Replay(answer.validated(review, verdict, configuration.profile), verdict)

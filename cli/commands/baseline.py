@@ -10,7 +10,7 @@ import click
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline
-from cli.input.question import ValidationQuestion, asked
+from cli.input.question import ValidationQuestion, question_options
 from cli.input.selection import InputSelection, selected_in_roots
 from cli.output import emit
 from cli.report.answering import Answered, answer, note_problems
@@ -43,7 +43,7 @@ def _into(command: click.decorators.FC) -> click.decorators.FC:
 
 @baseline.command()
 @selected_in_roots
-@asked
+@question_options
 @_into
 @click.option("--overwrite", is_flag=True, help="Replace a baseline that exists.")
 def create(selection: InputSelection, question: ValidationQuestion, file: str, overwrite: bool) -> None:
@@ -66,7 +66,7 @@ def create(selection: InputSelection, question: ValidationQuestion, file: str, o
 
 @baseline.command()
 @selected_in_roots
-@asked
+@question_options
 @_into
 def prune(selection: InputSelection, question: ValidationQuestion, file: str) -> None:
     """Remove from the baseline what the manifests in PATH... no longer have.

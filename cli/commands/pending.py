@@ -17,7 +17,7 @@ from cli.input.options import EngineOptions, against_of, namespaces, output
 from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
-from cli.input.visibility import Ask, asked, local_queues, reporting_bad_answers
+from cli.input.visibility import Ask, local_queues, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text
 from cli.report.simulations.beside import PendingWork
 from cli.report.simulations.waiting_text import job_text
@@ -91,7 +91,7 @@ def pending(
             if everywhere:
                 raise
             refused = error
-    with asked(against.login, reconciler, refused) as ask, reporting_bad_answers():
+    with reconciler_of(against.login, reconciler, refused) as ask, reporting_bad_answers():
         queues = list(_answered(ask, against.login, queue, namespace, limit))
         whole = queue and "/" not in queue  # a ClusterQueue: whose LocalQueues these are is not for the caller to see
         within = queue.partition("/")[0] or namespace or against.login.namespace()

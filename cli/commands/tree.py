@@ -27,7 +27,7 @@ from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.simulation import note_problems
 from cli.input.surveyed import survey_roots
-from cli.input.visibility import Ask, asked, reporting_bad_answers
+from cli.input.visibility import Ask, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text, note
 from cli.progress import stage
 from cli.report.answered_tree import chosen, tree_lines
@@ -36,7 +36,7 @@ from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.simulations.yunikorn_text import counts_notes, queues_text
 from cli.report.tree_json import DIALECTS
-from cli.report.tree_view import ShownTree, UnknownNode, WantedNode, view_of, wanted
+from cli.report.tree_view import ShownTree, UnknownNode, WantedNode, parse_node, view_of
 from cli.report.trees import walk
 from cli.report.whole_trees import answer, context_of, merged, users, users_of
 from cli.watching.again import watchable
@@ -49,7 +49,7 @@ def is_file(argument: str) -> bool:
     """Whether an argument is a file, a folder or a pattern, rather than the name of a node."""
     if argument == "-" or expand(argument) or any(sign in argument for sign in "*?["):
         return True
-    return argument.lower().endswith(EXTENSIONS) or ("/" in argument and not wanted(argument).kind)
+    return argument.lower().endswith(EXTENSIONS) or ("/" in argument and not parse_node(argument).kind)
 
 
 def _files(options: Mapping[str, Any]) -> list[str]:
@@ -128,7 +128,7 @@ def tree(
                 raise
             refused = error
     if of_reconciler or refused is not None:
-        _from_reconciler(list(map(wanted, every)), children, namespace, against, reconciler, refused, output)
+        _from_reconciler(list(map(parse_node, every)), children, namespace, against, reconciler, refused, output)
 
 
 def _from_reconciler(
@@ -141,7 +141,7 @@ def _from_reconciler(
     output: str,
 ) -> None:
     """What a reconciler shows of all trees, or of those that the LocalQueues of a namespace lead to."""
-    with asked(against.login, server, refused) as ask, reporting_bad_answers(), _named():
+    with reconciler_of(against.login, server, refused) as ask, reporting_bad_answers(), _named():
         try:
             found = ask("/v1/trees") if namespace is None else _of_namespace(ask, namespace)
         except AccessDenied:
@@ -170,7 +170,7 @@ def _from_world(files: list[str], every: list[str], children: bool, against: Aga
     context = _context(against, every)
     drawings = [_drawn(root, files, against, context) for root in roots]
     with _named():
-        shown = _shown(drawings, list(map(wanted, every)), children)
+        shown = _shown(drawings, list(map(parse_node, every)), children)
     if output == "json":
         emit(json_text(merged([(each.name, answer(each.forest, context, each.use, view)) for each, view in shown])))
     else:

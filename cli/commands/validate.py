@@ -11,7 +11,7 @@ from cli.input import baseline as baselines
 from cli.input.exit_options import ExitOptions
 from cli.input.exit_options import exits as exit_options
 from cli.input.outputs import Output, outputs
-from cli.input.question import ValidationQuestion, asked
+from cli.input.question import ValidationQuestion, question_options
 from cli.input.selection import InputSelection, selected_in_roots
 from cli.progress import progress
 from cli.report.answering import answer, note_problems
@@ -24,7 +24,7 @@ from cli.watching.again import watchable
 @watchable
 @progress
 @selected_in_roots
-@asked
+@question_options
 @outputs(tuple(OF_REPORTS))
 @exit_options
 @click.option(

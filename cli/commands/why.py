@@ -20,7 +20,7 @@ from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.simulation import note_problems, start
-from cli.input.visibility import asked, find_workload, reporting_bad_answers
+from cli.input.visibility import find_workload, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text
 from cli.report.simulations import beside
 from cli.report.simulations.simulation_json import API_VERSION, why_json
@@ -115,7 +115,7 @@ def _traceable(workload: str, namespace: str | None, against: Against) -> NamedW
 
 
 def _traced(wanted: NamedWork, login: ClusterLogin, server: Server | None, output: str) -> str:
-    with asked(login, server) as ask, reporting_bad_answers():
+    with reconciler_of(login, server) as ask, reporting_bad_answers():
         path = f"/v1/namespaces/{quote(wanted.namespace, safe='')}/jobs/{quote(wanted.name, safe='')}/state"
         found = ask(path)
         items = [each for each in found["items"] if wanted.kind in ("", each["kind"])]
@@ -153,7 +153,7 @@ def _from_cluster(written: str, wanted: NamedWork, against: Against, output: str
 def _from_reconciler(
     wanted: NamedWork, login: ClusterLogin, server: Server | None, refused: AccessDenied | None
 ) -> dict[str, Any]:
-    with asked(login, server, refused) as ask:
+    with reconciler_of(login, server, refused) as ask:
         name = find_workload(login, wanted)
         return ask(f"/v1/namespaces/{quote(wanted.namespace, safe='')}/workloads/{quote(name, safe='')}/explanation")
 

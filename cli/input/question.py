@@ -26,7 +26,7 @@ class ValidationQuestion:
     revision: str | None = None
 
 
-def asked(command: Callable[..., Any]) -> Callable[..., Any]:
+def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of Question; the command gets them as `question`."""
 
     @wraps(command)

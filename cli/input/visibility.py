@@ -25,10 +25,10 @@ Ask = Callable[[str], dict[str, Any]]
 
 
 @contextmanager
-def asked(
+def reconciler_of(
     login: ClusterLogin, server: reconciler_api.Server | None = None, refused: AccessDenied | None = None
 ) -> Iterator[Ask]:
-    """A function that asks the reconciler of the cluster.
+    """A function that calls the reconciler of the cluster.
 
     `server`: that of --reconciler. `refused`: why the cluster itself was not read.
 

@@ -37,7 +37,7 @@ class WantedNode:
         return self.kind in ("", kind) and self.name == name
 
 
-def wanted(written: str) -> WantedNode:
+def parse_node(written: str) -> WantedNode:
     """Parse NAME or KIND/NAME."""
     kind, slash, name = written.partition("/")
     kinds = [known for known, words in _KINDS.items() if kind.lower() in words]

@@ -85,7 +85,7 @@ class WorkEdit:
 Edit: TypeAlias = QuotaEdit | MoveEdit | WorkEdit
 
 
-def kept(edit: Edit) -> str:
+def encoded(edit: Edit) -> str:
     """The edit as a form keeps it; `parse` reads it."""
     return urlencode(_fields(edit))
 

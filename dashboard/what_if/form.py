@@ -39,7 +39,7 @@ class Form:
     @property
     def lines(self) -> list[tuple[str, str]]:
         """The value that the form keeps and the text that it shows, for each edit."""
-        return [(edits.kept(each), str(each)) for each in self.edits]
+        return [(edits.encoded(each), str(each)) for each in self.edits]
 
 
 def linked(query: Mapping[str, str]) -> Form:

@@ -64,7 +64,7 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
     above = ancestor(job.ref.group_kind, job.controller, job.ref.namespace, forest)
     if above is None or above.uid == job.uid:
         return None
-    return above if _grows(above, slicing) or _within(asked(job), _left_to_children(above)) else None
+    return above if _grows(above, slicing) or _within(total_requests(job), _left_to_children(above)) else None
 
 
 def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> QueuedJob | None:
@@ -79,7 +79,7 @@ def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> Queued
     direct = _owner(controller, namespace, forest) if above is not None and controller is not None else None
     if above is None or direct is None or not _as_made_by(direct, pod):
         return None
-    held, wanted = asked(above), template_requests({"spec": mapping(pod.get("spec"))}, 1)
+    held, wanted = total_requests(above), template_requests({"spec": mapping(pod.get("spec"))}, 1)
     known = {resource: amount for resource, amount in wanted.items() if resource in held}
     return above if _grows(above, slicing) or _within(known, held) else None
 
@@ -104,8 +104,8 @@ def _left_to_children(job: QueuedJob) -> dict[str, int]:
     return total(template_requests(pods.template, pods.count) for pods in job.pod_sets if pods.name not in own)
 
 
-def asked(job: QueuedJob) -> dict[str, int]:
-    """What all its pods request together."""
+def total_requests(job: QueuedJob) -> dict[str, int]:
+    """The requests of all pods of the job together."""
     return total(template_requests(pods.template, pods.count) for pods in job.pod_sets)
 
 

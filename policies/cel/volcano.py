@@ -20,7 +20,7 @@ def amount_of(amounts: str, resource: str) -> str:
     return f"({amount(value)} && (!{whole} || {integer}))"
 
 
-def held(amounts: str, resource: str) -> str:
-    """The amount, 0 where it is absent or none."""
+def amount_or_zero(amounts: str, resource: str) -> str:
+    """A CEL expression for the amount; 0 if it is absent or not a quantity."""
     there = f"{resource} in {amounts} && {amount_of(amounts, resource)}"
     return f"({there} ? {quantity(f'{amounts}[{resource}]')} : quantity('0'))"

@@ -32,7 +32,7 @@ from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import Attached, Node, Ref, SubtreeShare
-from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, shown
+from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, upward_share
 from policies.model.quantity import Quantity
 
 __all__ = [
@@ -131,7 +131,7 @@ class KueueNode(Node):
         """What the subtree offers to the tree above, from the total over the children."""
         terms = self.terms()
         return {
-            pair: shown(terms.get(pair, NO_TERMS), pool, pool.taken, pool.queues)
+            pair: upward_share(terms.get(pair, NO_TERMS), pool, pool.taken, pool.queues)
             for pair, pool in {**dict.fromkeys(terms, NO_POOL), **below}.items()
         }
 
@@ -191,8 +191,10 @@ class ClusterQueue(KueueNode):
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:  # noqa: ARG002, a leaf has nothing below
         """Reserved quota still counts after its flavor was removed from the list."""
         terms = self.terms()
-        left = {pair: shown(NO_TERMS, NO_POOL, held, 0) for pair, held in self.reserved.items() if pair not in terms}
-        return left | {pair: shown(own, NO_POOL, self.reserved.get(pair, 0), 1) for pair, own in terms.items()}
+        left = {
+            pair: upward_share(NO_TERMS, NO_POOL, held, 0) for pair, held in self.reserved.items() if pair not in terms
+        }
+        return left | {pair: upward_share(own, NO_POOL, self.reserved.get(pair, 0), 1) for pair, own in terms.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from policies.dialects.reading import listing, mapping
-from policies.dialects.resource_names import is_requested, meant
+from policies.dialects.resource_names import is_requested, likely_name
 from policies.model import fields
 from policies.model.quantity import BadQuantity, Quantity
 
@@ -19,13 +19,13 @@ _FRACTIONS = "mun"
 _LARGE = ("i", "M", "G", "T", "P", "E")
 """How suffixes end that no number of cores has."""
 _UNIT = 10**9
-_meant = lru_cache(maxsize=1024)(meant)  # a cluster has many Pods, and few names of resources
+_meant = lru_cache(maxsize=1024)(likely_name)  # a cluster has many Pods, and few names of resources
 
 
 class OddAmount(NamedTuple):
-    """An amount or a name of a resource, with its place, what is wrong and the cure.
+    """An implausible amount or a misspelt resource name: its field, the message and the fix.
 
-    `refused`: the API server refuses Pods that ask for it. `meant` is the name of which the resource is a slip.
+    `refused`: the API server refuses Pods that request it. `likely_name`: the name that was probably meant.
     `first` is the field where the same slip is reported; empty if that is this one.
     """
 
@@ -34,7 +34,7 @@ class OddAmount(NamedTuple):
     message: str
     fix: str
     refused: bool
-    meant: str = ""
+    likely_name: str = ""
     first: str = ""
 
 

@@ -26,7 +26,7 @@ def is_requested(resource: str) -> bool:
     return resource in _OF_KUBERNETES or resource.startswith(_PREFIXES) or "/" in resource.strip("/")
 
 
-def meant(resource: str) -> str:
+def likely_name(resource: str) -> str:
     """The name that was probably meant; empty if this one may be right, or has no similar name.
 
     Of a device's own name only the plural, the case of letters and their order count as slips: `nvidia.com/vgpu` is

@@ -105,8 +105,8 @@ def _cpu_last(texts: Mapping[str, str]) -> list[str]:
     return sorted(texts, key=lambda name: name == "cpu")
 
 
-def kept(amounts: Resource | None) -> Resource | None:
-    """What the scheduler core makes of an amount: nothing at all unless none is negative and one is above zero."""
+def effective(amounts: Resource | None) -> Resource | None:
+    """The amounts that the scheduler core uses: None unless none is negative and one is above zero."""
     if amounts is None or min(amounts.values(), default=0) < 0 or max(amounts.values(), default=0) <= 0:
         return None
     return amounts
@@ -200,11 +200,11 @@ def is_count(text: str) -> bool:
 
 def quota(namespace: Namespace, legacy: bool = True) -> Resource | None:
     """The quota that YuniKorn enforces; None means no limit (a live queue keeps its earlier one)."""
-    return kept(read_quota(namespace, legacy))
+    return effective(read_quota(namespace, legacy))
 
 
 def guaranteed(namespace: Namespace) -> Resource | None:
-    return kept(read_guaranteed(namespace))
+    return effective(read_guaranteed(namespace))
 
 
 def core_max_apps(text: str) -> int:

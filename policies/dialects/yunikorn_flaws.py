@@ -161,11 +161,11 @@ def _of_quantity(resource: str, text: str, flaw: Flaw) -> Iterator[Flaw]:
         yield replace(wrong, write=correction(text)) if flaw.annotation in yunikorn.LEGACY else wrong
         return
     if quantity < Quantity.ZERO:
-        yield _but(flaw, f"{shown(text)} is negative", "write an amount of 0 or more")
+        yield _but(flaw, f"{shortened(text)} is negative", "write an amount of 0 or more")
     elif not yunikorn.fits(yunikorn.amount(resource, quantity)):
         most = INT64_MAX // 1000 if resource == "cpu" else INT64_MAX
         outcome = "the number overflows in YuniKorn, and the resulting limit is undefined"
-        yield _but(flaw, f"{shown(text)} is more than YuniKorn can count", f"write {most} or less", outcome)
+        yield _but(flaw, f"{shortened(text)} is more than YuniKorn can count", f"write {most} or less", outcome)
 
 
 def _but(flaw: Flaw, message: str, fix: str = "", outcome: str = "") -> Flaw:
@@ -180,7 +180,7 @@ def _of_max_apps(text: str) -> Iterator[Flaw]:
     if re.fullmatch(r"\+?[0-9]+", text):
         problem = f"is more than YuniKorn can count, which is {INT64_MAX}"
     yield Flaw(
-        yunikorn.MAX_APPS, "", f"{shown(text)} {problem}", "write the number of applications in digits, such as 5"
+        yunikorn.MAX_APPS, "", f"{shortened(text)} {problem}", "write the number of applications in digits, such as 5"
     )
 
 
@@ -219,8 +219,8 @@ def quoted(name: str) -> str:
     return text if len(name) <= _SHOWN and len(text) <= 2 * _SHOWN else text[:_SHOWN] + '..."'
 
 
-def shown(text: str) -> str:
-    """A text as the user wrote it, cut where it would flood a message."""
+def shortened(text: str) -> str:
+    """A text as the user wrote it, shortened and quoted where needed."""
     if len(text) <= _SHOWN and text.isprintable() and text and text.strip() == text:
         return text
     safe = repr(text[:_SHOWN])

@@ -115,15 +115,15 @@ class _Building:
             yield NotKept(self._called(self.tree.root), resource, why, "leave out resources that no work asks for")
         for cut in self.quota.cuts:
             why = (
-                f"{shown(cut.resource, cut.wanted)} is promised, but under its limits and beside its siblings"
-                f" there is room for {shown(cut.resource, cut.held)}"
+                f"{resource_amount(cut.resource, cut.wanted)} is promised, but under its limits and beside its siblings"
+                f" there is room for {resource_amount(cut.resource, cut.held)}"
             )
             instead = "raise the limits above, or promise less here and to its siblings"
             yield NotKept(self._called(cut.name), f"{self.words.deserved}[{cut.resource}]", why, instead)
         for each in self.quota.unreachable:
             field = f"{self.words.most}[{each.resource}]"
-            why = f"{shown(each.resource, each.most)} is more than the {shown(each.resource, each.reach)} that the"
-            why += " tree could give"
+            most, reach = (resource_amount(each.resource, amount) for amount in (each.most, each.reach))
+            why = f"{most} is more than the {reach} that the tree could give"
             yield NotKept(self._called(each.name), field, why, "set borrowingLimit once the tree has more")
 
     def _about_totals(self) -> Iterator[NotKept]:
@@ -131,7 +131,8 @@ class _Building:
             if resource in self.totals:
                 continue
             held = sum(terms[resource].nominal for terms in self.quota.terms.values())
-            why = f"no manifest says what the machines have; the tree has the {shown(resource, held)} that is promised"
+            promised = resource_amount(resource, held)
+            why = f"no manifest says what the machines have; the tree has the {promised} that is promised"
             if not held:
                 why = "no manifest says what the machines have, and no quota promises any of it: nothing is admitted"
             yield NotKept(self._called(self.tree.root), resource, why, f"name it: --total {resource}=AMOUNT")
@@ -195,5 +196,5 @@ def written(resource: str, amount: int) -> str:
     return min((str(Quantity.of_nano(nano, like)) for like in ("DecimalSI", "BinarySI")), key=len)
 
 
-def shown(resource: str, amount: int) -> str:
+def resource_amount(resource: str, amount: int) -> str:
     return f"{resource}={written(resource, amount)}"

@@ -96,8 +96,8 @@ def local_quota(terms: Terms, subtree: int) -> int:
     return 0 if terms.lending is None else max(0, minus(subtree, terms.lending))
 
 
-def shown(terms: Terms, below: Pool, usage: int, queues: int) -> Pool:
-    """What a node shows upward, given the total over its children; `usage` is what its subtree has reserved of it."""
+def upward_share(terms: Terms, below: Pool, usage: int, queues: int) -> Pool:
+    """The share of a node at its parent. `below`: the total over its children. `usage`: reserved in its subtree."""
     subtree = subtree_quota(terms, below)
     local = local_quota(terms, subtree)
     return Pool(minus(subtree, local), max(0, minus(usage, local)), queues, terms.nominal, terms.nominal)

@@ -59,7 +59,7 @@ class _SizeCounter:
     def size(self, value: Any, path: Path) -> int:
         """The number of values with all aliases spelled out."""
         if isinstance(value, str) and not _unicode(value):
-            self._fault(path, f"{shown(value)} is not valid Unicode")
+            self._fault(path, f"{value_text(value)} is not valid Unicode")
         if not isinstance(value, (list, Mapping)):
             return 1
         if id(value) not in self._sizes:
@@ -80,9 +80,9 @@ class _SizeCounter:
                 if isinstance(key, str) and _unicode(key):
                     yield key, item
                 elif isinstance(key, str):
-                    self._fault(path, f"the key {shown(key)} is not valid Unicode")
+                    self._fault(path, f"the key {value_text(key)} is not valid Unicode")
                 else:
-                    self._fault(path, f"the key {shown(key)} is not a string; put it in quotes")
+                    self._fault(path, f"the key {value_text(key)} is not a string; put it in quotes")
 
     def _fault(self, path: Path, message: str) -> None:
         self.found.append((path, Defect(fields.join("", *path), message)))
@@ -104,8 +104,8 @@ def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, D
     return list(found)
 
 
-def shown(value: Any) -> str:
-    """The value as one would write it, shortened."""
+def value_text(value: Any) -> str:
+    """The value as JSON, shortened."""
     text = ""
     for part in _ENCODER.iterencode(value):
         text += part
@@ -200,8 +200,10 @@ def _no_quantity(value: Any) -> str:
     except BadQuantity as error:
         return str(error)
     if isinstance(value, int):
-        return f"{shown(value)} has more than 64 bits, too many for a plain number; put it in quotes"
-    return f"{shown(value)} is not a valid quantity; write a number with an optional unit, such as 500m, 10 or 10Gi"
+        return f"{value_text(value)} has more than 64 bits, too many for a plain number; put it in quotes"
+    return (
+        f"{value_text(value)} is not a valid quantity; write a number with an optional unit, such as 500m, 10 or 10Gi"
+    )
 
 
 def _words(fault: _Fault) -> str:
@@ -211,17 +213,18 @@ def _words(fault: _Fault) -> str:
             return "is null; write a value"
         case "type":
             wanted = " or ".join(_TYPES[name] for name in limit if name != "null")
-            return f"{shown(value)} is {_type(value)}; it must be {wanted}"
+            return f"{value_text(value)} is {_type(value)}; it must be {wanted}"
         case "enum":
-            return f"{shown(value)} is not allowed; it must be {_choice([item for item in limit if item is not None])}"
+            allowed = _choice([item for item in limit if item is not None])
+            return f"{value_text(value)} is not allowed; it must be {allowed}"
         case "pattern":
             expected = fault.schema.get("x-expected", f"text that matches {limit}")
-            found = f"{shown(value)} is not allowed;" if value else "is empty; leave it out, or"
+            found = f"{value_text(value)} is not allowed;" if value else "is empty; leave it out, or"
             return f"{found} it must be {expected}"
         case "minimum":
-            return f"{shown(value)} is too small; it must be {limit} or more"
+            return f"{value_text(value)} is too small; it must be {limit} or more"
         case "maximum":
-            return f"{shown(value)} is too large; it must be {limit} or less"
+            return f"{value_text(value)} is too large; it must be {limit} or less"
         case _:
             return _size(fault)
 
@@ -230,7 +233,7 @@ def _size(fault: _Fault) -> str:
     """The words for minLength, maxItems and the like."""
     noun = {"Length": "character", "Items": "entry", "Properties": "key"}[fault.keyword[3:]]
     bound = f"at least {fault.limit}" if fault.keyword.startswith("min") else f"at most {fault.limit}"
-    subject = f"{shown(fault.value)} has" if noun == "character" else "has"
+    subject = f"{value_text(fault.value)} has" if noun == "character" else "has"
     return f"{subject} {_count(len(fault.value), noun)}; it must have {bound}"
 
 
@@ -240,7 +243,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _choice(items: list[Any]) -> str:
-    words = [shown(item) for item in items]
+    words = [value_text(item) for item in items]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 

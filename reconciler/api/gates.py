@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from policies.dialects.yunikorn import VCORE
-from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.quotas import amount_text
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.core import Core
 from scheduling.yunikorn.as_json import queue_node, row
@@ -67,4 +67,4 @@ def namespace_nodes(core: Core) -> list[dict[str, Any]]:
 
 def _row(resource: str, most: int, used: int) -> dict[str, Any]:
     name = "cpu" if resource == VCORE else resource
-    return row(name, {"max": shown(resource, most), "used": shown(resource, used)})
+    return row(name, {"max": amount_text(resource, most), "used": amount_text(resource, used)})

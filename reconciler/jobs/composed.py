@@ -84,7 +84,7 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     }
 
 
-def asked(kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
+def requested_work(kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
     """The result of `composed`, in the form that is compared; None if there is none."""
     try:
         made = composed(kind, job, inputs)
@@ -103,11 +103,11 @@ class AskedBefore:
         meta = metadata(job)
         version = text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or ""
         if not all(version):
-            return asked(kind, job, inputs)
+            return requested_work(kind, job, inputs)
         found = self._known.get(version)
         if found is not None and found[0] is inputs:
             return found[1]
-        asks = asked(kind, job, inputs)
+        asks = requested_work(kind, job, inputs)
         if asks is None or len(asks.shapes[()]) <= _MOST_POD_SETS:
             self._known[version] = inputs, asks
             if len(self._known) > _REMEMBERED:

@@ -18,7 +18,7 @@ from policies.dialects.kueue_jobs import PRIORITY_CLASS
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
-from reconciler.jobs.composed import RequestedWork, asked, composed, fits, gates_update, spec_update
+from reconciler.jobs.composed import RequestedWork, composed, fits, gates_update, requested_work, spec_update
 from reconciler.jobs.elastic import as_stored, elsewhere, marked, resizable, resized
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
@@ -54,7 +54,7 @@ def steps(
     read: Workload | None,
     inputs: JobInputs,
     now: int,
-    asked_of: AskedOf = asked,
+    asked_of: AskedOf = requested_work,
     *,
     pods_run: bool = False,
 ) -> list[JobStep]:
@@ -122,7 +122,7 @@ def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: Jo
     return orphaned(workload, read)
 
 
-def held(workload: Manifest | None) -> bool:
+def has_finalizer(workload: Manifest | None) -> bool:
     """Whether the Workload may not be deleted yet, because its quota may be in use."""
     return workload is not None and IN_USE in listing(metadata(workload).get("finalizers"))
 
@@ -131,7 +131,7 @@ def orphaned(workload: Manifest | None, read: Workload | None) -> list[JobStep]:
     """The Workload of a job that is gone, or is being deleted, may be deleted by the garbage collector."""
     if workload is None or read is None:
         return []
-    if not held(workload):
+    if not has_finalizer(workload):
         return []
     kept = [name for name in listing(metadata(workload).get("finalizers")) if name != IN_USE]
     return [JobStep(patch(read, {"metadata": {"finalizers": kept}}, JOB_MANAGER))]

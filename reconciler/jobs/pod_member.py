@@ -27,7 +27,7 @@ from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.objects.packed import Packed
 from scheduling.objects.amounts import Requests
 from scheduling.objects.naming import NAMING, Naming
-from scheduling.objects.roles import RoleClaim, asked, claimed_role
+from scheduling.objects.roles import RoleClaim, claimed_role, pod_requests
 from scheduling.objects.submission import FAST_ADMISSION, maximum_seconds, queue_of
 from scheduling.objects.template import template
 
@@ -142,7 +142,7 @@ def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
         group=intern(group),
         size=_number(notes.get(POD_GROUP_SIZE, "")),
         queue=intern(queue_of(pod.manifest)),
-        claim=RoleClaim(intern(claimed_role(pod.manifest)) if group else "main", asked(shape)),
+        claim=RoleClaim(intern(claimed_role(pod.manifest)) if group else "main", pod_requests(shape)),
         node_selector=shape.node_selector,
         priority_class=intern(labels.get(PRIORITY_CLASS, "")),
         gated_by=notes.get(GATED_BY),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from reconciler.jobs.pod_member import GroupPod
 from scheduling.objects.amounts import Requests
-from scheduling.objects.roles import asked
+from scheduling.objects.roles import pod_requests
 from scheduling.objects.workload import PodSet, Workload
 
 Selectors = Mapping[str, Mapping[str, str]]
@@ -84,7 +84,9 @@ def done(members: Sequence[GroupPod], read: Workload, roles: Mapping[str, str]) 
 
 def roles_of(members: Sequence[GroupPod], read: Workload, selectors: Selectors) -> dict[str, str]:
     """The pod set of each Pod, by uid. Pods that use quota choose first."""
-    sets = [_Room(each, asked(each.template), selectors.get(each.name, {}), each.count) for each in read.pod_sets]
+    sets = [
+        _Room(each, pod_requests(each.template), selectors.get(each.name, {}), each.count) for each in read.pod_sets
+    ]
     found: dict[str, str] = {}
     for member in sorted(members, key=lambda each: not (each.occupies or each.succeeded)):
         fitting = [room for room in sets if room.fits(member)]

@@ -16,7 +16,7 @@ from policies.model.errors import PolicyError
 from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.amounts import Requests
-from scheduling.objects.roles import asked, role_names
+from scheduling.objects.roles import pod_requests, role_names
 from scheduling.objects.submission import IncompleteGroup, workload_of_group, workload_of_pod
 from scheduling.objects.workload import Workload
 
@@ -91,7 +91,7 @@ class PodUnit:
 
 def pod_sets(read: Workload) -> PodSets:
     """The pod sets of the Workload."""
-    return {each.name: (each.count, asked(each.template)) for each in read.pod_sets}
+    return {each.name: (each.count, pod_requests(each.template)) for each in read.pod_sets}
 
 
 def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class Call:
     run: Callable[[], None]
 
 
-def asked(question: Callable[[], T]) -> tuple[Call, Future[T]]:
+def call_with_result(question: Callable[[], T]) -> tuple[Call, Future[T]]:
     """The call that answers a question, and the future for its result or error. A cancelled call is not run."""
     answer: Future[T] = Future()
 

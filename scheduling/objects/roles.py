@@ -37,11 +37,11 @@ def claimed_role(pod: Manifest) -> str:
 
 def claim_of(pod: Manifest) -> RoleClaim:
     shape = template(pod.get("spec"))
-    return RoleClaim(claimed_role(pod), asked(shape))
+    return RoleClaim(claimed_role(pod), pod_requests(shape))
 
 
-def asked(shape: PodTemplate) -> Requests:
-    """What one Pod asks for, in the amounts that quota counts, and the number of its ResourceClaims."""
+def pod_requests(shape: PodTemplate) -> Requests:
+    """The requests of one Pod, as quota counts them, and the number of its ResourceClaims."""
     claims = shape.spec.get(_DEVICES)
     return {**per_pod(shape), _DEVICES: len(claims)} if isinstance(claims, list) and claims else per_pod(shape)
 

@@ -15,7 +15,7 @@ from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, QueueAccounts, share
 from scheduling.volcano.refusal import QueueRefusal, beyond
-from scheduling.volcano.resources import asked, is_nothing, shortages
+from scheduling.volcano.resources import is_nothing, limited_resources, shortages
 from scheduling.volcano.world import SessionWorld
 
 _FINE = 1 << 20
@@ -95,7 +95,7 @@ class Proportion(Plugin):
             queue = self.session.queue_of(candidate)
             used = left.setdefault(queue, dict(self._used(queue)))
             deserved = self.deserved.get(queue, {})
-            enough = all(used.get(r, 0) >= task.request[r] for r in asked(task.request))
+            enough = all(used.get(r, 0) >= task.request[r] for r in limited_resources(task.request))
             if enough and any(amount > deserved.get(r, 0) for r, amount in used.items()):
                 add_to(used, candidate.request, -1)
                 victims.append(candidate)

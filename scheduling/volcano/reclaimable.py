@@ -12,7 +12,7 @@ from scheduling.queue_tree.amounts import Amounts, add_to, exceeding
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Jobs
 from scheduling.volcano.queues import ALLOCATED, ROOT, Node, QueueAccounts
-from scheduling.volcano.resources import PODS, asked, shared_dimensions
+from scheduling.volcano.resources import PODS, limited_resources, shared_dimensions
 
 
 def entitled(queues: QueueAccounts, node: Node, level: int, used: Callable[[Node], Amounts], request: Amounts) -> bool:
@@ -23,7 +23,7 @@ def entitled(queues: QueueAccounts, node: Node, level: int, used: Callable[[Node
     return any(
         used(here).get(r, 0) + request[r] <= queues.deserved(here).get(r, 0)
         for here in [node, *above]
-        for r in asked(request)
+        for r in limited_resources(request)
     )
 
 
@@ -65,7 +65,7 @@ class Reclaim:
     def _for_good(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
         """Whether the victim's queue could not reclaim it back, or the reclaimer's queue deserves all it then has."""
         deserved, used = self._queues.deserved(mine), self._allocated(mine)
-        named = [r for r in asked(reclaimer.request) if deserved.get(r)]
+        named = [r for r in limited_resources(reclaimer.request) if deserved.get(r)]
         if named and all(used.get(r, 0) + reclaimer.request[r] <= deserved[r] for r in named):
             return True
         left = {here.name: exceeding(self._allocated(here), task.request) for here in node.up()}
@@ -82,7 +82,7 @@ class Reclaim:
         deserved, allocated = self._queues.deserved(node), self._allocated(node)
         if not shared_dimensions(task.request, deserved):
             return True
-        relevant = (r for r in asked(task.request) if r in deserved and (deserved[r] or r not in BASIC))
+        relevant = (r for r in limited_resources(task.request) if r in deserved and (deserved[r] or r not in BASIC))
         return any(allocated.get(r, 0) > deserved[r] for r in relevant)
 
     def _keeps_guarantee(self, node: Node, task: Task) -> bool:

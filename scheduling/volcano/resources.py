@@ -22,7 +22,7 @@ _MILLI = 10**6
 _UNIT = 10**9
 
 
-def kept(resource: str) -> bool:
+def is_counted(resource: str) -> bool:
     """Whether Volcano counts the resource at all; it drops object counts and names without a domain."""
     if resource.startswith("count/"):
         return False
@@ -34,7 +34,7 @@ def counted(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     return {
         resource: amount.units() if resource in _WHOLE else amount.milli()
         for resource, amount in amounts.items()
-        if kept(resource)
+        if is_counted(resource)
     }
 
 
@@ -56,13 +56,13 @@ def some(amounts: Amounts) -> list[str]:
     return sorted(resource for resource, amount in amounts.items() if amount > 0)
 
 
-def asked(request: Amounts) -> list[str]:
-    """The resources that limits are checked for. Every pod asks for one pod, and no limit on pods is checked."""
+def limited_resources(request: Amounts) -> list[str]:
+    """The resources that limits are checked for: all but `pods`, of which every pod requests one."""
     return [resource for resource in some(request) if resource != PODS]
 
 
 def is_nothing(amounts: Amounts) -> bool:
-    return not asked(amounts)
+    return not limited_resources(amounts)
 
 
 def fits(request: Amounts, room: Amounts) -> bool:
@@ -72,7 +72,7 @@ def fits(request: Amounts, room: Amounts) -> bool:
 
 def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits, unnamed: float = 0) -> Iterator[Shortage]:
     """Where the queue would exceed its limit; a resource that the limit does not have is limited to `unnamed`."""
-    for resource in asked(request):
+    for resource in limited_resources(request):
         there, most = used.get(resource, 0), limit.get(resource, unnamed)
         if there + request[resource] > most:
             yield Shortage(queue, resource, there, request[resource], most)

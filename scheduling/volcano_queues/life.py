@@ -25,7 +25,7 @@ class OperationRefused(Exception):
     """The action is refused; the message says why."""
 
 
-def wanted(
+def wanted_state(
     queue: QueueObject, above: VolcanoQueueState, action: QueueAction = QueueAction.SYNC, *, work: bool = False
 ) -> WantedQueue:
     """The state that the queue should have. `above`: its parent's state. `work`: it has work, or an open descendant.

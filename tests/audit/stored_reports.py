@@ -6,7 +6,7 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, cast
 
-from audit.followed import FollowedReports, ReportKey, StoredReport, held
+from audit.followed import FollowedReports, ReportKey, StoredReport, stored_report
 from audit.metrics import AuditMetrics
 from audit.publisher import Publisher
 from cluster.client import ClusterClient
@@ -78,8 +78,10 @@ class Followed:
         self.api, self.installed, self._stored = api, installed, stored
 
     def held(self) -> dict[ReportKey, StoredReport]:
-        found = [held(each) for each in self._stored.objects.values() if each["apiVersion"] == self.api.api_version]
-        labelled = {held(each).key for each in self._stored.objects.values() if _labelled(each)}
+        found = [
+            stored_report(each) for each in self._stored.objects.values() if each["apiVersion"] == self.api.api_version
+        ]
+        labelled = {stored_report(each).key for each in self._stored.objects.values() if _labelled(each)}
         return {each.key: each for each in found if each.key in labelled and each.key.name.startswith(PREFIX)}
 
     def resource(self, key: ReportKey) -> Resource:

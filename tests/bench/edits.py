@@ -14,7 +14,7 @@ from policies.model.forest import Forest
 from tests.bench.organisation import Manifest, queue_config
 from tests.bench.reviews import review
 from tests.bench.stopwatch import Stopwatch
-from webhook.decision import judged, warm_up
+from webhook.decision import judge_review, warm_up
 from webhook.review import parse
 
 EDITS = 10
@@ -43,10 +43,10 @@ def _millis(count: int, edit: Edit) -> float:
         after = _edited(manifest, edit, count // 100 * 99 * (number % EDITS) // EDITS)
         body = json.dumps(review(manifest, after)).encode()
         if number < 0:  # the first one reads the whole
-            found = judged(parse(body), world, Configuration())
+            found = judge_review(parse(body), world, Configuration())
         else:
             with watch.lap():
-                found = judged(parse(body), world, Configuration())
+                found = judge_review(parse(body), world, Configuration())
         assert found is not None
         assert not found.verdict.findings
         manifest, world = after, found.proposal.after

@@ -77,7 +77,7 @@ def _from_tag(tag: str) -> Answer:
         except ValueError:
             amounts = None
         resources = (amounts or {}).get("resources") or {}
-        return {"result": yunikorn.kept({name: amount.get("value", 0) for name, amount in resources.items()})}
+        return {"result": yunikorn.effective({name: amount.get("value", 0) for name, amount in resources.items()})}
 
     return answer
 

@@ -24,12 +24,12 @@ from tests.builders import forest, job, local_queue, queue, typed, world
 from tests.webhook.random_manifests import manifests
 from tests.webhook.reviews import body, review
 from webhook import decision
-from webhook.decision import case, judged, warm_up
+from webhook.decision import case, judge_review, warm_up
 from webhook.review import parse
 
 
 def proposed(asked: dict[str, Any], known: Forest | None = None) -> Proposal:
-    judgement = judged(parse(body(asked)), known or world(), Configuration(profile=Profile.COMPAT))
+    judgement = judge_review(parse(body(asked)), known or world(), Configuration(profile=Profile.COMPAT))
     assert judgement is not None
     return judgement.proposal
 
@@ -44,7 +44,7 @@ def test_the_circumstances_are_those_of_the_request() -> None:
 def test_an_object_that_carries_no_quota_is_not_judged() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}
 
-    assert judged(parse(body(review(secret))), world(), Configuration()) is None
+    assert judge_review(parse(body(review(secret))), world(), Configuration()) is None
 
 
 def test_the_change_is_laid_over_the_world_under_the_configuration() -> None:

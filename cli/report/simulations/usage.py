@@ -9,7 +9,7 @@ from cli.report.quotas import QuotaRow, Quotas
 from cli.report.simulations.volcano_text import phase_notes
 from policies.dialects import kueue, volcano
 from policies.dialects.yunikorn import type_of
-from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.quotas import amount_text
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from scheduling.flavors.messages import written
@@ -124,7 +124,7 @@ def _of(resource: str, texts: Mapping[str, Mapping[str, str]]) -> dict[str, str]
 
 def _used(resource: str, used: Mapping[str, int]) -> str:
     kind = type_of(resource)
-    return shown(kind, used.get(kind, 0))
+    return amount_text(kind, used.get(kind, 0))
 
 
 def _with_use(row: QuotaRow, use: InUse | None) -> QuotaRow:

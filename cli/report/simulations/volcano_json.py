@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cli.report.simulations.volcano_text import assumptions, job_of, shown
+from cli.report.simulations.volcano_text import assumptions, group_name, job_of
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.jobs import GangJob
@@ -83,7 +83,7 @@ def _running(simulation: VolcanoSimulation, jobs: Iterable[GangJob]) -> list[dic
     return [
         {
             "podGroup": job.name,
-            "for": shown(simulation, job.name),
+            "for": group_name(simulation, job.name),
             "queue": job.group.queue,
             "pods": running,
             "amounts": _amounts(job.allocated),
@@ -101,7 +101,7 @@ def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
         case PodGroupEnded():
             return {**event, "name": each.name}
         case Enqueued() | PodsRan() | PodsEvicted():
-            event |= {"podGroup": each.group, "for": shown(simulation, each.group), "queue": each.queue}
+            event |= {"podGroup": each.group, "for": group_name(simulation, each.group), "queue": each.queue}
     if isinstance(each, PodsRan | PodsEvicted):
         event["pods"] = list(each.pods)
     if isinstance(each, PodsEvicted):

@@ -50,19 +50,19 @@ def _event(simulation: VolcanoSimulation, each: Trace) -> str:
         case VolcanoInput():
             return each.event
         case Enqueued():
-            return f"enqueued   {shown(simulation, each.group)} in {each.queue}"
+            return f"enqueued   {group_name(simulation, each.group)} in {each.queue}"
         case PodsRan():
-            return f"runs       {some(len(each.pods), 'Pod')} of {shown(simulation, each.group)} in {each.queue}"
+            return f"runs       {some(len(each.pods), 'Pod')} of {group_name(simulation, each.group)} in {each.queue}"
         case PodsEvicted():
-            takers = ", ".join(shown(simulation, group) for group in each.preemptors)
-            evicted = f"{some(len(each.pods), 'Pod')} of {shown(simulation, each.group)} in {each.queue}"
+            takers = ", ".join(group_name(simulation, group) for group in each.preemptors)
+            evicted = f"{some(len(each.pods), 'Pod')} of {group_name(simulation, each.group)} in {each.queue}"
             return f"evicted    {evicted} for {takers}"
         case PodGroupEnded():
             return f"ended      {each.name}"
 
 
-def shown(simulation: VolcanoSimulation, group: str) -> str:
-    """What a person calls the PodGroup."""
+def group_name(simulation: VolcanoSimulation, group: str) -> str:
+    """The name of the PodGroup for users: that of its Job, if it has one."""
     return simulation.intake.shown.get(group, group)
 
 
@@ -78,7 +78,7 @@ def _holding(simulation: VolcanoSimulation, name: str) -> Iterator[str]:
     job = job_of(simulation, name)
     running = job.count(Status.RUNNING) if job is not None else 0
     if job is not None and running:
-        pods = f"{some(running, 'Pod')} of {shown(simulation, job.name)}"
+        pods = f"{some(running, 'Pod')} of {group_name(simulation, job.name)}"
         yield plain(f"{pods} in {job.group.queue}: {_amounts(job.allocated)} in use")
 
 

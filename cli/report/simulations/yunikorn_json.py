@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cli.report.simulations.yunikorn_text import assumptions
-from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.quotas import amount_text
 from policies.dialects.yunikorn_config.resources import Amounts
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn import as_json
@@ -83,4 +83,4 @@ def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
 
 def _amounts(amounts: Amounts | None) -> dict[str, str] | None:
     """None if nothing is limited."""
-    return None if amounts is None else {name: shown(name, amount) for name, amount in sorted(amounts.items())}
+    return None if amounts is None else {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from cli.report.elapsed import elapsed
 from cli.report.simulations.layout import outcome_text, tree
-from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.quotas import amount_text
 from policies.model.printing import plain
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
@@ -64,7 +64,9 @@ def _holding(simulation: YuniKornSimulation, name: str) -> Iterator[str]:
 
 
 def _held(application: Application, key: str) -> str:
-    return " ".join(f"{name}={shown(name, amount)}" for name, amount in sorted(application.held[key].amounts.items()))
+    return " ".join(
+        f"{name}={amount_text(name, amount)}" for name, amount in sorted(application.held[key].amounts.items())
+    )
 
 
 def waiting_lines(every: Iterable[WaitingAllocation]) -> Iterator[str]:
@@ -77,7 +79,7 @@ def waiting_lines(every: Iterable[WaitingAllocation]) -> Iterator[str]:
 
 def lack_text(lack: QueueLack) -> str:
     def amount(number: int) -> str:
-        return shown(lack.resource, number)
+        return amount_text(lack.resource, number)
 
     whose = f" for {lack.whose}" if lack.whose else ""
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from policies.dialects.yunikorn import core_max_apps, kept
+from policies.dialects.yunikorn import core_max_apps, effective
 from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE, ReportedApplication
 from policies.dialects.yunikorn_config.resources import Amounts, from_tag, least, over
 
@@ -28,7 +28,7 @@ class Leaf:
 def tagged_amounts(application: ReportedApplication, tag: str) -> Amounts | None:
     """None where the tag is absent or cannot be read, is negative somewhere, or all zero."""
     try:
-        return kept(from_tag(application.tag(tag)))
+        return effective(from_tag(application.tag(tag)))
     except ValueError:
         return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Limit, Partition, Problem, Text, amounts
-from policies.dialects.yunikorn_config.quotas import shown, whole, written
+from policies.dialects.yunikorn_config.quotas import amount_text, whole, written
 from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least, over
 from policies.dialects.yunikorn_config.structure import bad_amounts
 
@@ -179,7 +179,7 @@ def _exceeds_ancestor(
 ) -> Iterator[Problem]:
     who = f"{kind} {name.text} in {queue.path}"
     for resource in over(wanted, ancestor.amounts):
-        place, most = limit.max_resources[resource].written, shown(resource, ancestor.amounts[resource])
+        place, most = limit.max_resources[resource].written, amount_text(resource, ancestor.amounts[resource])
         yield Problem(
             place.field,
             place.line,

@@ -18,7 +18,7 @@ _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 
 }
 
 
-def shown(resource: str, amount: int) -> str:
+def amount_text(resource: str, amount: int) -> str:
     """An amount as a user would write it in queues.yaml: the shortest exact text."""
     if resource == VCORE:
         if amount % 1000:
@@ -230,18 +230,22 @@ def _exceeded(
 ) -> Problem:
     wanted, limit = numbers
     parts = [(child, sums.whole[name]) for child, sums in below if sums.whole.get(name)]
-    several = ", ".join(f"{child.name}={shown(name, amount)}" for child, amount in parts[:10])
+    several = ", ".join(f"{child.name}={amount_text(name, amount)}" for child, amount in parts[:10])
     several += f" and {len(parts) - 10} more" if len(parts) > 10 else ""
     declared = queue.guaranteed if key == "guaranteed" else queue.maximum
     place = declared[name].written if declared and name in declared else None
-    holds = {"guaranteed": f"is guaranteed only {shown(name, limit)}", "max": f"has at most {shown(name, limit)}"}[key]
+    holds = {
+        "guaranteed": f"is guaranteed only {amount_text(name, limit)}",
+        "max": f"has at most {amount_text(name, limit)}",
+    }[key]
     note = "; YuniKorn accepts this, since a queue in between has its own guarantee" if accepted else ""
     return Problem(
         place.field if place else queue.at("resources", key),
         place.line if place else queue.line,
-        f"the children of {queue.path} are guaranteed {name}={shown(name, wanted)} ({several}), but it {holds}{note}",
-        f"lower the children's guarantees by {shown(name, wanted - limit)}, or raise {key} of {queue.path} to "
-        f"{shown(name, wanted)} or more",
+        f"the children of {queue.path} are guaranteed {name}={amount_text(name, wanted)} ({several}), "
+        f"but it {holds}{note}",
+        f"lower the children's guarantees by {amount_text(name, wanted - limit)}, or raise {key} of {queue.path} to "
+        f"{amount_text(name, wanted)} or more",
         f"{queue.path} {key} {name}",
         wanted - limit,
         accepted,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from policies.dialects.resource_names import is_requested, meant
+from policies.dialects.resource_names import is_requested, likely_name
 from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
@@ -199,7 +199,7 @@ def _unrequested(resources: Resources | None, whose: str) -> Iterator[Problem]:
     for name, amount in (resources or {}).items():
         if name == VCORE or _is_vcore(name) or name.lower() == "memory":
             continue
-        means = meant(name).replace("cpu", VCORE) or only(name, [VCORE])
+        means = likely_name(name).replace("cpu", VCORE) or only(name, [VCORE])
         if not is_requested(name):
             fix = f"did you mean {means}?" if means else "write a name that pods use, such as vcore or nvidia.com/gpu"
             problem = _problem(amount.written, f"{whose} names {name}, which no pod requests", fix, f"{whose} {name}")

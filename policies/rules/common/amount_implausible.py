@@ -52,19 +52,19 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
             found.field,
             found.message,
             fix=found.fix,
-            subject=found.meant or found.resource,
+            subject=found.likely_name or found.resource,
             patch=_patch(found),
             profiles=BOTH if found.refused else STRICT_ONLY,
             action=Action.DENY if found.refused else None,
-            follows=((ref, found.first or found.field),) if found.meant else (),
-            concerns=((ref, found.field),) if found.meant and not found.first else (),
+            follows=((ref, found.first or found.field),) if found.likely_name else (),
+            concerns=((ref, found.field),) if found.likely_name and not found.first else (),
         )
 
 
 def _patch(found: OddAmount) -> Patch:
     """The resource under the name that is meant: the key of its amount, or the name in a list of Kueue's."""
     is_key = found.field.endswith((f".{found.resource}", f"[{found.resource}]"))
-    return rename(found.field, found.meant) if is_key else write(found.field, found.meant or None)
+    return rename(found.field, found.likely_name) if is_key else write(found.field, found.likely_name or None)
 
 
 def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:

@@ -111,7 +111,7 @@ def incomplete(proposal: Proposal) -> NotEvaluated | None:
     return NotEvaluated(f"not all objects of {', '.join(unknown)} are known") if unknown else None
 
 
-def held(forest: Forest, ref: Ref, pair: str) -> int:
-    """What workloads in the subtree hold, borrowed quota included."""
+def subtree_reserved(forest: Forest, ref: Ref, pair: str) -> int:
+    """The reserved quota of workloads in the subtree, including borrowed quota."""
     node = forest.node(ref)
     return node.reserved.get(pair, 0) if isinstance(node, ClusterQueue) else reserved(forest, ref, pair)

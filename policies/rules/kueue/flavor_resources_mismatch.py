@@ -7,7 +7,7 @@ from policies.cel.expression import Expression
 from policies.cel.kueue import GROUPS, each_quota
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, KueueNode, ResourceGroup
 from policies.dialects.kueue_quotas import ResourceQuota
-from policies.dialects.resource_names import meant
+from policies.dialects.resource_names import likely_name
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import Patch, write
@@ -86,9 +86,9 @@ class _Slip(NamedTuple):
 
 def _slip(covered_field: str, covered: str, quota: ResourceQuota) -> _Slip | None:
     """The cure where one of the two names is a slip of the other."""
-    if meant(quota.name) == covered:
+    if likely_name(quota.name) == covered:
         return _Slip(f"did you mean {covered}?", write(quota.field("name"), covered))
-    if meant(covered) == quota.name:
+    if likely_name(covered) == quota.name:
         return _Slip(f"write {quota.name} in coveredResources", write(covered_field, quota.name))
     return None
 

@@ -11,7 +11,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, incomplete, named_amount
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, named_amount, subtree_reserved
 
 
 @rule("moved-to-another-root", source="Kueue issue 15933", kinds=KINDS, default=Action.WARN, only=Occasion.PLACEMENT)
@@ -38,7 +38,7 @@ def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated
 
 def _findings(proposal: Proposal, node: KueueNode, old: Ref, new: Ref) -> Iterator[Finding]:
     for pair, pool in sorted(proposal.before.share_of(node.ref).pools.items()):
-        work = held(proposal.before, node.ref, pair)
+        work = subtree_reserved(proposal.before, node.ref, pair)
         if not pool.lent and not work:
             continue
         left, had = (_subtree(forest, old, pair) for forest in (proposal.after, proposal.before))

@@ -10,7 +10,7 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_TERMS, minus, plus
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, incomplete, named_amount
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, named_amount, subtree_reserved
 
 
 @rule("quota-below-reserved", source="Kueue issues 13716 and 15933", kinds=KINDS, default=Action.WARN)
@@ -33,7 +33,7 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
             continue
         for pair, work in sorted(_works(proposal, ref).items()):
             over, most = _over(proposal.after, ref, pair, work)
-            if over > 0 and over > _over(proposal.before, ref, pair, held(proposal.before, ref, pair))[0]:
+            if over > 0 and over > _over(proposal.before, ref, pair, subtree_reserved(proposal.before, ref, pair))[0]:
                 worse.add((ref, pair))
                 yield _finding(proposal, ref, pair, over, most, work)
     yield from _borrowers(proposal, worse)
@@ -92,7 +92,7 @@ def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Find
             continue
         source = _source(proposal, proposal.after, queue.ref)
         for pair, terms in before.terms().items():
-            left, work = queue.terms().get(pair, NO_TERMS).nominal, held(source, queue.ref, pair)
+            left, work = queue.terms().get(pair, NO_TERMS).nominal, subtree_reserved(source, queue.ref, pair)
             if left < work <= terms.nominal and (queue.ref, pair) not in worse:
                 yield Finding(
                     queue.ref,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_jobs import KINDS
-from policies.dialects.resource_names import meant
+from policies.dialects.resource_names import likely_name
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
@@ -60,9 +60,9 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
 
 
 def _fix(resource: str, near: str | None, queue: ClusterQueue) -> str:
-    if near and meant(near) == resource:  # the quota has the slip
+    if near and likely_name(near) == resource:  # the quota has the slip
         return f"write {resource} in place of {near} in ClusterQueue {queue.name}"
-    means = near or meant(resource)
+    means = near or likely_name(resource)
     return f"did you mean {means}?" if means else f"remove the request, or cover {resource} in {queue.name}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Literal
 
-from policies.dialects.resource_names import meant
+from policies.dialects.resource_names import likely_name
 from policies.dialects.volcano import ROOT, Queue, reshaped
 from policies.judging.proposal import Proposal
 from policies.model import fields
@@ -79,7 +79,7 @@ def _finding(
 ) -> Finding:
     count, largest = _largest(proposal, promise, queue, resource)
     own, field = promise.of(queue).get(resource), fields.join(promise.field, resource)
-    known = meant(resource)  # then the slip is that of the children
+    known = likely_name(resource)  # then the slip is that of the children
     wrong_below = bool(known) and known != resource and not own
     slip = None if own or wrong_below else _slip(proposal, promise, queue, resource)
     held = own or Quantity.ZERO
@@ -108,7 +108,7 @@ def _finding(
             *((child.ref, field) for child, _ in largest if wrong_below),
         ),
         concerns=((queue.ref, fields.join(promise.field, slip)),) if slip else (),
-        patch=rename(fields.join(promise.field, slip), resource) if slip and meant(slip) == resource else (),
+        patch=rename(fields.join(promise.field, slip), resource) if slip and likely_name(slip) == resource else (),
     )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.cel.expression import Expression, quantity
-from policies.cel.volcano import AMOUNTS, amount_of, held
+from policies.cel.volcano import AMOUNTS, amount_of, amount_or_zero
 from policies.dialects.volcano import QUEUE, ROOT, Queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -14,7 +14,7 @@ from policies.model.quantity import Quantity
 
 
 def _guarantee_excess(before: str) -> str:
-    return f"{quantity(f'variables.{before}guarantee[r]')}.sub({held(f'variables.{before}deserved', 'r')})"
+    return f"{quantity(f'variables.{before}guarantee[r]')}.sub({amount_or_zero(f'variables.{before}deserved', 'r')})"
 
 
 _CEL = f"""\

@@ -6,7 +6,7 @@ from policies.cel.expression import Expression
 from policies.cel.yunikorn import NOTES, each_legacy, note
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
-from policies.dialects.yunikorn_flaws import shown
+from policies.dialects.yunikorn_flaws import shortened
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding
@@ -52,7 +52,7 @@ def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _message(namespace: Namespace, key: str, version: tuple[int, int]) -> str:
-    text = f"{yunikorn.short(key)}={shown(namespace.annotations[key])}"
+    text = f"{yunikorn.short(key)}={shortened(namespace.annotations[key])}"
     if yunikorn.reads_legacy(version):
         return f"{text} is deprecated since YuniKorn 1.2; YuniKorn 2.0 will not read it"
     if namespace.annotations.get(yunikorn.QUOTA):

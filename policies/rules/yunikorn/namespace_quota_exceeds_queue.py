@@ -9,7 +9,7 @@ from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, Proble
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import placed
-from policies.dialects.yunikorn_config.quotas import shown, written
+from policies.dialects.yunikorn_config.quotas import amount_text, written
 from policies.dialects.yunikorn_config.resources import over
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -96,11 +96,11 @@ def _below_quotas(
             higher.append((-quota[kind], ref.name))
     if not higher:
         return None
-    listed = ", ".join(f"{name} {shown(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher))
+    listed = ", ".join(f"{name} {amount_text(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher))
     more = f" and {len(higher) - _NAMED} more" if len(higher) > _NAMED else ""
     highest = -min(higher)[0]
     enough = had(proposal.before, written_tree.ref.namespace, queue, "max").get(kind, 0) >= highest
-    wanted = shown(kind, highest)
+    wanted = amount_text(kind, highest)
     return Problem(
         limit.written.field,
         limit.written.line,

@@ -8,7 +8,7 @@ from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import amounts
-from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.quotas import amount_text
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
@@ -65,7 +65,7 @@ class _Excess:
 
     @property
     def surplus(self) -> str:
-        return shown(self.kind, self.wanted - self.limit)
+        return amount_text(self.kind, self.wanted - self.limit)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -111,13 +111,13 @@ class _Sums:
         room, kind, path = own - (excess.wanted - excess.limit), excess.kind, excess.queue.path
         texts = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
         lower = f"lower the guarantee by {excess.surplus}" if room >= 0 else "lower the guarantees of namespaces"
-        left = f"; {kind}={shown(kind, room)} is what is left for {namespace.ref.name}" if room >= 0 else ""
+        left = f"; {kind}={amount_text(kind, room)} is what is left for {namespace.ref.name}" if room >= 0 else ""
         field = yunikorn.field(yunikorn.GUARANTEED)
         return Finding(
             namespace.ref,
             field,
             f"with {texts[kind][0]}={texts[kind][1]} here, {message}",
-            fix=f"{lower}, or raise the {excess.key} of {path} to {shown(kind, excess.wanted)} or more{left}",
+            fix=f"{lower}, or raise the {excess.key} of {path} to {amount_text(kind, excess.wanted)} or more{left}",
             subject=f"{kind} {excess.key} of {path}",
             excess=excess.wanted - excess.limit,
             causes=tuple(cause for cause in causes if cause.object != namespace.ref),
@@ -129,7 +129,7 @@ class _Sums:
     def _problem(self, excess: _Excess) -> Problem:
         queue, message = excess.queue, self._summary(excess)[0]
         had_before = had(self._before, self._source.ref.namespace, queue, excess.key).get(excess.kind, 0)
-        whose, wanted = f"{excess.key} of {queue.path}", shown(excess.kind, excess.wanted)
+        whose, wanted = f"{excess.key} of {queue.path}", amount_text(excess.kind, excess.wanted)
         enough = f"keep {whose} at {wanted} or more" if had_before >= excess.wanted else f"raise {whose} to {wanted}"
         return Problem(
             *excess.place,
@@ -144,13 +144,13 @@ class _Sums:
     def _summary(self, excess: _Excess) -> tuple[str, tuple[Cause, ...]]:
         kind, path = excess.kind, excess.queue.path
         count, first = largest(self._forest, self._text, excess.queue, kind, _NAMED)
-        listed = ", ".join(f"{ref.name} {shown(kind, amount)}" for ref, amount in first)
+        listed = ", ".join(f"{ref.name} {amount_text(kind, amount)}" for ref, amount in first)
         more = f" and {count - len(first)} more" if count > len(first) else ""
         queues = self._known.promised[path.lower()].get(kind, 0)
-        beside = f", its queues {shown(kind, queues)}" if queues else ""
+        beside = f", its queues {amount_text(kind, queues)}" if queues else ""
         holds = {"guaranteed": "is guaranteed only", "max": "has a max of"}[excess.key]
         field = yunikorn.field(yunikorn.GUARANTEED)
-        causes = tuple(Cause(ref, field, f"{kind}={shown(kind, amount)}") for ref, amount in first)
-        wanted, limit = (shown(kind, amount) for amount in (excess.wanted, excess.limit))
+        causes = tuple(Cause(ref, field, f"{kind}={amount_text(kind, amount)}") for ref, amount in first)
+        wanted, limit = (amount_text(kind, amount) for amount in (excess.wanted, excess.limit))
         whose = f"namespaces {listed}{more}{beside}"
         return f"{kind}={wanted} is guaranteed below {path} ({whose}), but {path} {holds} {limit}", causes

@@ -6,7 +6,7 @@ from policies.cel.expression import Expression
 from policies.cel.yunikorn import NOTES, each_legacy, note
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
-from policies.dialects.yunikorn_flaws import shown
+from policies.dialects.yunikorn_flaws import shortened
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding
@@ -41,7 +41,7 @@ def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(
                     namespace.ref,
                     yunikorn.field(key),
-                    f"{name}={shown(text)} is ignored: namespace.quota is set, {_instead(namespace, resource)}",
+                    f"{name}={shortened(text)} is ignored: namespace.quota is set, {_instead(namespace, resource)}",
                     fix=f"keep the amount of {resource} only in namespace.quota and remove {name}",
                     subject=resource,
                     patch=({"op": "remove", "path": yunikorn.pointer(key)},),

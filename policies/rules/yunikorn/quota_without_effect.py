@@ -7,8 +7,8 @@ from itertools import islice
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
 from policies.dialects.odd_amounts import odd_in_yunikorn
-from policies.dialects.resource_names import is_requested, meant
-from policies.dialects.yunikorn_flaws import quoted, shown
+from policies.dialects.resource_names import is_requested, likely_name
+from policies.dialects.yunikorn_flaws import quoted, shortened
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding
@@ -159,7 +159,7 @@ def _all_zero(annotation: str) -> _Slip:
 
 def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] | None:
     """Message and fix for a name that no pod can request, or that is nearly the one of a device."""
-    means = meant(resource)
+    means = likely_name(resource)
     if is_requested(resource):
         return (f"{quoted(resource)} is nearly {means}", f"did you mean {means}?") if "/" in means else None
     if resource == yunikorn.VCORE and beside_cpu:
@@ -169,7 +169,7 @@ def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] 
         )
     if resource == yunikorn.VCORE:
         quantity = _quantity(text)
-        amount = f": {shown(text)} is {quantity.units()}m of cpu" if quantity else ""
+        amount = f": {shortened(text)} is {quantity.units()}m of cpu" if quantity else ""
         return f'"vcore" counts thousandths of a core in an annotation{amount}', 'write "cpu", which counts cores'
     fix = f"write {quoted(means)}" if means else "write the name that pods use, such as cpu, memory or nvidia.com/gpu"
     return f"no pod requests a resource named {quoted(resource)}, so it limits nothing", fix
@@ -210,12 +210,11 @@ def _max_apps(namespace: Namespace) -> Iterator[_Slip]:
     if not text:
         return
     if not yunikorn.core_max_apps(text.lstrip("+-")):
-        message = f"namespace.maxApps={shown(text)} counts as absent and limits nothing"
+        message = f"namespace.maxApps={shortened(text)} counts as absent and limits nothing"
         yield _Slip(field, message, "write a number above 0, or remove namespace.maxApps")
     elif not text.isdecimal():
-        message = (
-            f"namespace.maxApps={shown(text)} is lost: YuniKorn's scheduler cannot read the sign, so it limits nothing"
-        )
+        reason = "YuniKorn's scheduler cannot read the sign, so it limits nothing"
+        message = f"namespace.maxApps={shortened(text)} is lost: {reason}"
         yield _Slip(field, message, f"write {text.lstrip('+-')}")
 
 
@@ -223,6 +222,6 @@ def _switch(namespace: Namespace) -> Iterator[_Slip]:
     text = namespace.annotations.get(yunikorn.ENABLE)
     if text is not None and text not in ("true", "false"):
         message = (
-            f"namespace.enableYuniKorn={shown(text)} is read as false, so YuniKorn does not schedule the pods here"
+            f"namespace.enableYuniKorn={shortened(text)} is read as false, so YuniKorn does not schedule the pods here"
         )
         yield _Slip(yunikorn.field(yunikorn.ENABLE), message, "write true or false, in lower case")

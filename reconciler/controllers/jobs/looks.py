@@ -25,7 +25,7 @@ from reconciler.jobs.composed import AskedBefore
 from reconciler.jobs.elastic import grown
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, is_of_another, managed, orphaned, owner_not_found, steps
-from reconciler.jobs.life import held as holds_finalizer
+from reconciler.jobs.life import has_finalizer as holds_finalizer
 from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
 from reconciler.objects.moments import whole_second

@@ -20,7 +20,7 @@ from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.jobs.pod_writes import LONGEST_GRACE
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.amounts import Requests
-from scheduling.objects.roles import asked
+from scheduling.objects.roles import pod_requests
 from scheduling.objects.template import template
 
 
@@ -100,7 +100,7 @@ def _started_pod(pod: Manifest) -> StartedPod:
         read.grace,
         POD_SET in read.labels,
         alone=alone,
-        asks=asked(template(read.spec)),
+        asks=pod_requests(template(read.spec)),
     )
 
 

@@ -13,7 +13,7 @@ from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import OperationRefused, wanted
+from scheduling.volcano_queues.life import OperationRefused, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.states import QueueAction
 from scheduling.volcano_queues.tree import VolcanoQueueTree
@@ -89,7 +89,7 @@ class QueueComparison:
         work = bool(self._tree.pod_groups(queue.name)) or not self._tree.settled_below(queue.name)
         for action in actions:
             try:
-                found.append(wanted(queue, above, action, work=work).state.value)
+                found.append(wanted_state(queue, above, action, work=work).state.value)
             except OperationRefused:
                 found.append(queue.state)
         return found

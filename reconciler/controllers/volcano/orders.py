@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reconciler.controllers.volcano.kinds import CommandObject
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted
+from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
@@ -66,18 +66,18 @@ def next_order(
         refused = "it was for an earlier queue of this name"
     else:
         try:
-            return NextOrder(wanted(queue, above, QueueAction(command.value.action), work=work), done=command)
+            return NextOrder(wanted_state(queue, above, QueueAction(command.value.action), work=work), done=command)
         except OperationRefused as error:
             refused = str(error)
             until = command.value.created + PATIENCE
             waits = command.value.action == QueueAction.OPEN and len(commands) == 1 and not queue.deleting
             if waits and (opening or now < until):
-                return NextOrder(wanted(queue, above, work=work), again=0 if opening else until)
-    return NextOrder(wanted(queue, above, work=work), refused=refused)
+                return NextOrder(wanted_state(queue, above, work=work), again=0 if opening else until)
+    return NextOrder(wanted_state(queue, above, work=work), refused=refused)
 
 
 def _obeying(queue: QueueObject, above: VolcanoQueueState, ordered: QueueAction, *, work: bool) -> WantedQueue:
     try:
-        return wanted(queue, above, ordered, work=work)
+        return wanted_state(queue, above, ordered, work=work)
     except OperationRefused:
-        return wanted(queue, above, work=work)
+        return wanted_state(queue, above, work=work)

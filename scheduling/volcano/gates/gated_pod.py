@@ -14,7 +14,7 @@ from policies.model.objects import joined, parted
 from scheduling.objects import times
 from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
 from scheduling.volcano.reading import read_pod_group, read_queue
-from scheduling.volcano.resources import asked, counted
+from scheduling.volcano.resources import counted, limited_resources
 
 _DIGITS = 10
 _COUNTED = ("spec.capability", "spec.deserved", "spec.guarantee", "spec.parent")
@@ -111,7 +111,9 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     return VolcanoGatedPod(
         joined(namespace, pod.name),
         group,
-        Need(tuple((r, requests[r]) for r in asked(requests)), bool(listing(pod.spec.get("resourceClaims")))),
+        Need(
+            tuple((r, requests[r]) for r in limited_resources(requests)), bool(listing(pod.spec.get("resourceClaims")))
+        ),
         notes.get(TASK_NAME, ""),
         integer(pod.spec.get("priority")) or 0,
         times.parse(pod.created),

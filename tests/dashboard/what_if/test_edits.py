@@ -20,7 +20,7 @@ EDITS = [
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_the_form_keeps_what_it_has_taken(edit: Edit) -> None:
-    assert edits.parse(edits.kept(edit)) == edit
+    assert edits.parse(edits.encoded(edit)) == edit
 
 
 def test_an_edit_says_what_it_does() -> None:

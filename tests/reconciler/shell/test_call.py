@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.shell.call import asked
+from reconciler.shell.call import call_with_result
 
 
 def test_the_answer_arrives_when_the_call_is_run() -> None:
-    call, answer = asked(lambda: 7)
+    call, answer = call_with_result(lambda: 7)
     assert not answer.done()
     call.run()
     assert answer.result(timeout=0) == 7
 
 
 def test_an_error_is_for_who_asked_and_not_for_the_loop() -> None:
-    call, answer = asked(lambda: {}["missing"])
+    call, answer = call_with_result(lambda: {}["missing"])
     call.run()
     with pytest.raises(KeyError):
         answer.result(timeout=0)
@@ -23,7 +23,7 @@ def test_an_error_is_for_who_asked_and_not_for_the_loop() -> None:
 
 def test_a_question_that_nobody_waits_for_any_more_is_not_asked() -> None:
     observed: list[int] = []
-    call, answer = asked(lambda: observed.append(1))
+    call, answer = call_with_result(lambda: observed.append(1))
     answer.cancel()
     call.run()
     assert observed == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted
+from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted_state
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
 
@@ -17,43 +17,43 @@ def queue(state: str = "Open", *, by_parent: bool = False, deleting: bool = Fals
 
 @pytest.mark.parametrize("above", [CLOSED, CLOSING])
 def test_an_open_queue_follows_a_parent_that_closes_and_remembers_who_closed_it(above: VolcanoQueueState) -> None:
-    assert wanted(queue(), above) == WantedQueue(CLOSED, True)
-    assert wanted(queue(), above, work=True) == WantedQueue(CLOSING, True)
+    assert wanted_state(queue(), above) == WantedQueue(CLOSED, True)
+    assert wanted_state(queue(), above, work=True) == WantedQueue(CLOSING, True)
 
 
 def test_one_that_the_parent_closed_opens_with_it_and_one_that_a_user_closed_does_not() -> None:
-    assert wanted(queue("Closed", by_parent=True), OPEN) == WantedQueue(OPEN, False)
-    assert wanted(queue("Closing", by_parent=True), OPEN, work=True) == WantedQueue(OPEN, False)
-    assert wanted(queue("Closed"), OPEN) == WantedQueue(CLOSED, False)
+    assert wanted_state(queue("Closed", by_parent=True), OPEN) == WantedQueue(OPEN, False)
+    assert wanted_state(queue("Closing", by_parent=True), OPEN, work=True) == WantedQueue(OPEN, False)
+    assert wanted_state(queue("Closed"), OPEN) == WantedQueue(CLOSED, False)
 
 
 def test_a_user_who_closes_what_the_parent_has_closed_already_wins_over_a_later_open_of_the_parent() -> None:
-    closed = wanted(queue("Closed", by_parent=True), CLOSED, QueueAction.CLOSE)
+    closed = wanted_state(queue("Closed", by_parent=True), CLOSED, QueueAction.CLOSE)
 
     assert closed == WantedQueue(CLOSED, False)
-    assert wanted(queue("Closed"), OPEN) == WantedQueue(CLOSED, False)
+    assert wanted_state(queue("Closed"), OPEN) == WantedQueue(CLOSED, False)
 
 
 def test_no_queue_opens_below_a_closed_one() -> None:
     with pytest.raises(OperationRefused, match="its parent p is Closing"):
-        wanted(queue("Closed"), CLOSING, QueueAction.OPEN)
-    assert wanted(queue("Closed"), UNKNOWN, QueueAction.OPEN) == WantedQueue(OPEN, False), (
+        wanted_state(queue("Closed"), CLOSING, QueueAction.OPEN)
+    assert wanted_state(queue("Closed"), UNKNOWN, QueueAction.OPEN) == WantedQueue(OPEN, False), (
         "a missing parent is in nobody's way"
     )
 
 
 def test_nothing_follows_a_parent_of_which_nothing_is_known() -> None:
-    assert wanted(queue(), UNKNOWN) == WantedQueue(OPEN, False)
-    assert wanted(queue("Closed", by_parent=True), UNKNOWN) == WantedQueue(CLOSED, True)
+    assert wanted_state(queue(), UNKNOWN) == WantedQueue(OPEN, False)
+    assert wanted_state(queue("Closed", by_parent=True), UNKNOWN) == WantedQueue(CLOSED, True)
 
 
 def test_root_is_never_closed() -> None:
     with pytest.raises(OperationRefused):
-        wanted(queue(name="root"), OPEN, QueueAction.CLOSE)
+        wanted_state(queue(name="root"), OPEN, QueueAction.CLOSE)
 
 
 def test_a_queue_that_is_deleted_drains_and_does_not_open_again() -> None:
-    assert wanted(queue(deleting=True), OPEN, work=True).state is CLOSING
-    assert wanted(queue("Closing", deleting=True), OPEN) == WantedQueue(CLOSED, False)
+    assert wanted_state(queue(deleting=True), OPEN, work=True).state is CLOSING
+    assert wanted_state(queue("Closing", deleting=True), OPEN) == WantedQueue(CLOSED, False)
     with pytest.raises(OperationRefused):
-        wanted(queue("Closed", deleting=True), OPEN, QueueAction.OPEN)
+        wanted_state(queue("Closed", deleting=True), OPEN, QueueAction.OPEN)

@@ -11,7 +11,7 @@ from policies.dialects.yunikorn_config.limits import limits_by_themselves, limit
 from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
-from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.quotas import amount_text
 from policies.dialects.yunikorn_config.settings import is_duration
 from policies.dialects.yunikorn_config.structure import queue_structure
 from tests.policies.dialects.yunikorn_config.texts import config, partition, root
@@ -102,7 +102,7 @@ def test_what_a_guarantee_between_hides_is_told_all_the_same() -> None:
     ],
 )
 def test_amounts_are_shown_as_one_would_write_them(resource: str, amount: int, text: str) -> None:
-    assert shown(resource, amount) == text
+    assert amount_text(resource, amount) == text
 
 
 @pytest.mark.parametrize(("names", "fine"), [("A, b", True), ("A, a", False), ("'a.b'", False), ("x" * 65, False)])

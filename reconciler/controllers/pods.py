@@ -20,7 +20,7 @@ from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
-from reconciler.jobs.life import held, orphaned
+from reconciler.jobs.life import has_finalizer, orphaned
 from reconciler.jobs.pod_group import steps
 from reconciler.jobs.pod_member import GroupPod, read_member
 from reconciler.jobs.pod_unit import PodUnit
@@ -267,7 +267,7 @@ class PodsController(Controller):
         """Whether it has no owners any more. One that was made for Pods to come has none yet, and waits for them: only
         a Workload that a controller made of Pods has the UID of a Pod or the finalizer.
         """
-        return not read.owners and (JOB_UID in read.labels or held(self._manifest(name)))
+        return not read.owners and (JOB_UID in read.labels or has_finalizer(self._manifest(name)))
 
     def _is_orphan(self, name: str, read: Workload) -> bool:
         finishes = self._inputs.finishes_orphans and not read.finished and bool(read.owners)

@@ -28,6 +28,7 @@ from cluster.stream import Manifest
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.pod_reading import pod_reading
 from policies.takeover.objects import (
+    CONVERSION_BEFORE,
     FoundCluster,
     ObjectRef,
     PlannedWrite,
@@ -123,7 +124,7 @@ class PlanReader:
             yield {**found, "kind": ref.kind}
 
     def _definitions(self) -> Iterator[Manifest]:
-        """The CustomResourceDefinitions of Kueue's group that a webhook converts.
+        """The CustomResourceDefinitions of Kueue's group that a webhook converts, or did before a take-over.
 
         They are large, so all are listed only once.
         """
@@ -223,7 +224,8 @@ def perform(cluster: ClusterClient, write: PlannedWrite) -> None:
 
 
 def _by_webhook(definition: Manifest) -> bool:
-    return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
+    noted = CONVERSION_BEFORE in (definition["metadata"].get("annotations") or {})
+    return noted or (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
 
 
 def _path(ref: ObjectRef) -> str:

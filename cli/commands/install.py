@@ -21,7 +21,7 @@ from policies.vap.admission_policies import policies
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
-    from policies.configuration.settings import ReconcilerSettings
+    from policies.configuration.settings import Configuration
     from policies.dialects.reading import Manifest
 
 
@@ -128,8 +128,8 @@ def _taking(names: ReleaseNames) -> Callable[[FoundCluster], TakeoverPlan]:
     from reconciler.configured import read_configured
     from reconciler.jobs.kinds import frameworks_run_here
 
-    def judge(manifest: Manifest, own: ReconcilerSettings) -> object:
-        return read_configured(manifest, own.jobs, own.multikueue, names.namespace)
+    def judge(manifest: Manifest, own: Configuration) -> object:
+        return read_configured(manifest, own.reconciler.jobs, own.reconciler.multikueue, names.namespace, own=own)
 
     kinds = frameworks_run_here()
     return lambda found: planned(found, names, kinds, judge, lambda manifest: _yaml_of([dict(manifest)]))

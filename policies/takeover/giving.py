@@ -31,7 +31,7 @@ from policies.takeover.objects import (
     unready,
     updates,
 )
-from policies.takeover.taking import CONFIGURATION_KEY, INJECTED, UNASKED, bare, is_converted
+from policies.takeover.taking import CONFIGURATION_KEY, INJECTED, UNASKED, bare, is_converted, names_us
 
 
 def steps(found: FoundCluster, names: ReleaseNames) -> tuple[PlanStep, ...]:
@@ -66,6 +66,9 @@ def _convert(found: FoundCluster) -> PlanStep:
 
 
 def _unconverted(definition: Manifest) -> dict[str, Any]:
+    """One that no longer names us was replaced meanwhile, as by an upgrade of Kueue: its conversion stays."""
+    if not names_us(definition):
+        return noted(definition, CONVERSION_BEFORE, None)
     before = mapping(remembered(definition, CONVERSION_BEFORE))
     made = annotated(noted(definition, CONVERSION_BEFORE, None), INJECTED, text(before.get("injected")))
     return replaced(made, "spec.conversion", before.get("conversion"))

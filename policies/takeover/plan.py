@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 from policies.configuration.file import read_configuration
-from policies.configuration.kueue.gates import OF_WEBHOOKS
+from policies.configuration.kueue.gates import OF_WEBHOOKS, KueueVersion
 from policies.configuration.settings import Configuration, KueueSettings, ReconcilerSettings
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.kueue_kinds import LABEL
@@ -26,11 +27,10 @@ from policies.takeover.objects import (
 )
 from policies.takeover.selection import asked_elsewhere
 from policies.takeover.translation import KEY, Translated, translate
+from policies.takeover.versions import known_version
 from policies.text import yaml_values
 from policies.text.positions import BadText
 
-VERSIONS = "0.19"
-"""The version of Kueue whose objects are known."""
 CONVERTED = frozenset({"admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters"}) | frozenset(
     {"multikueueconfigs", "workloads"}
 )
@@ -46,8 +46,8 @@ _ASKED_FOR_PODS = {
 _MULTIKUEUE = "--feature-gates=MultiKueue="
 
 
-Judge = Callable[[Manifest, ReconcilerSettings], object]
-"""Reads a configuration as the reconciler will, beside Quotree's own settings. Raises BadConfiguration."""
+Judge = Callable[[Manifest, Configuration], object]
+"""Reads a configuration as the reconciler will, beside Quotree's own. Raises BadConfiguration."""
 
 
 def take_over(
@@ -61,14 +61,20 @@ def take_over(
     written = text(mapping(found.objects[names.manager_configuration].get("data")).get(KEY))
     if written is None:
         return TakeoverPlan(refusals=(f"{names.manager_configuration} has no key {KEY}",))
-    refusals = [*_unknown(manager, names), *_unserved(found, names), *_unconvertible(found, names)]
-    own = _own(found.objects[names.settings])
+    version = known_version(manager_version(manager))
+    if version is None:
+        return TakeoverPlan(refusals=tuple(_unknown(manager, names)))
+    refusals = [*_unserved(found, names), *_unconvertible(found, names)]
+    own = _own(found.objects[names.settings], version)
     if isinstance(own, str):
         return TakeoverPlan(refusals=(*refusals, f"{names.settings}: {own}"))
-    described = own.reconciler if _follows_settings(found.objects[names.reconciler]) else ReconcilerSettings()
-    known = {*kinds, *(name for name, framework in FRAMEWORKS.items() if framework.kind in described.jobs)}
-    translated = translate(written, manager, known, found.groups, names.kueue_namespace)
-    refusals += translated.refusals or _judged(translated, judge, described)
+    if not _follows_settings(found.objects[names.reconciler]):
+        own = replace(own, reconciler=ReconcilerSettings())
+    described = own.reconciler.jobs
+    known = {*kinds, *(name for name, framework in FRAMEWORKS.items() if framework.kind in described)}
+    translated = translate(written, manager, known, found.groups, names.kueue_namespace, version)
+    refusals += _misnamed(names, own.kueue, manager_version(manager), version)
+    refusals += translated.refusals or _judged(translated, judge, own)
     refusals += [] if translated.refusals else _unlike(found, names, own.kueue, translated)
     if refusals:
         return TakeoverPlan(refusals=tuple(refusals))
@@ -108,9 +114,16 @@ def _missing(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
 
 
 def _unknown(manager: Manifest, names: ReleaseNames) -> Iterator[str]:
-    version = manager_version(manager)
-    if version != VERSIONS and not version.startswith(f"{VERSIONS}."):
-        yield f"{names.manager} is Kueue {version or 'of an unknown version'}: only {VERSIONS} can be taken over"
+    known = " and ".join(KueueVersion)
+    version = manager_version(manager) or "of an unknown version"
+    yield f"{names.manager} is Kueue {version}: only {known} can be taken over"
+
+
+def _misnamed(names: ReleaseNames, settings: KueueSettings, installed: str, version: KueueVersion) -> Iterator[str]:
+    """Where our processes would go by the gates and defaults of another version than Kueue's manager."""
+    if settings.version != version:
+        named = f'kueueVersion: "{settings.version}"'
+        yield f'{names.settings} has {named}, and Kueue is {installed}: set it to "{version}", or remove it'
 
 
 def _unserved(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
@@ -139,9 +152,9 @@ def _unconvertible(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
             yield f"{plural} are converted by Kueue's manager, and Quotree's webhook does not convert them"
 
 
-def _judged(translated: Translated, judge: Judge, described: ReconcilerSettings) -> Iterator[str]:
+def _judged(translated: Translated, judge: Judge, own: Configuration) -> Iterator[str]:
     try:
-        judge(translated.manifest, described)
+        judge(translated.manifest, own)
     except PolicyError as error:
         yield f"Kueue's Configuration: {error}"
 
@@ -186,11 +199,11 @@ def _without_pods(found: FoundCluster, names: ReleaseNames, settings: KueueSetti
                 yield f"{ref} lacks {name}.quotree.dev: add manifests/components/pods"
 
 
-def _own(config_map: Manifest) -> Configuration | str:
+def _own(config_map: Manifest, installed: KueueVersion) -> Configuration | str:
     """Quotree's own configuration, or what is wrong with it."""
     try:
         written = yaml_values.single(text(mapping(config_map.get("data")).get("configuration.yaml")) or "")
-        return read_configuration(written, registry())
+        return read_configuration(written, registry(), installed=lambda: installed)
     except (BadText, PolicyError) as error:
         return str(error)
 

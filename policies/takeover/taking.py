@@ -1,7 +1,7 @@
 """The steps from Kueue's manager to Quotree.
 
 Quotree's webhook is asked beside Kueue's from the day it is installed, so nothing slips through when Kueue's is asked
-no longer. Between the two managers nobody decides, and running work goes on. Source: Kueue v0.19, config/.
+no longer. Between the two managers nobody decides, and running work goes on. Source: Kueue v0.19 and v0.20, config/.
 """
 
 from __future__ import annotations
@@ -137,12 +137,21 @@ def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
 def _convert(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """Kueue's manager writes its own CA there as long as it runs, so this is looked at again until it has ended."""
     client = our_client(found.objects[names.validating])
-    mine = [each for each in found.definitions if converted_in(each, names.kueue_namespace) or is_converted(each)]
+    mine = [each for each in found.definitions if _by_webhook(each) and _is_kueues(each, names)]
     injected = injector(found.objects[names.validating])
     wanted = [converting(each, client, injected) for each in mine]
     listed = ", ".join(str(mapping(mapping(each.get("spec")).get("names")).get("plural")) for each in mine)
     title = "let Quotree's webhook convert between v1beta1 and v1beta2"
     return PlanStep(f"{title}: {listed}" if listed else title, updates(found, wanted))
+
+
+def _is_kueues(definition: Manifest, names: ReleaseNames) -> bool:
+    return converted_in(definition, names.kueue_namespace) or is_converted(definition)
+
+
+def _by_webhook(definition: Manifest) -> bool:
+    """Not those of Kueue 0.20, which have one version; one may have replaced a definition that we converted."""
+    return mapping(mapping(definition.get("spec")).get("conversion")).get("strategy") == "Webhook"
 
 
 def our_client(validating: Manifest) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The Configuration of Kueue's manager as the one of the reconciler, with an account of every key.
 
-Source: Kueue v0.19, apis/config, and the flags of its manager.
+Source: Kueue v0.19 and v0.20, apis/config, and the flags of its manager.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from policies.configuration.kueue.gates import FeatureGates, KueueVersion
 from policies.configuration.kueue.keys import KEYS, Use, idle_keys
 from policies.configuration.kueue.reading import check_identity, read
 from policies.configuration.kueue.values import KueueConfiguration
@@ -29,7 +30,7 @@ _WHY = {key.path: key.why for key in KEYS if key.use is Use.IDLE}
 @dataclass(frozen=True, slots=True)
 class Translated:
     """`manifest` is for the reconciler, `read` what it stands for. `account` has a line for each key that is not taken
-    over as it is. `digest` tells one configuration of Kueue from another.
+    over as it is. `digest` tells one configuration and version of Kueue from another.
 
     Where there are `refusals`, the other fields are not to be used.
     """
@@ -42,12 +43,17 @@ class Translated:
 
 
 def translate(
-    written: str, manager: Manifest, kinds: Collection[str], groups: Collection[str], namespace: str
+    written: str,
+    manager: Manifest,
+    kinds: Collection[str],
+    groups: Collection[str],
+    namespace: str,
+    version: KueueVersion,
 ) -> Translated:
     """`written` is the text of Kueue's Configuration, `manager` its Deployment, whose flags count as well.
 
     `kinds`: the frameworks that the reconciler runs. `groups`: the API groups that the cluster serves; a framework
-    whose group is missing has no jobs. `namespace`: where Kueue's manager is.
+    whose group is missing has no jobs. `namespace`: where Kueue's manager is. `version`: whose gates it has.
     """
     arguments = list(_arguments(manager))
     try:
@@ -58,11 +64,11 @@ def translate(
         account += [f"{path} is left out: {_why(path)}" for path in idle]
         made.setdefault("namespace", namespace)
         made = {**made, **_gates(made, arguments)}
-        found = read(made, namespace=namespace)
+        found = read(made, FeatureGates(version=version), namespace)
         refusals = list(_kinds(made, found, set(kinds), set(groups), account))
     except BadConfiguration as error:
         return Translated(refusals=(f"Kueue's Configuration: {error}",))
-    digest = sha256("\n".join([written, *arguments]).encode()).hexdigest()[:16]
+    digest = sha256("\n".join([written, *arguments, version]).encode()).hexdigest()[:16]
     return Translated(made, found, tuple(account), digest, tuple(refusals))
 
 

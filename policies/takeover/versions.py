@@ -25,6 +25,11 @@ def installed_version(manager: Manifest | None, definition: Manifest | None) -> 
     return KueueVersion.V0_19 if old else KueueVersion.V0_20
 
 
+def known_version(written: str) -> KueueVersion | None:
+    """The version that `manager_version` names, if its gates and objects are known."""
+    return next((version for version in KueueVersion if written and _minor(version) == _minor(written)), None)
+
+
 def _nearest(written: str) -> KueueVersion:
     """The last known version that is not newer, else the first one."""
     older = [version for version in KueueVersion if _minor(version) <= _minor(written)]

@@ -73,6 +73,11 @@ KEYS: tuple[ConfigurationKey, ...] = (
         "same `namespaceSelector`: otherwise they suspend jobs there that nobody starts.",
     ),
     _used("waitForPodsReady.timeout", _BY_DEFAULT),
+    _idle("waitForPodsReady.maxTimeoutOnWorkload", "Of Kueue v0.20. Workloads have no timeouts of their own."),
+    _idle(
+        "waitForPodsReady.unscheduledTimeout",
+        "Of Kueue v0.20, with the gate WaitForPodsReadyUnscheduledTimeout, which is always off here.",
+    ),
     _used("waitForPodsReady.recoveryTimeout", _RECOVERY),
     _used("waitForPodsReady.requeuingStrategy.timestamp"),
     _used("waitForPodsReady.requeuingStrategy.backoffLimitCount"),

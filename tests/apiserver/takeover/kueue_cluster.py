@@ -1,4 +1,4 @@
-"""A cluster that Kueue v0.19.2 runs, on a real API server: its installation beside Quotree's.
+"""A cluster that Kueue v0.19.2 or v0.20.0 runs, on a real API server: its installation beside Quotree's.
 
 Kueue's manager is played: it converts, answers for its webhooks and renews its Lease while its Deployment has replicas.
 Quotree's webhook and reconciler are the real processes. The API server reaches both webhooks through Services whose
@@ -29,6 +29,7 @@ from tests.apiserver.webhook.guard import Guard
 from tests.kueue_installation import CONVERTED, OURS, SYSTEM, Manifest, conversion, kueue
 from webhook import conversion as converting
 
+OLDER, NEWER = "0.19.2", "0.20.0"
 SETTINGS = """\
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
@@ -60,8 +61,9 @@ MERGE = "application/merge-patch+json"
 class BesideKueue(Guard):
     """Quotree's webhook, called by its Service, on Kueue's definitions."""
 
-    def __init__(self, control_plane: ControlPlane, kueue_port: int, kueue_ca: str) -> None:
+    def __init__(self, control_plane: ControlPlane, kueue_port: int, kueue_ca: str, version: str) -> None:
         super().__init__(control_plane, SETTINGS, "pods", "reconciler")
+        self._version = version
         self._kueue = (kueue_port, kueue_ca)
         self.arguments = ()
 
@@ -77,12 +79,16 @@ class BesideKueue(Guard):
         return obj
 
     def _kueues(self, definition: Manifest) -> Manifest:
-        """Without our label, and converted by Kueue's manager."""
+        """Without our label, and converted by Kueue's manager; that of v0.20 serves one version."""
         definition["metadata"].pop("labels", None)
         if definition["spec"].pop("conversion", None) is not None:
             self._converted.append(definition["metadata"]["name"])
         port, ca = self._kueue
-        if definition["spec"]["names"]["plural"] in CONVERTED:
+        if self._version == NEWER and definition["spec"]["group"] == "kueue.x-k8s.io":
+            spec = definition["spec"]
+            spec["versions"] = [each for each in spec["versions"] if each["name"] == "v1beta2"]
+            self._converted = [name for name in self._converted if name != definition["metadata"]["name"]]
+        elif definition["spec"]["names"]["plural"] in CONVERTED:
             made = conversion()
             made["webhook"]["clientConfig"]["caBundle"] = ca
             made["webhook"]["clientConfig"]["service"]["port"] = port
@@ -183,7 +189,7 @@ class Installed(Replica):
     def __init__(self, server: ControlPlane, folder: Path) -> None:
         found = server.request("GET", f"/api/v1/namespaces/{OURS}/configmaps/quotree-reconciler")
         self.written = yaml.safe_load(found["data"]["configuration.yaml"])
-        super().__init__(server, folder, configuration=self.written)
+        super().__init__(server, folder, configuration=self.written, environment={})
 
 
 class Kubelet:
@@ -256,13 +262,13 @@ class Kubelet:
         return self.replicas[-1].ready
 
 
-def install_kueue(server: ControlPlane, manager: Manager) -> None:
+def install_kueue(server: ControlPlane, manager: Manager, version: str) -> None:
     """All but its definitions."""
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
     service = {"type": "ExternalName", "externalName": "localhost"}
     named = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kueue-webhook-service"}, "spec": service}
     server.request("POST", f"/api/v1/namespaces/{SYSTEM}/services", named)
-    for each in kueue(written=CONFIGURATION):
+    for each in kueue(f"registry.k8s.io/kueue/kueue:v{version}", CONFIGURATION):
         for webhook in each.get("webhooks", ()):
             webhook["clientConfig"]["caBundle"] = manager.ca
             webhook["clientConfig"]["service"]["port"] = manager.port

@@ -1,4 +1,4 @@
-"""A cluster that Kueue v0.19.2 runs is taken over by the command and given back, on a real API server."""
+"""A cluster that Kueue v0.19.2 or v0.20.0 runs is taken over by the command and given back, on a real API server."""
 
 from __future__ import annotations
 
@@ -15,8 +15,19 @@ from cli.group import quotree
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.kueue_world import KUEUE, queue
+from tests.apiserver.multikueue.kueue_played import OF_ADMISSION
 from tests.apiserver.takeover import left_by_kueue
-from tests.apiserver.takeover.kueue_cluster import LEASE, LEASES, MERGE, BesideKueue, Kubelet, Manager, install_kueue
+from tests.apiserver.takeover.kueue_cluster import (
+    LEASE,
+    LEASES,
+    MERGE,
+    NEWER,
+    OLDER,
+    BesideKueue,
+    Kubelet,
+    Manager,
+    install_kueue,
+)
 from tests.apiserver.takeover.left_by_kueue import JOBS, TEAM, WORKLOADS, K
 from tests.builders import batch_job, kueue, queued, template
 from tests.kueue_installation import CONVERTED, OURS, SYSTEM, Manifest
@@ -100,17 +111,19 @@ def _asked_for(manifest: Manifest) -> Manifest:
 
 
 @pytest.fixture
-def world(programs: build.Programs, tmp_path: Path) -> Iterator[World]:
+def world(programs: build.Programs, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    """Of Kueue v0.19.2, if a test does not name another version."""
+    version = getattr(request, "param", OLDER)
     with ExitStack() as running:
         server = running.enter_context(ControlPlane(users=[left_by_kueue.MANAGER]))
         manager = Manager(server, tmp_path / "kueue")
-        running.enter_context(BesideKueue(server, manager.port, manager.ca))
-        install_kueue(server, manager)
+        running.enter_context(BesideKueue(server, manager.port, manager.ca, version))
+        install_kueue(server, manager, version)
         kubelet = Kubelet(server, manager, tmp_path)
         running.callback(kubelet.stop)
         kubelet.start()
         eventually(lambda: _there(server, f"{LEASES}/{LEASE}"))
-        eventually(lambda: _there(server, "/apis/kueue.x-k8s.io/v1beta1/clusterqueues"))
+        eventually(lambda: _there(server, OLD.rpartition("/")[0] if version == OLDER else f"{KUEUE}/clusterqueues"))
         left_by_kueue.everything(server)
         eventually(lambda: kubelet.reconciler and kubelet.reconciler.get("/readyz")[0] == 503)
         yield World(server, manager, kubelet)
@@ -164,6 +177,58 @@ def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) ->
     assert world.submit("under-kueue")["spec"]["suspend"], "Quotree's webhook stays"
     assert "/mutate-batch-v1-job" in world.manager.asked
     assert world.take_over("--undo").output == "note: Quotree has not taken over from Kueue here\n"
+
+
+@pytest.mark.parametrize("world", [NEWER], indirect=True)
+def test_kueue_0_20_is_taken_over_with_its_defaults_and_given_back(world: World) -> None:
+    """What Kueue applied is ours to take away, and the other way round."""
+    server, before, work = world.server, world.kueues(), world.workloads()
+    _kueue_applies(world, "job-running", left_by_kueue.admitted("main", 1))
+    running = world.workload("job-running")["metadata"]["uid"]
+
+    done = world.take_over("--apply")
+    assert done.exit_code == 0, done.output + world.log()
+    assert "Kueue 0.20 is installed, by its Deployment" in world.kubelet.replicas[-1].log()
+    assert world.submit("later", "4")["spec"]["suspend"]
+    eventually(lambda: _reason(world, "job-later") == "WaitingForQuota", world.log)
+    _work_goes_on(world, work)
+    assert world.workload("job-running")["metadata"]["uid"] == running
+    admission = world.workload("job-waiting")["status"]["admission"]
+
+    stopped = {"spec": {"active": False}}
+    server.request("PATCH", f"{WORKLOADS}/{_name(world, 'workers')}", stopped, content_type=MERGE)
+    eventually(lambda: "admission" not in world.workload("workers")["status"], world.log)
+
+    back = world.take_over("--undo")
+    assert back.exit_code == 0, back.output + world.log()
+    assert world.kueues() == before
+    assert world.workload("job-waiting")["status"]["admission"] == admission
+    _kueue_applies(world, "job-waiting", _released(world.workload("job-waiting")))
+    assert "admission" not in world.workload("job-waiting")["status"]
+
+
+def _kueue_applies(world: World, beginning: str, status: Manifest) -> None:
+    """All of an admission, with the manager and operation of Kueue."""
+    found = world.workload(beginning)
+    meta = {key: found["metadata"][key] for key in ("name", "namespace", "uid", "resourceVersion")}
+    body = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": meta, "status": status}
+    path = f"{WORKLOADS}/{meta['name']}/status?fieldManager=kueue-admission&force=true"
+    world.server.request("PATCH", path, body, content_type="application/apply-patch+yaml")
+
+
+def _released(workload: Manifest) -> Manifest:
+    """What Kueue applies of one that it has evicted: no admission."""
+    conditions = [each for each in workload["status"]["conditions"] if each["type"] in OF_ADMISSION]
+    return {"conditions": [{**each, "status": "False", "reason": "Pending"} for each in conditions]}
+
+
+def _reason(world: World, beginning: str) -> str:
+    found = [each for name, each in world.workloads().items() if name.startswith(beginning)]
+    return next((_states(each).get("QuotaReserved", ("", "", ""))[1] for each in found), "")
+
+
+def _name(world: World, beginning: str) -> str:
+    return str(world.workload(beginning)["metadata"]["name"])
 
 
 def _kueue_is_out(world: World) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from policies.configuration.settings import Configuration
 from policies.takeover.objects import FoundCluster, ObjectRef, TakeoverPlan
 from policies.takeover.plan import give_back, take_over
 from policies.takeover.taking import UNASKED
@@ -17,7 +18,11 @@ KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset"})
 
 
 def taking(found: FoundCluster) -> TakeoverPlan:
-    return take_over(found, NAMES, KINDS, lambda manifest, own: read_configured(manifest, own.jobs), json.dumps)
+    return take_over(found, NAMES, KINDS, _judge, json.dumps)
+
+
+def _judge(manifest: Mapping[str, Any], own: Configuration) -> object:
+    return read_configured(manifest, own.reconciler.jobs, own=own)
 
 
 def giving(found: FoundCluster) -> TakeoverPlan:

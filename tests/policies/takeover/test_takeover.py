@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.takeover.objects import CONVERSION_BEFORE, replicas
+from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replicas
 from policies.takeover.taking import INJECTED
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
@@ -125,6 +125,52 @@ def test_cert_manager_writes_the_ca_of_whoever_converts() -> None:
     assert kueues(memory) == before
 
 
+def newer(image: str = "kueue:v0.20.0") -> list[dict[str, Any]]:
+    """Kueue 0.20: its definitions have one version, and nothing converts them."""
+    made = [*kueue(image), *definitions(), *quotree()]
+    for each in made:
+        if each["kind"] == "CustomResourceDefinition":
+            each["spec"]["conversion"] = {"strategy": "None"}
+    return made
+
+
+def test_kueue_0_20_is_taken_over_and_given_back() -> None:
+    memory = Memory(newer())
+    before = kueues(memory)
+
+    assert carried_out(memory, taking).refusals == ()
+    assert replicas(memory.objects[NAMES.manager]) == 0
+    assert replicas(memory.objects[NAMES.reconciler]) == 2
+    assert all(step.done for step in taking(memory.found()).steps)
+
+    assert carried_out(memory, giving).refusals == ()
+    assert kueues(memory) == before
+
+
+def test_an_upgrade_of_kueue_while_quotree_has_the_cluster_is_followed() -> None:
+    """With its definitions, image and replicas; then the cluster is taken again, and given back to the new Kueue."""
+    memory, after = taken(), newer()
+    for each in after:
+        ref = ref_of(each)
+        if ref == NAMES.manager or ref.kind == "CustomResourceDefinition":
+            notes = memory.objects[ref]["metadata"].get("annotations")
+            memory.store({**memory.objects[ref], **each, "metadata": {**each["metadata"], "annotations": notes}})
+    memory.run()
+    assert memory.pods[NAMES.manager] == 2
+
+    plan = taking(memory.found())
+    assert not plan.steps[0].done, "the reconciler takes up the gates and defaults of the new version"
+    assert carried_out(memory, taking).refusals == ()
+    assert replicas(memory.objects[NAMES.manager]) == 0
+    assert replicas(memory.objects[NAMES.reconciler]) == 2
+
+    assert carried_out(memory, giving).refusals == ()
+    new = [memory.objects[ref_of(each)] for each in after if each["kind"] == "CustomResourceDefinition"]
+    assert [each["spec"]["conversion"] for each in new] == [{"strategy": "None"}] * len(new)
+    assert not any(CONVERSION_BEFORE in (each["metadata"].get("annotations") or {}) for each in new)
+    assert replicas(memory.objects[NAMES.manager]) == 2
+
+
 def test_a_second_time_nothing_is_left_to_do() -> None:
     memory = taken()
     memory.history.clear()
@@ -217,6 +263,7 @@ def reworded(old: str, new: str) -> list[dict[str, Any]]:
     return deepcopy([*kueue(written=CONFIGURATION.replace(old, new)), *definitions(), *quotree()])
 
 
+KUEUE_KEYS = "  manageJobs: true\n  managePods: true\n"
 OTHER = "system:serviceaccount:batch:other"
 REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no manager": (without("kueue-controller-manager"), "say where Kueue is"),
@@ -224,7 +271,23 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no webhook configuration": (without("quotree-mutate"), "quotree-mutate is missing"),
     "an older Kueue": (
         [*kueue("kueue:v0.17.1"), *definitions(), *quotree()],
-        "is Kueue 0.17.1: only 0.19 can be taken over",
+        "is Kueue 0.17.1: only 0.19 and 0.20 can be taken over",
+    ),
+    "a newer Kueue": (
+        [*kueue("kueue:v0.21.0"), *definitions(), *quotree()],
+        "is Kueue 0.21.0: only 0.19 and 0.20 can be taken over",
+    ),
+    "settings for another version": (
+        [*kueue("kueue:v0.20.1"), *definitions(), *quotree(f"{KUEUE_KEYS}kueueVersion: '0.19'\n")],
+        'has kueueVersion: "0.19", and Kueue is 0.20.1: set it to "0.20", or remove it',
+    ),
+    "a gate that 0.20 removed": (
+        [*kueue("kueue:v0.20.0", f"{CONFIGURATION}featureGates: {{HierarchicalCohorts: true}}\n"), *quotree()],
+        'remove the line, or set kueueVersion: "0.19"',
+    ),
+    "a gate that 0.19 does not have": (
+        reworded("fairSharing:", "featureGates: {DeploymentJobUIDLabel: true}\nfairSharing:"),
+        "gates are judged for Kueue 0.19, and it exists in 0.20",
     ),
     "a Kueue of no version": ([*kueue("kueue:main"), *definitions(), *quotree()], "of an unknown version"),
     "jobs are not suspended": ([*kueue(), *definitions(), *quotree("  managePods: true\n")], "kueue.manageJobs: true"),

@@ -17,6 +17,7 @@ from generators import (
     dashboards,
     doctor_checks,
     job_kinds,
+    kueue_fields,
     man_pages,
     metric_tables,
     reference,
@@ -45,6 +46,7 @@ BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     configuration_table.generate,
     doctor_checks.generate,
     job_kinds.generate,
+    kueue_fields.generate,
     metric_tables.generate,
 ]
 

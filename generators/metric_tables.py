@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from audit.metrics import FAMILIES as OF_THE_AUDIT
-from cluster.metrics import Family
+from cluster.metrics import Family, Stability
 from generators.files import table
+from policies.configuration.kueue.gates import KueueVersion
+from policies.configuration.kueue.metric_table import ADDED_0_20
 from reconciler.metrics.catalogue import families
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
 
@@ -31,6 +33,7 @@ def generate() -> dict[str, dict[str, str]]:
             **of_the_reconciler(families()),
             "metrics-webhook": metric_table(OF_THE_WEBHOOK),
             "metrics-audit": metric_table(OF_THE_AUDIT),
+            "metrics-kueue-versions": version_table(families()),
         }
     }
 
@@ -49,6 +52,21 @@ def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:
 
 def metric_table(declared: Iterable[Family]) -> str:
     return table(_HEAD, map(_row, sorted(declared, key=lambda family: family.name)))
+
+
+def version_table(declared: Iterable[Family]) -> str:
+    """Kueue's metrics in both versions. Raises ValueError for a missing one without a reason."""
+    exported = {family.name for family in declared if family.stability is Stability.KUEUE}
+    if unexplained := [name for name, why in ADDED_0_20.items() if not why and name not in exported]:
+        raise ValueError(f"{unexplained[0]} is not exported, and nothing says why")
+    head = "".join(f" Kueue v{version} |" for version in KueueVersion)
+    names = sorted(exported | ADDED_0_20.keys(), key=lambda name: name.removeprefix("kueue_"))
+    return table(f"| name |{head} Quotree |", (_versions_row(name, name in exported) for name in names))
+
+
+def _versions_row(name: str, exported: bool) -> tuple[str, ...]:
+    before = "-" if name in ADDED_0_20 else "yes"
+    return f"`{name}`", before, "yes", "same" if exported else f"not: {ADDED_0_20[name]}"
 
 
 def _row(family: Family) -> tuple[str, ...]:

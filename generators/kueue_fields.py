@@ -1,0 +1,88 @@
+"""The table of fields in docs/kueue-fields.md, from the schemas and policies/configuration/kueue/field_table.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generators.files import table
+from policies.configuration.kueue.field_table import BESIDE, NOTES, FieldNote
+from policies.configuration.kueue.gate_table import FeatureGate, Here
+from policies.configuration.kueue.gates import LATEST, TABLES, KueueVersion
+from policies.dialects.kueue_kinds import GROUP
+from policies.schema import declarations
+from policies.schema.declarations import Schema
+
+PAGE = "docs/kueue-fields.md"
+_WHOLE = ("conditions", "template")
+"""Fields that are not shown in parts: Kubernetes defines what is below them."""
+
+
+def generate() -> dict[str, dict[str, str]]:
+    return {PAGE: {"kueue-fields": field_table()}}
+
+
+def field_table() -> str:
+    """One row for each field of v1beta2, by kind; a field with a note stands for all that is below it."""
+    head = "".join(f" Kueue v{version} |" for version in KueueVersion)
+    return table(f"| Field |{head} Quotree |", [*map(_row, fields()), *map(_row, BESIDE)])
+
+
+def fields() -> Iterator[FieldNote]:
+    """Each field that is a row, with its note. Raises ValueError for a note on a field that no schema has."""
+    notes = {note.path: note for note in NOTES}
+    seen = set[str]()
+    for path in sorted(declared()):
+        note = next((notes[each] for each in _upward(path) if each in notes), FieldNote(path))
+        if note.path not in seen:
+            seen.add(note.path)
+            yield note
+    if unknown := notes.keys() - seen:
+        raise ValueError(f"no kind of Kueue has the field {min(unknown)}")
+
+
+def declared() -> Iterator[str]:
+    """The paths of all fields of v1beta2 that have no fields below them, with their kind."""
+    for (group, kind), file in declarations.FILES.items():
+        if group == GROUP:
+            schema = next(each for each in declarations.load(file)["versions"] if each["name"] == "v1beta2")["schema"]
+            top = {key: value for key, value in schema["properties"].items() if key != "metadata"}
+            yield from _leaves({"properties": top}, kind)
+
+
+def _leaves(node: Schema, at: str) -> Iterator[str]:
+    below = node.get("items", node).get("properties")
+    if not below or at.endswith(_WHOLE):
+        yield at
+        return
+    for name, part in below.items():
+        yield from _leaves(part, f"{at}.{name}")
+
+
+def _upward(path: str) -> Iterator[str]:
+    parts = path.split(".")
+    return (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+
+
+def _row(note: FieldNote) -> tuple[str, ...]:
+    name = note.path if note in BESIDE else f"`{note.path}`"
+    known = list(KueueVersion)
+    has = ("yes" if known.index(version) >= known.index(note.since) else "-" for version in known)
+    return name, *has, _here(note)
+
+
+def _here(note: FieldNote) -> str:
+    if note.stricter:
+        return f"stricter: {note.stricter}"
+    if note.absent:
+        return f"not: {note.absent}"
+    if not note.gate:
+        return f"same. {note.why}".rstrip() if note.why else "same"
+    gate = _gate(note.gate)
+    link = f"[{gate.name}](configuration.md#feature-gates)"
+    if gate.here is Here.OFF:
+        return f"not: {gate.why[:1].lower()}{gate.why[1:].rstrip('.')} ({link})"
+    return f"same, with the gate {link}"
+
+
+def _gate(name: str) -> FeatureGate:
+    return TABLES[LATEST].gates[name]

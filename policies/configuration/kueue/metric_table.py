@@ -1,0 +1,22 @@
+"""What later versions of Kueue change in the metrics of v0.19.2, all of which are exported here.
+
+Source: Kueue main of 2026-08-23, pkg/metrics, and the release notes of v0.20.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_RECOVERY = "the time of a recovery is in no metric"
+
+ADDED_0_20: Mapping[str, str] = {
+    "kueue_execution_time_seconds": "",
+    "kueue_local_queue_execution_time_seconds": "the execution time is exported by ClusterQueue",
+    "kueue_local_queue_workload_recovery_wait_time_seconds": _RECOVERY,
+    "kueue_pending_scheduling_hashes": "",
+    "kueue_preemption_target_recomputations_total": "recomputations are not counted",
+    "kueue_workload_recovery_wait_time_seconds": _RECOVERY,
+    "multikueue_cluster_status": "`quotree_multikueue_connection` has the state of each worker",
+    "multikueue_workloads_evicted_total": "each worker counts its own evictions",
+}
+"""The metrics that are new in v0.20, and why one is not exported here; empty if it is."""

@@ -1,0 +1,40 @@
+"""Each field of Kueue's objects is in the table once, with what becomes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from generators import kueue_fields
+from generators.kueue_fields import declared, field_table, fields
+from policies.configuration.kueue.field_table import FieldNote
+from policies.configuration.kueue.gate_table import Here
+from policies.configuration.kueue.gates import LATEST, TABLES
+
+
+def test_every_field_has_a_row_of_its_own_or_of_a_field_above_it() -> None:
+    rows = [note.path for note in fields()]
+
+    assert len(set(rows)) == len(rows)
+    assert [path for path in declared() if not any(f"{path}.".startswith(f"{row}.") for row in rows)] == []
+    assert [row for row in rows if any(row != other and row.startswith(f"{other}.") for other in rows)] == []
+
+
+def test_a_field_is_as_far_supported_as_its_gate() -> None:
+    gates = TABLES[LATEST].gates
+    table = field_table()
+    for note in fields():
+        if note.gate:
+            (row,) = (line for line in table.splitlines() if line.startswith(f"| `{note.path}` |"))
+            assert ("| not: " in row) == (gates[note.gate].here is Here.OFF), row
+
+
+def test_a_version_that_lacks_a_field_has_a_dash() -> None:
+    assert "| `Cohort.status.effectiveQuotas` | - | yes |" in field_table()
+    assert "| `Cohort.spec.fairSharing.weight` | yes | yes | same |" in field_table()
+
+
+def test_a_note_on_a_field_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kueue_fields, "NOTES", (FieldNote("Cohort.spec.parent"),))
+
+    with pytest.raises(ValueError, match=r"no kind of Kueue has the field Cohort\.spec\.parent"):
+        list(fields())

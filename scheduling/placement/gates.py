@@ -1,6 +1,6 @@
 """Orchestrated preemption: of the workers that need to preempt, only one at a time may.
 
-Source: Kueue v0.19, gate MultiKueueOrchestratedPreemption (off by default).
+Source: Kueue v0.19, gate MultiKueueOrchestratedPreemption (off by default, on in v0.20).
 """
 
 from __future__ import annotations

@@ -114,12 +114,13 @@ class Lifecycle:
         """Update its list of checks from the ClusterQueue, and act on their states.
 
         If the ClusterQueue is missing, the list is as it was. A workload whose checks are all Ready is then admitted.
+        One that is admitted stays so until an eviction, also if a check is new or Pending again.
         """
         listed = workload
         if self.queue is not None:
             listed = sync_checks(workload, required_checks(workload, self.queue), self.now, self.elsewhere)
         acted = act_on_checks(listed, self.now)
-        if acted != listed or not acted.reserved or acted.evicted:
+        if acted != listed or not acted.reserved or acted.evicted or acted.admitted:
             return acted
         return sync_admitted(acted, self.now, self.observability)
 

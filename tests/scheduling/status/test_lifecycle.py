@@ -6,15 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.objects.queue_settings import LocalQueueSettings, read_queue_settings
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Owner, PreemptionGate, RequeueState, Workload
+from scheduling.objects.workload import (
+    Admission,
+    CheckState,
+    Owner,
+    PodSetAdmission,
+    PreemptionGate,
+    RequeueState,
+    Workload,
+)
 from scheduling.status.deadlines import WaitForPodsReady, deactivate, release
 from scheduling.status.eviction import evict, target_for_deactivation
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.observability import GRANULAR
 from scheduling.status.requeue import RequeueBackoff, backoff_over
 from scheduling.status.unadmitted import UnadmittedCause
+from tests.builders import cluster_queue, flavor, group
 from tests.scheduling.manifests import condition, workload
 
 WAITING = WaitForPodsReady(timeout=300, backoff=RequeueBackoff(base=60))
@@ -61,6 +70,23 @@ def test_a_backoff_that_requeued_tells_of_ends_also_while_quota_is_held() -> Non
 
     assert cleared.requeue == RequeueState(1, 0)
     assert _step(cleared, SECOND).conditions["Requeued"][:2] == ("True", "BackoffFinished")
+
+
+def test_who_is_admitted_runs_on_whatever_its_checks_wait_for() -> None:
+    """A check that is Pending again, and one that the ClusterQueue names since."""
+    checks = {"admissionChecks": [{"name": "new"}]}
+    groups = group("cpu", flavor("plain", cpu="1"))
+    queue = read_queue_settings(cluster_queue("a", None, groups, admissionChecksStrategy=checks))
+    held = Admission("a", (PodSetAdmission("main", {"cpu": "plain"}, {"cpu": 1000}, 1),))
+    pending = (CheckState("old", "Pending", "once more", SECOND),)
+    running = replace(_admitted(), admission=held, checks=pending)
+    assert _step(running, SECOND) == running
+
+    told = Lifecycle(SECOND, LOCAL, queue).next(running)
+
+    assert [(check.name, check.state) for check in told.checks] == [("new", "Pending")]
+    assert told.admitted
+    assert Lifecycle(SECOND, LOCAL, queue).next(told) == told
 
 
 def test_every_preemption_gate_has_a_position_where_they_are_mirrored() -> None:

@@ -108,16 +108,16 @@ def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
     queues, world.readiness_changed = world.readiness_changed, set()
     if kind == "LocalQueue":
         yield from world.workloads_of(name)
-        yield from world.queues.gated_at(name)
+        yield from world.queues.kept_out_at(name)
     elif kind == "ClusterQueue":
         queues.add(name)
     elif kind == "AdmissionCheck":
         queues.update(world.queues_with_check(name))
     elif kind in ("Namespace", "LimitRange"):
         for each in world.queues.local_queues_in(name if kind == "Namespace" else parted(name)[0]):
-            yield from world.queues.gated_at(each.key)
+            yield from world.queues.kept_out_at(each.key)
     for queue_name in queues:
         yield from world.workloads_in(queue_name)
         for local in world.queues.local_queues_of(queue_name):
             yield from world.queues.waiting_at(local)
-            yield from world.queues.gated_at(local)
+            yield from world.queues.kept_out_at(local)

@@ -306,7 +306,7 @@ class TreePartition:
     def at_local_queue(self, local: str) -> Iterator[Key]:
         """The key of work that names the LocalQueue, now or later."""
         yield WORK_AT, local
-        for workload in (*self._world.queues.waiting_at(local), *self._world.queues.gated_at(local)):
+        for workload in (*self._world.queues.waiting_at(local), *self._world.queues.kept_out_at(local)):
             yield WORKLOAD, workload.key
 
 

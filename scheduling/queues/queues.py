@@ -48,8 +48,8 @@ class PendingQueues:
         self._tree = tree
         self._settings: dict[str, ClusterQueueSettings] = {}
         self._at: dict[str, dict[str, Workload]] = {}
-        self._gated: dict[str, str] = {}
-        self._gated_at: dict[str, dict[str, Workload]] = {}
+        self._kept_out: dict[str, str] = {}
+        self._kept_out_at: dict[str, dict[str, Workload]] = {}
         self._local_of: dict[str, dict[str, None]] = {}
         self._local_in: dict[str, dict[str, None]] = {}
         self._workloads: dict[str, Workload] = {}
@@ -108,20 +108,20 @@ class PendingQueues:
         old = self._workloads.get(key)
         if old is not None and old.queue != workload.queue:
             self.drop(key)
-        self._leave_gate(key)
+        self._let_in(key)
         self._workloads[key] = workload
         self._at.setdefault(workload.local_queue, {})[key] = workload
         self._admit(workload, now)
 
-    def put_gated(self, workload: Workload) -> None:
-        """Add or update a workload that an admission gate keeps out of its queue."""
+    def keep_out(self, workload: Workload) -> None:
+        """Add or update a workload without quota that may not be queued now, such as behind an admission gate."""
         self.drop(workload.key)
-        self._gated[workload.key] = workload.local_queue
-        self._gated_at.setdefault(workload.local_queue, {})[workload.key] = workload
+        self._kept_out[workload.key] = workload.local_queue
+        self._kept_out_at.setdefault(workload.local_queue, {})[workload.key] = workload
 
     def drop(self, key: str) -> None:
         """Remove a workload."""
-        self._leave_gate(key)
+        self._let_in(key)
         workload = self._workloads.pop(key, None)
         if workload is None:
             return
@@ -133,12 +133,12 @@ class PendingQueues:
         if queue is not None:
             self._leave(queue, key)
 
-    def _leave_gate(self, key: str) -> None:
-        local = self._gated.pop(key, None)
+    def _let_in(self, key: str) -> None:
+        local = self._kept_out.pop(key, None)
         if local is not None:
-            del self._gated_at[local][key]
-            if not self._gated_at[local]:
-                del self._gated_at[local]
+            del self._kept_out_at[local][key]
+            if not self._kept_out_at[local]:
+                del self._kept_out_at[local]
 
     def _leave(self, queue: str, key: str) -> None:
         if self.pending[queue].drop(key) is not None:
@@ -284,9 +284,9 @@ class PendingQueues:
         """The workloads that name this LocalQueue (`namespace/name`)."""
         return self._at.get(local_queue, {}).values()
 
-    def gated_at(self, local_queue: str) -> Iterable[Workload]:
-        """The workloads that name this LocalQueue, and that an admission gate keeps out of it."""
-        return self._gated_at.get(local_queue, {}).values()
+    def kept_out_at(self, local_queue: str) -> Iterable[Workload]:
+        """The workloads that name this LocalQueue and may not be queued now."""
+        return self._kept_out_at.get(local_queue, {}).values()
 
     def local_queues_in(self, namespace: str) -> list[LocalQueueSettings]:
         return [self.local_queues[key] for key in self._local_in.get(namespace, {})]

@@ -51,7 +51,7 @@ def unadmitted(
     """
     if observability.granular:
         return _granular(workload, fault, bypassed, observability)
-    if fault is None or not workload.active:
+    if fault is None:
         return None
     return UnadmittedCause(observability.fault(fault.reason), fault.message)
 

@@ -281,10 +281,10 @@ class World:
             self._holds_quota(workload, old)
         elif key not in self.assumed or not queueable:
             self._gives_back(key)
-        if not queueable or key in self.assumed:
+        if workload.reserved or workload.finished or key in self.assumed:
             self.queues.drop(key)
-        elif self.gated(workload):
-            self.queues.put_gated(workload)
+        elif not queueable or self.gated(workload):
+            self.queues.keep_out(workload)
         else:
             self.queues.put(workload, now)
 

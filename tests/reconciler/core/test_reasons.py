@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from cluster.actions import Action
@@ -180,6 +182,31 @@ def test_behind_an_admission_gate_a_queue_that_stops_or_comes_back_is_reported(o
     world.put(("ClusterQueue", "q0"), queue)
     world.rounds(5)
     assert why(world) == gated
+
+
+def waits_for_pods(made: Manifest) -> Manifest:
+    waits = {"type": "WaitingForReplacementPods", "status": "True", "reason": "PodsFailed", "message": ""}
+    return {**made, "status": {"conditions": [{**waits, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+
+
+@pytest.mark.parametrize(
+    "kept_out",
+    [lambda made: {**made, "spec": {**made["spec"], "active": False}}, waits_for_pods],
+    ids=["inactive", "waits for pods"],
+)
+def test_who_may_not_be_queued_is_told_that_its_queue_stops_or_goes(kept_out: Callable[[Manifest], Manifest]) -> None:
+    world = Prompt(())
+    world.put(("Workload", "ns/w"), kept_out(workload("w", 0, "q0", 1, 0)))
+    world.rounds(5)
+    assert "is inactive" not in why(world)[2]
+    queue, local = world.objects["ClusterQueue", "q0"], world.objects["LocalQueue", "ns/q0"]
+
+    world.put(("ClusterQueue", "q0"), {**queue, "spec": {**queue["spec"], "stopPolicy": "Hold"}})
+    world.rounds(5)
+    assert why(world) == ("False", "Inadmissible", "ClusterQueue q0 is inactive")
+    world.put(("LocalQueue", "ns/q0"), {**local, "spec": STOPPED})
+    world.rounds(5)
+    assert why(world) == ("False", "Inadmissible", "LocalQueue q0 is inactive")
 
 
 def test_checks_are_listed_once_the_local_queue_is_not_stopped() -> None:

@@ -116,13 +116,14 @@ def test_the_first_that_applies_is_told() -> None:
     assert step(waits("Suspended"), GRANULAR) == ("False", "PendingEvaluation", IN_QUEUE)
 
 
-def test_an_inactive_workload_keeps_its_reason_without_granular_ones() -> None:
+def test_an_inactive_workload_keeps_its_reason_without_granular_ones_unless_a_queue_is_at_fault() -> None:
     inactive = replace(
         waits("Pending"),
         active=False,
         conditions={**waits("Pending").conditions, "Evicted": Condition("True", "Deactivated")},
     )
-    assert step(inactive, LEGACY, FAULT) == ("False", "Pending", "m")
+    assert step(inactive, LEGACY) == ("False", "Pending", "m")
+    assert step(inactive, LEGACY, FAULT) == ("False", "Inadmissible", "LocalQueue q doesn't exist")
 
 
 def test_a_workload_with_quota_is_left_alone() -> None:

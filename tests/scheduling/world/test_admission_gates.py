@@ -78,11 +78,12 @@ def test_without_kueues_gate_the_annotation_means_nothing() -> None:
         (GATED, ["ns/q"]),
         (replace(GATED, queue="other"), ["ns/other"]),
         (replace(GATED, annotations={}), []),
-        (replace(GATED, active=False), []),
+        (replace(GATED, active=False), ["ns/q"]),
+        (replace(GATED, active=False, annotations={}), ["ns/q"]),
         (None, []),
     ],
 )
-def test_its_local_queue_knows_of_it_while_it_is_gated_there(later: Workload | None, found: list[str]) -> None:
+def test_its_local_queue_knows_of_it_while_it_may_not_be_queued(later: Workload | None, found: list[str]) -> None:
     cluster = _cluster()
     cluster.put(GATED)
     if later is None:
@@ -91,4 +92,4 @@ def test_its_local_queue_knows_of_it_while_it_is_gated_there(later: Workload | N
         cluster.put(later)
 
     queues = cluster.world.queues
-    assert [local for local in ("ns/q", "ns/other") if [*queues.gated_at(local)]] == found
+    assert [local for local in ("ns/q", "ns/other") if [*queues.kept_out_at(local)]] == found

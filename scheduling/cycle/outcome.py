@@ -27,7 +27,7 @@ def admission_of(queue: str, assigned: FlavorAssignment) -> Admission:
             PodSetAdmission(
                 name=pod_set.name,
                 flavors={resource: choice.flavor for resource, choice in pod_set.choices.items()},
-                usage={resource: pod_set.requests[resource] for resource in pod_set.choices},
+                usage={name: pod_set.requests[name] for name in pod_set.choices if name in pod_set.requests},
                 count=pod_set.count,
                 topology=written_topology_assignment(pod_set.places) if pod_set.places is not None else None,
                 delayed="Pending" if pod_set.delayed else "",

@@ -116,16 +116,26 @@ def _serve(
             break
         choices.update(found)
         reasons += search.reasons
-    return [_assigned(member, choices, tuple(attempts), tuple(reasons)) for member in members]
+    of_group = _with_topology(question.state, choices) if len(members) > 1 else {}
+    return [_assigned(member, choices, of_group, tuple(attempts), tuple(reasons)) for member in members]
+
+
+def _with_topology(state: QuotaState, choices: Mapping[str, FlavorChoice]) -> dict[str, FlavorChoice]:
+    """Flavors with a topology. A member of the group that requests nothing has them too: it needs a place beside it."""
+    found = {resource: state.flavors.get(choice.flavor) for resource, choice in choices.items()}
+    if state.fleet is None:
+        return {}
+    return {resource: choices[resource] for resource, flavor in found.items() if flavor is not None and flavor.topology}
 
 
 def _assigned(
     member: SearchedPodSet,
     choices: Mapping[str, FlavorChoice],
+    of_group: Mapping[str, FlavorChoice],
     attempts: tuple[FlavorAttempt, ...],
     reasons: tuple[Reason, ...],
 ) -> PodSetAssignment:
-    own = {resource: choice for resource, choice in choices.items() if resource in member.requests}
+    own = {resource: choice for resource, choice in choices.items() if resource in member.requests} or of_group
     return PodSetAssignment(member.pod_set.name, member.count, member.requests, own, attempts, reasons)
 
 

@@ -9,7 +9,10 @@ from policies.dialects.node_reading import node_reading
 from policies.dialects.pod_reading import pod_reading
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.second_pass import NotPlaced, SecondPass, after_second_pass, needs_second_pass, second_pass
+from scheduling.flavors.assigner import assign
+from scheduling.flavors.places import placer
 from scheduling.objects import amounts
+from scheduling.objects.queue_settings import CheckSettings, read_queue_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, Workload
 from scheduling.status.observability import GRANULAR
@@ -36,18 +39,12 @@ _TABLES = ("kueue-schedule", "kueue-schedule-preemption", "kueue-schedule-cohort
 def suites(folder: Path) -> Iterator[Suite]:
     for name in _TABLES:
         yield suite("kueue-tas", folder / "kueue-tas" / f"{name}.json", _cycle)
+    yield suite("kueue-tas", folder / "kueue-tas" / "kueue-clusterqueue-readiness.json", _readiness)
+    yield suite("kueue-tas", folder / "kueue-tas" / "kueue-leader-flavor.json", _leader_flavor)
 
 
 def _cycle(case: Data) -> str | None:
-    fleet = Fleet(gates_of(case))
-    for node in case["given"]["nodes"] or ():
-        read = node_reading(node)
-        if read.ready and not read.unschedulable:
-            fleet.put_node(TopologyNode(read.name, read.labels, read.taints, amounts.counted(read.allocatable)))
-    for pod in map(pod_reading, case["given"]["pods"] or ()):
-        if (foreign := foreign_pod(pod)) is not None:
-            fleet.put_pod(pod.key, *foreign)
-    world = world_of(case, fleet)
+    world = _world(case)
     for namespace in {each["metadata"]["namespace"] for each in case["given"]["localQueues"] or ()}:
         world.put_namespace(namespace, {})
     if later := [each for each in world.workloads.values() if needs_second_pass(each)]:
@@ -128,3 +125,51 @@ def _same_events(case: Data, decisions: list[Decision]) -> str | None:
     found = sorted((each.workload.key, GRANULAR.attempt(each.reason), each.message) for each in waits)
     told = [(key, reason, message if text else "") for (key, reason, message), (_, _, text) in zip(found, expected)]  # noqa: B905
     return mismatch(expected, told if len(found) == len(expected) else found)
+
+
+def _world(case: Data) -> World:
+    fleet = Fleet(gates_of(case))
+    for node in case["given"]["nodes"] or ():
+        fleet_node = _node(node)
+        if fleet_node is not None:
+            fleet.put_node(fleet_node)
+    for pod in map(pod_reading, case["given"]["pods"] or ()):
+        if (foreign := foreign_pod(pod)) is not None:
+            fleet.put_pod(pod.key, *foreign)
+    return world_of(case, fleet)
+
+
+def _node(manifest: Data) -> TopologyNode | None:
+    """A Node, or what one table has of it; None where it takes no pods."""
+    if "allocatable" in manifest:
+        return TopologyNode(manifest["name"], manifest["labels"], (), amounts.read(manifest["allocatable"]))
+    read = node_reading(manifest)
+    if not read.ready or read.unschedulable:
+        return None
+    return TopologyNode(read.name, read.labels, read.taints, amounts.counted(read.allocatable))
+
+
+def _readiness(case: Data) -> str | None:
+    given, world = case["given"], _world(case)
+    for check in given["admissionChecks"]:
+        world.put_check(CheckSettings(check["name"], check["controllerName"], check["active"]))
+    for manifest in filter(None, (given["clusterQueue"], given["updatedClusterQueue"])):
+        world.put_queue(read_queue_settings(manifest), now_of(case))
+    found = world.can_admit(given["clusterQueue"]["metadata"]["name"])
+    return mismatch((case["expect"]["reason"], case["expect"]["message"]), (found.reason, found.message))
+
+
+def _leader_flavor(case: Data) -> str | None:
+    given, world = case["given"], _world(case)
+    settings = read_queue_settings(given["clusterQueue"])
+    world.put_queue(settings, now_of(case))
+    workload = read_workload({"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": given["podSets"]}})
+    found = assign(world.state, world.state.queues[settings.name], workload)
+    places = placer(world.state, settings, workload, {})
+    placed = places.nominate(found) if places is not None else found
+    flavors = {
+        each.name: {name: {"flavor": choice.flavor, "mode": "Fit"} for name, choice in each.choices.items()}
+        for each in found.pod_sets
+    }
+    faults = {each.name: each.fault for each in placed.pod_sets if each.fault}
+    return mismatch(case["expect"]["podSetFlavors"], flavors) or mismatch(case["expect"]["podSetErrors"] or {}, faults)

@@ -87,7 +87,7 @@ def hosts(each: Workload) -> Counter[str]:
 
 def made(**quota: int) -> TopologyCluster:
     """Queues of one cohort with this much quota, which preempt what is lower and take back what they lent."""
-    cluster = TopologyCluster(Options(compat=False))
+    cluster = TopologyCluster(Options(recompute_on_overlap=True, preemptors_first=True))
     policy = PreemptionPolicy(within_cluster_queue=LOWER_PRIORITY, reclaim_within_cohort=ANY)
     for name, nominal in quota.items():
         cluster.put_queue(queue_settings(name, "all", {FLAVOR: Terms(nominal)}, preemption=policy))

@@ -16,6 +16,7 @@ class NodeReading:
 
     allocatable: what pods may request there, by resource.
     ready: its condition Ready is True; False where it has none.
+    ready_condition: it has such a condition. ready_since: its lastTransitionTime as written, empty where it has none.
     unschedulable: it is cordoned.
     """
 
@@ -24,20 +25,22 @@ class NodeReading:
     taints: tuple[Taint, ...]
     allocatable: Mapping[str, Quantity]
     ready: bool
+    ready_condition: bool
+    ready_since: str
     unschedulable: bool
 
 
 def node_reading(manifest: Manifest) -> NodeReading:
     meta, spec, status = metadata(manifest), mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    conditions = map(mapping, listing(status.get("conditions")))
+    ready = next((condition for condition in conditions if condition.get("type") == "Ready"), {})
     return NodeReading(
         name=text(meta.get("name")) or "",
         labels=texts(meta.get("labels")),
         taints=tuple(map(read_taint, listing(spec.get("taints")))),
         allocatable=ManifestReader({}).amounts(status.get("allocatable"), ""),
-        ready=any(_says_ready(mapping(condition)) for condition in listing(status.get("conditions"))),
+        ready=ready.get("status") == "True",
+        ready_condition=bool(ready),
+        ready_since=text(ready.get("lastTransitionTime")) or "",
         unschedulable=spec.get("unschedulable") is True,
     )
-
-
-def _says_ready(condition: Mapping[str, object]) -> bool:
-    return condition.get("type") == "Ready" and condition.get("status") == "True"

@@ -290,12 +290,17 @@ class _Cycle:
         return stays and not self._places_fit(nomination) and self._quota_fits(nomination)
 
     def _place_again(self, nomination: Nomination) -> None:
-        """Find other places, with the same flavors and by the state as it is now."""
+        """Find other places, with the same flavors and by the state as it is now.
+
+        Where there are none it is tried again in the next cycle: what is kept for another head is free then. Kueue
+        takes it for a head without room (docs/adr/2026-11-27-places-kept-for-one-cycle.md).
+        """
         queue, entry, before = nomination.queue, nomination.entry, nomination.assignment
         entry.progress = None
         preemptor = self._preemptor(queue, entry)
         again, targets = self._tried(queue, entry, preemptor, nomination.placer, before.counts, before)
-        if again.outcome != FlavorOutcome.NO_FIT:
+        short = self.world.state.options.compat and again.outcome != FlavorOutcome.NO_FIT
+        if again.outcome == FlavorOutcome.FIT or targets or short:
             nomination.assignment, nomination.targets = again, targets
 
     def _places_fit(self, nomination: Nomination) -> bool:

@@ -15,6 +15,7 @@ from scheduling.objects.copying import replace
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.checks import REJECTED, RETRY
 from scheduling.status.eviction import evict
+from scheduling.status.node_failure import NODE_FAILURES
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.reservation import sync_admitted, waits_for_topology
 from scheduling.topology.assignment import TopologyAssignment
@@ -28,9 +29,6 @@ from scheduling.topology.workload_places import (
     net_usage,
 )
 from scheduling.world.world import World
-
-NODE_FAILURES = "NodeFailures"
-"""The reason of an eviction, as in Kueue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.second_pass import NotPlaced, SecondPass, after_second_pass, needs_second_pass, second_pass
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.places import placer
-from scheduling.objects import amounts
+from scheduling.objects import amounts, times
 from scheduling.objects.queue_settings import CheckSettings, read_queue_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, Workload
+from scheduling.status.node_failure import FailureGates, judge_node
 from scheduling.status.observability import GRANULAR
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet
@@ -40,6 +41,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name in _TABLES:
         yield suite("kueue-tas", folder / "kueue-tas" / f"{name}.json", _cycle)
     yield suite("kueue-tas", folder / "kueue-tas" / "kueue-clusterqueue-readiness.json", _readiness)
+    yield suite("kueue-tas", folder / "kueue-tas" / "kueue-node-failure.json", _node_failure)
     yield suite("kueue-tas", folder / "kueue-tas" / "kueue-leader-flavor.json", _leader_flavor)
 
 
@@ -173,3 +175,41 @@ def _leader_flavor(case: Data) -> str | None:
     }
     faults = {each.name: each.fault for each in placed.pod_sets if each.fault}
     return mismatch(case["expect"]["podSetFlavors"], flavors) or mismatch(case["expect"]["podSetErrors"] or {}, faults)
+
+
+def _node_failure(case: Data) -> str | None:
+    """One look at each node in turn. After a patch that fails nothing else is written; the next look tries again."""
+    given, expect = case["given"], case["expect"]
+    kinds: dict[str, list[Data]] = {}
+    for each in given["objects"]:
+        kinds.setdefault(each["kind"], []).append(each)
+    gates = FailureGates(**{_FAILURE[gate]: on for gate, on in case["featureGates"].items() if gate in _FAILURE})
+    nodes = {read.name: read for read in map(node_reading, kinds.get("Node", ()))}
+    workloads = {each.key: each for each in map(read_workload, kinds.get("Workload", ()))}
+    pods = list(map(pod_reading, kinds.get("Pod", ())))
+    strays: set[str] = set()
+    again = 0
+    for request in given["reconcileRequests"]:
+        name = request["name"]
+        found = judge_node(name, nodes.get(name), workloads.values(), pods, {}, now_of(case), gates)
+        again = found.again
+        if not given["injectPatchError"]:
+            strays.update(key.partition("/")[2] for key in found.strays)
+            workloads.update((each.key, each) for each in found.changed)
+    (workload,) = workloads.values()
+    expected = tuple(each["name"] for each in expect["unhealthyNodes"] or ())
+    evicted = workload.holding("Evicted")
+    told = expect["evictedCond"] or {}
+    return (
+        (None if expect["unhealthyNodesNotChecked"] else mismatch(expected, workload.unhealthy_nodes))
+        or mismatch(sorted(expect["patchedPods"] or ()), sorted(strays))
+        or mismatch(expect["requeue"], f"PT{again // times.SECOND}S")
+        or mismatch(told.get("message"), evicted.message if evicted is not None else None)
+    )
+
+
+_FAILURE = {
+    "TASReplaceNodeOnPodTermination": "pod_termination",
+    "TASReplaceNodeDueToNotReadyOverFixedTime": "fixed_time",
+    "TASReplaceNodeOnNodeTaints": "taints",
+}

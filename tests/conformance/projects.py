@@ -65,7 +65,6 @@ PROJECTS = (
 
 _NO_RUNNER = {
     "kueue/scheduler/TestRequeueAndUpdate.json": "the writes of one entry after a cycle; whole cycles are compared",
-    "kueue-tas/*.json": "nothing here replaces failed nodes yet",
 }
 
 

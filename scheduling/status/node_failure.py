@@ -1,0 +1,210 @@
+"""What the state of a node means for the workloads with pods there: which lost it, which leave, which pods have to go.
+
+Source: Kueue v0.19, pkg/controller/tas, the node controller. Only pods of the same workload hold up a replacement. In
+0.19.2 any pod of its namespace does; 0.19.4 corrected that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.kueue_jobs import STARTED_FOR
+from policies.dialects.node_reading import NodeReading
+from policies.dialects.pod_reading import PodReading
+from policies.dialects.reading import listing, texts
+from policies.dialects.taints import Taint, Toleration, read_toleration
+from scheduling.objects import times
+from scheduling.objects.copying import replace
+from scheduling.objects.workload import PodSetAdmission, Workload
+from scheduling.status.eviction import evict
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.encoding import read_topology_assignment
+from scheduling.topology.pods import is_of_topology
+from scheduling.topology.ungating import TOPOLOGY_GATE
+
+NODE_FAILURES = "NodeFailures"
+"""The reason of an eviction, as in Kueue."""
+_FIXED_TIME = 30 * times.SECOND
+"""How long a node may be not Ready where pods are not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGates:
+    """Kueue's gates TASReplaceNodeOnPodTermination, TASReplaceNodeDueToNotReadyOverFixedTime, -OnNodeTaints."""
+
+    pod_termination: bool = True
+    fixed_time: bool = False
+    taints: bool = True
+
+
+DEFAULT_GATES = FailureGates()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFailure:
+    """What follows for one node.
+
+    changed: workloads with another status: with or without the node among their unhealthy ones, or evicted.
+    strays: Pods that can never run there and have to fail once the workloads are written, by `namespace/name`.
+    again: nanoseconds after which to look again; 0: not by itself.
+    """
+
+    changed: tuple[Workload, ...] = ()
+    strays: tuple[str, ...] = ()
+    again: int = 0
+
+
+class _Health(Enum):
+    HEALTHY = "healthy"
+    LOST = "lost"
+
+
+@dataclass(slots=True)
+class _Found:
+    changed: list[Workload] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+
+
+def judge_node(
+    name: str,
+    node: NodeReading | None,
+    workloads: Iterable[Workload],
+    pods: Sequence[PodReading],
+    flavors: Mapping[str, Flavor],
+    now: int,
+    gates: FailureGates = DEFAULT_GATES,
+) -> NodeFailure:
+    """Judge one node; None if it does not exist.
+
+    workloads: all that might have pods there. pods: those that are bound to it or select it by its host name. flavors:
+    by name, for their tolerations.
+    """
+    alive = [each for each in workloads if not each.finished and not each.evicted]
+    present = [each for each in alive if each.admitted and _pod_sets_on(each, name)]
+    found = _Found()
+    if node is None or not node.ready_condition:
+        _mark(found, present, name, now)
+        return _result(found)
+    if not node.ready:
+        age = now - times.parse(node.ready_since)
+        if not gates.pod_termination and age < _FIXED_TIME:
+            return NodeFailure(again=_FIXED_TIME - age)
+        if gates.fixed_time and age >= _FIXED_TIME:
+            _mark(found, present, name, now)
+            return _result(found)
+    pinned = {_workload_of(pod) for pod in pods if _is_pinned(pod, name)}
+    others = [each for each in alive if each.key in pinned and each not in present]
+    for workload in (*present, *others):
+        own = [pod for pod in pods if _workload_of(pod) == workload.key]
+        health, kills = _judged(workload, name, node, own, flavors, gates)
+        if health is _Health.HEALTHY:
+            _heal(found, workload, name)
+        elif not _mark(found, [workload], name, now):
+            kills = False
+        if kills:
+            found.strays.extend(pod.key for pod in own if _is_stray(pod, name))
+    return _result(found)
+
+
+def _judged(
+    workload: Workload,
+    name: str,
+    node: NodeReading,
+    pods: Sequence[PodReading],
+    flavors: Mapping[str, Flavor],
+    gates: FailureGates,
+) -> tuple[_Health, bool]:
+    """Its health there, and whether its Pods that wait for the node have to fail."""
+    on_node = _pod_sets_on(workload, name)
+    if not on_node:
+        return _Health.HEALTHY, True
+    waits = gates.pod_termination and any(_progresses(pod, name) for pod in pods)
+    by_pods = _Health.HEALTHY if waits else _Health.LOST
+    if not node.ready:
+        return by_pods, gates.pod_termination
+    taints = [taint for taint in node.taints if taint.repels] if gates.taints else []
+    tolerations = [list(_tolerations(workload, entry, flavors)) for entry in on_node]
+    if any(not _tolerated(taint, each) for taint in taints for each in tolerations):
+        return by_pods, gates.pod_termination
+    if any(not _tolerated(taint, _lasting(each)) for taint in taints for each in tolerations):
+        progresses = any(_progresses(pod, name) for pod in pods)
+        return _Health.HEALTHY if progresses else _Health.LOST, True
+    return _Health.HEALTHY, False
+
+
+def _mark(found: _Found, workloads: Iterable[Workload], name: str, now: int) -> bool:
+    """Note the node as unhealthy. A workload that lost another one already is evicted; False if one was."""
+    stays = True
+    for workload in workloads:
+        before = workload.unhealthy_nodes
+        if name in before:
+            continue
+        if before:
+            both = f"{', '.join(before)}, {name}"
+            message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {both}"
+            found.changed.append(evict(workload, NODE_FAILURES, message, now))
+            stays = False
+        else:
+            found.changed.append(replace(workload, unhealthy_nodes=(name,)))
+    return stays
+
+
+def _heal(found: _Found, workload: Workload, name: str) -> None:
+    if name in workload.unhealthy_nodes:
+        rest = tuple(each for each in workload.unhealthy_nodes if each != name)
+        found.changed.append(replace(workload, unhealthy_nodes=rest))
+
+
+def _result(found: _Found) -> NodeFailure:
+    return NodeFailure(tuple(found.changed), tuple(found.strays))
+
+
+def _pod_sets_on(workload: Workload, name: str) -> list[PodSetAdmission]:
+    """The pod sets with a place on this host."""
+    entries = workload.admission.assignments if workload.admission is not None else ()
+    return [entry for entry in entries if entry.topology is not None and _is_on(entry, name)]
+
+
+def _is_on(entry: PodSetAdmission, name: str) -> bool:
+    assignment = read_topology_assignment(entry.topology or {})
+    return assignment.by_host and any(domain.values[-1] == name for domain in assignment.domains)
+
+
+def _tolerations(workload: Workload, entry: PodSetAdmission, flavors: Mapping[str, Flavor]) -> Iterator[Toleration]:
+    """Those of its template, its flavors and what checks add."""
+    pod_set = workload.pod_set(entry.name)
+    written = listing(pod_set.template.spec.get("tolerations")) if pod_set is not None else []
+    updates = (update for check in workload.checks for update in check.updates if update.get("name") == entry.name)
+    for each in (*written, *(each for update in updates for each in listing(update.get("tolerations")))):
+        yield read_toleration(each)
+    for flavor in {*entry.flavors.values()} & flavors.keys():
+        yield from flavors[flavor].tolerations
+
+
+def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(toleration.tolerates(taint) for toleration in tolerations)
+
+
+def _lasting(tolerations: Iterable[Toleration]) -> list[Toleration]:
+    return [toleration for toleration in tolerations if toleration.seconds is None]
+
+
+def _workload_of(pod: PodReading) -> str:
+    return f"{pod.namespace}/{pod.annotations.get(STARTED_FOR, '')}"
+
+
+def _progresses(pod: PodReading, name: str) -> bool:
+    return pod.node == name and not pod.deleting and not pod.ended
+
+
+def _is_pinned(pod: PodReading, name: str) -> bool:
+    selects = texts(pod.spec.get("nodeSelector")).get(HOSTNAME) == name
+    return selects and is_of_topology(pod.annotations) and not pod.ended
+
+
+def _is_stray(pod: PodReading, name: str) -> bool:
+    waits = not pod.bound and pod.phase == "Pending" and not pod.waits_at(TOPOLOGY_GATE)
+    return waits and _is_pinned(pod, name)

@@ -1,0 +1,126 @@
+"""What a failed node means for the workloads with pods there, beyond Kueue's own table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.node_reading import NodeReading, node_reading
+from policies.dialects.pod_reading import PodReading, pod_reading
+from policies.dialects.taints import Toleration
+from scheduling.objects import times
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Workload
+from scheduling.status.node_failure import FailureGates, judge_node
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.encoding import written_topology_assignment
+from tests.scheduling.topology.drawn import assigned
+
+SINCE = "2025-01-01T00:00:00Z"
+NOW = times.parse(SINCE) + 10 * times.SECOND
+
+
+def running(places: str = "n1=2", lost: tuple[str, ...] = (), name: str = "w") -> Workload:
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    entry = {
+        "name": "main",
+        "flavors": {"cpu": "gpu"},
+        "topologyAssignment": written_topology_assignment(assigned(places)),
+    }
+    held = [{"type": kind, "status": "True", "lastTransitionTime": SINCE} for kind in ("QuotaReserved", "Admitted")]
+    return read_workload(
+        {
+            "metadata": {"name": name, "namespace": "ns"},
+            "spec": {"podSets": [{"name": "main", "count": 2, "template": template}]},
+            "status": {
+                "admission": {"clusterQueue": "cq", "podSetAssignments": [entry]},
+                "conditions": held,
+                "unhealthyNodes": [{"name": each} for each in lost],
+            },
+        }
+    )
+
+
+def node(ready: str = "True", taint: str = "") -> NodeReading:
+    taints = [{"key": taint, "effect": "NoExecute"}] if taint else []
+    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": SINCE}] if ready else []
+    return node_reading({"metadata": {"name": "n1"}, "spec": {"taints": taints}, "status": {"conditions": conditions}})
+
+
+def pod(owner: str = "w", phase: str = "Running", bound: bool = True, **spec: Any) -> PodReading:
+    notes = {"kueue.x-k8s.io/workload": owner, "kueue.x-k8s.io/podset-required-topology": "rack"}
+    place = {"nodeName": "n1"} if bound else {"nodeSelector": {HOSTNAME: "n1"}}
+    return pod_reading(
+        {
+            "metadata": {"namespace": "ns", "name": f"{owner}-0", "annotations": notes},
+            "spec": {**place, **spec},
+            "status": {"phase": phase},
+        }
+    )
+
+
+@pytest.mark.parametrize("gone", [None, node(ready="")])
+def test_without_the_node_or_its_readiness_all_its_workloads_lost_it(gone: NodeReading | None) -> None:
+    found = judge_node("n1", gone, [running(), running("n2=2", name="other")], [pod()], {}, NOW)
+
+    assert [(each.name, each.unhealthy_nodes) for each in found.changed] == [("w", ("n1",))]
+
+
+def test_a_workload_waits_for_its_own_pods_and_not_for_those_of_others() -> None:
+    ours, theirs = pod(), pod("other")
+
+    assert judge_node("n1", node("False"), [running()], [ours], {}, NOW).changed == ()
+    assert judge_node("n1", node("False"), [running()], [theirs], {}, NOW).changed != ()
+
+
+def test_a_second_lost_node_ends_the_workload() -> None:
+    (evicted,) = judge_node("n1", None, [running("n1=1 n2=1", lost=("n2",))], [], {}, NOW).changed
+
+    condition = evicted.holding("Evicted")
+    assert condition is not None
+    assert (condition.reason, condition.message) == (
+        "NodeFailures",
+        "Workload eviction triggered due to multiple TAS assigned node failures, including: n2, n1",
+    )
+    assert evicted.unhealthy_nodes == ()
+
+
+def test_a_node_that_is_well_again_is_taken_off_the_list() -> None:
+    (healed,) = judge_node("n1", node(), [running(lost=("n1",))], [pod()], {}, NOW).changed
+
+    assert healed.unhealthy_nodes == ()
+
+
+def test_the_flavor_may_tolerate_the_taint_for_good_or_for_a_while() -> None:
+    for_good = {"gpu": Flavor("gpu", {}, tolerations=(Toleration("down", "Exists"),))}
+    a_while = {"gpu": Flavor("gpu", {}, tolerations=(Toleration("down", "Exists", seconds=60),))}
+
+    assert judge_node("n1", node(taint="down"), [running()], [], for_good, NOW).changed == ()
+    assert judge_node("n1", node(taint="down"), [running()], [], a_while, NOW).changed != ()
+    assert judge_node("n1", node(taint="down"), [running()], [pod()], a_while, NOW).changed == ()
+
+
+def test_pods_that_can_never_run_there_are_named() -> None:
+    waiting, gated = pod(phase="Pending", bound=False), [{"name": "kueue.x-k8s.io/topology"}]
+    still_gated = pod(phase="Pending", bound=False, schedulingGates=gated)
+
+    assert judge_node("n1", node("False"), [running()], [waiting], {}, NOW).strays == ("ns/w-0",)
+    assert judge_node("n1", node("False"), [running()], [still_gated], {}, NOW).strays == ()
+
+
+def test_without_pods_to_ask_a_node_has_half_a_minute() -> None:
+    gates = FailureGates(pod_termination=False)
+
+    early = judge_node("n1", node("False"), [running()], [pod()], {}, NOW, gates)
+    late = judge_node("n1", node("False"), [running()], [pod()], {}, NOW + 20 * times.SECOND, gates)
+
+    assert (early.changed, early.again) == ((), 20 * times.SECOND)
+    assert (len(late.changed), late.again) == (1, 0)
+
+
+def test_finished_and_evicted_workloads_are_left_alone() -> None:
+    evicted = judge_node("n1", None, [running("n1=1 n2=1", lost=("n2",))], [], {}, NOW).changed
+
+    assert judge_node("n1", None, evicted, [], {}, NOW).changed == ()

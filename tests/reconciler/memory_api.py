@@ -9,23 +9,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from cluster.actions import Action, Patch
-from cluster.errors import ApiError, ClusterError, Conflict, NotFound, Unreachable
+from cluster.actions import Action
+from cluster.errors import ApiError, Conflict, Unreachable
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.objects.watched import WATCHED_KINDS, by_kind
 from tests.copies import copied
-from tests.merging import merged
 from tests.reconciler.recount import Tree, asked, holds_quota, node, used
+from tests.reconciler.stored_objects import Manifest, StoredObjects
 
-Manifest = dict[str, Any]
 _KINDS = by_kind()
 
 
 @dataclass
-class Api:
+class Api(StoredObjects):
     """`tell` takes what the loop is told. `faults` is the share of writes that go wrong, from 0 to 1.
 
     Nothing is written of the Workloads that are `refused` (`namespace/name`).
@@ -35,8 +33,6 @@ class Api:
     tell: Callable[[Observed | Listed | Outcome], None]
     faults: float = 0.0
     refused: set[str] = field(default_factory=set)
-    version: int = 0
-    objects: dict[Key, Manifest] = field(default_factory=dict)
     events: dict[str, list[Observed]] = field(default_factory=lambda: {each.kind: [] for each in WATCHED_KINDS})
     arriving: list[Callable[[], Outcome | None]] = field(default_factory=list)
     answers: list[Outcome] = field(default_factory=list)
@@ -80,7 +76,7 @@ class Api:
         if key[1] in self.refused:
             return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
         if self.chance.random() >= self.faults:
-            return self._carried_out(key, action)
+            return self.perform(key, action)
         lost = Unreachable("server", "no answer", "look at the network")
         match self.chance.randrange(6):
             case 0:
@@ -90,10 +86,10 @@ class Api:
             case 2:
                 return Failed(key, action, ApiError(429, "TooManyRequests", "later"))
             case 3:
-                self._carried_out(key, action)
+                self.perform(key, action)
                 return Failed(key, action, lost)
             case 4:  # it gets through all the same, but after the line was given up
-                self.arriving.append(lambda: self._drop(self._carried_out(key, action)))
+                self.arriving.append(lambda: self._drop(self.perform(key, action)))
                 return Failed(key, action, lost)
             case _:
                 return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
@@ -101,23 +97,10 @@ class Api:
     def _drop(self, _: Outcome) -> None:
         """Nobody waits for this answer any more."""
 
-    def _carried_out(self, key: Key, action: Action) -> Outcome:
-        assert isinstance(action, Patch)
-        stored = self.objects.get(key)
-        if stored is None:
-            return Failed(key, action, NotFound(404, "NotFound", "no such object"))
-        if stored["metadata"]["resourceVersion"] != action.resource_version:
-            return Failed(key, action, Conflict(409, "Conflict", "the object has been modified"))
-        self.put(key, merged(stored, action.body))
-        return Written(key, action, copied(self.objects[key]))
-
     def _get(self, key: Key) -> Outcome:
         if self.chance.random() < self.faults:
-            error: ClusterError = ApiError(500, "InternalError", "no")
-            return Failed(key, None, error)
-        if key not in self.objects:
-            return Failed(key, None, NotFound(404, "NotFound", "no such object"))
-        return ObjectRead(key, copied(self.objects[key]))
+            return Failed(key, None, ApiError(500, "InternalError", "no"))
+        return self.look_up(key)
 
     # --- what is stored
 
@@ -125,19 +108,14 @@ class Api:
         """Store it, let the watch know, and recount."""
         before = used(self.workloads())
         was = self.objects.get(key)
-        self.version += 1
-        manifest = copied(manifest)
-        manifest["metadata"]["resourceVersion"] = str(self.version)
-        self.objects[key] = manifest
-        self.events[key[0]].append(self._seen(key))
+        super().put(key, manifest)
         if key[0] == "Workload" and holds_quota(manifest) and not (was and holds_quota(was)):
             overdrawn = self.tree().overdrawn(before, used(self.workloads()))
             assert not overdrawn, f"{key[1]} should not have got quota: {overdrawn}"
 
-    def delete(self, key: Key) -> None:
-        if self.objects.pop(key, None) is not None:
-            self.version += 1
-            self.events[key[0]].append(Observed(key, str(self.version), None))
+    def changed(self, key: Key) -> None:
+        there = key in self.objects
+        self.events[key[0]].append(self._seen(key) if there else Observed(key, str(self.version), None))
 
     def workloads(self) -> list[Manifest]:
         return [manifest for (kind, _), manifest in self.objects.items() if kind == "Workload"]

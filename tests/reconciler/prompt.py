@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import ApiError, Conflict, NotFound
+from cluster.actions import Action, Create
+from cluster.errors import ApiError
 from cluster.tracing.span import SpanRecorder
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.outcomes import Failed, Outcome
 from scheduling.objects.order import Ordering
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
@@ -18,18 +18,16 @@ from scheduling.status.observability import LEGACY, Observability
 from scheduling.world.world import World
 from tests import builders
 from tests.copies import copied
-from tests.merging import merged
 from tests.reconciler.checked import Asks, MakeController, loop, statuses
 from tests.reconciler.plain_queues import NAMESPACE, PLAIN, START, cluster_queue
-
-Manifest = dict[str, Any]
+from tests.reconciler.stored_objects import Manifest, StoredObjects
 
 
 def as_it_is(_: Key, manifest: Manifest) -> Manifest:
     return manifest
 
 
-class Prompt:
+class Prompt(StoredObjects):
     """`stored` makes of an object what the API server keeps of it. `refused`: kinds of which nothing is written.
 
     `writes` are all but Events, which are in `events`. `late`: watches tell of a write after its answer, not before.
@@ -47,13 +45,12 @@ class Prompt:
         options: Options | None = None,
         spans: SpanRecorder | None = None,
     ) -> None:
+        super().__init__()
         self.late = late
         self._untold: list[Observed] | None = None
         self.now = START
-        self.version = 0
         self.stored = stored
         self.refused: set[str] = set()
-        self.objects: dict[Key, Manifest] = {}
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
         asks, made = Asks(self.write, self._read), (*controllers, statuses)
@@ -84,18 +81,17 @@ class Prompt:
         made, before = self.stored(key, copied(manifest)), self.objects.get(key)
         if before is not None:
             made["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
-            if made == before:
-                return
-        self.version += 1
-        made["metadata"]["resourceVersion"] = str(self.version)
-        self.objects[key] = made
-        self.deliver(self._seen(key))
+        if made != before:
+            super().put(key, made)
 
-    def delete(self, key: Key) -> None:
-        self.delete_unheard(key)
-        self.deliver(Observed(key, str(self.version), None))
+    def changed(self, key: Key) -> None:
+        self.deliver(self._seen(key) if key in self.objects else Observed(key, str(self.version), None))
 
-    def delete_unheard(self, key: Key) -> None:
+    def drop(self, key: Key) -> None:
+        self.drop_unheard(key)
+        self.changed(key)
+
+    def drop_unheard(self, key: Key) -> None:
         """The watch hangs."""
         del self.objects[key]
         self.version += 1
@@ -124,34 +120,12 @@ class Prompt:
             self.deliver(message)
 
     def _answer(self, key: Key, action: Action) -> Outcome:
-        before = self.objects.get(key)
         if key[0] in self.refused:
             return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
-        if isinstance(action, Create):
-            if before is not None:
-                return Failed(key, action, Conflict(409, "AlreadyExists", "it is there"))
-            meta = {"uid": f"uid-{key[1]}", "creationTimestamp": "2026-01-01T00:00:00Z", **action.body["metadata"]}
-            self.put(key, {**action.body, "metadata": meta})
-        elif before is None:
-            return Failed(key, action, NotFound(404, "NotFound", "it is not there"))
-        elif isinstance(action, Delete):
-            self.delete(key)
-            return Written(key, action, before)
-        elif isinstance(action, Patch):
-            if action.resource_version not in ("", before["metadata"]["resourceVersion"]):
-                return Failed(key, action, Conflict(409, "Conflict", "somebody was faster"))
-            after = merged(before, dict(action.body))
-            if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
-                self.delete(key)
-                return Written(key, action, after)  # under its old version, as an API server does
-            self.put(key, after)
-        return Written(key, action, copied(self.objects[key]))
+        return self.perform(key, action)
 
     def _read(self, key: Key, path: str) -> None:
-        if key in self.objects:
-            self.loop.inbox.put(ObjectRead(key, copied(self.objects[key])))
-        else:
-            self.loop.inbox.put(Failed(key, None, NotFound(404, "NotFound", "it is not there")))
+        self.loop.inbox.put(self.look_up(key))
 
 
 def job(name: str, suspend: bool = True, cpu: str = "1", **spec: Any) -> Manifest:

@@ -49,7 +49,7 @@ def test_a_job_that_runs_says_by_which_workload_and_how_it_came_there(api: Promp
 
 def test_a_job_that_is_gone_says_so_until_nobody_names_it(api: Prompt) -> None:
     api.refused.add("Workload")
-    api.delete(KEY)
+    api.drop(KEY)
     api.rounds(4)
 
     (found,) = asked(api, "/v1/jobs/ns/j")["items"]

@@ -27,7 +27,7 @@ def reported(world: World3) -> dict[str, Any]:
 def test_each_worker_that_refuses_is_told_with_its_reason() -> None:
     world = World3()
     queues(world.workers["east"].server, cpus=0)
-    world.workers["west"].server.delete(("LocalQueue", "ns/main"))
+    world.workers["west"].server.remove(("LocalQueue", "ns/main"))
     world.submit("train")
 
     found = reported(world)

@@ -251,7 +251,7 @@ def test_its_quota_is_free_at_once(late: bool, quota: int) -> None:
     api = Prompt((jobs,), quota=quota, late=late)
     api.put(JOB, job("j", cpu="3"))
     api.rounds(8)
-    api.delete(JOB)
+    api.drop(JOB)
     api.rounds(6, apart=PATIENCE)
     (workload,) = [manifest for (kind, _), manifest in api.objects.items() if kind == "Workload"]
     reported = {each["type"]: (each["status"], each["reason"]) for each in workload["status"]["conditions"]}
@@ -442,7 +442,7 @@ def test_quota_is_free_of_a_job_that_went_while_nobody_led(late: bool) -> None:
     before = Prompt((jobs,), late=late)
     before.put(JOB, job("j", cpu="3"))
     before.rounds(8)
-    before.delete_unheard(JOB)
+    before.drop_unheard(JOB)
 
     api = Prompt((jobs,), late=late)
     for key, manifest in before.objects.items():

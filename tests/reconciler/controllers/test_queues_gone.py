@@ -49,7 +49,7 @@ def why(world: Prompt) -> dict[str, tuple[str, str]]:
 def change(world: Prompt, key: Key, fault: str) -> None:
     found = world.objects[key]
     if fault == "missing":
-        world.delete(key)
+        world.drop(key)
     elif fault == "terminating":
         meta = {**found["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/other"]}
         world.put(key, {**found, "metadata": meta})
@@ -82,7 +82,7 @@ def test_the_fault_is_known_before_the_reservation(world: Prompt, key: Key, faul
     """Somebody else reserved it, or the leader before."""
     reserve(world)
     stored = world.objects[WORK]
-    world.delete(WORK)
+    world.drop(WORK)
     change(world, key, fault)
     world.rounds(6)
     world.put(WORK, stored)
@@ -125,7 +125,7 @@ def test_it_is_reserved_again_when_the_fault_is_over(world: Prompt, key: Key, fa
     change(world, key, fault)
     world.rounds(6)
     if fault == "terminating":
-        world.delete(key)
+        world.drop(key)
     world.put(key, {**before, "metadata": {"name": "q0", "namespace": before["metadata"].get("namespace", "")}})
     world.rounds(8)
 
@@ -147,9 +147,9 @@ def test_admitted_work_runs_on_when_its_queues_are_gone() -> None:
     world.rounds(5)
     assert why(world)["Admitted"][0] == "True"
 
-    world.delete(LOCAL)
+    world.drop(LOCAL)
     world.rounds(3)
-    world.delete(TEAM)
+    world.drop(TEAM)
     world.rounds(5)
 
     assert why(world)["Admitted"][0] == "True"

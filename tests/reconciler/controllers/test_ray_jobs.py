@@ -144,7 +144,7 @@ def test_a_cluster_whose_pods_wait_at_no_gate_needs_quota_of_its_own(rays: Rays,
 
 
 def test_a_cluster_that_came_first_without_the_gate_needs_it_too_once_another_is_held_back(rays: Rays) -> None:
-    rays.delete((CLUSTER.name, "ns/ray-a"))
+    rays.drop((CLUSTER.name, "ns/ray-a"))
     rays.make("forged", 1, gated=False)
     assert (rays.own("forged"), rays.stopped("forged")) == ([], False)
     rays.make("ray-b")
@@ -156,7 +156,7 @@ def test_a_cluster_that_came_first_without_the_gate_needs_it_too_once_another_is
 
 def test_a_cluster_that_goes_leaves_the_job_the_size_of_its_own_spec(rays: Rays) -> None:
     rays.autoscale(4)
-    rays.delete((CLUSTER.name, "ns/ray-a"))
+    rays.drop((CLUSTER.name, "ns/ray-a"))
     rays.rounds(8)
 
     assert (2, "admitted") in rays.slices()

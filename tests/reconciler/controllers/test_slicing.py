@@ -65,9 +65,6 @@ class Play(Prompt):
     def scale(self, name: str, count: int) -> None:
         self.edit(("Job", f"ns/{name}"), {"spec": {"parallelism": count}})
 
-    def edit(self, key: Key, body: Manifest) -> None:
-        self.put(key, merged(self.objects[key], body))
-
     def put(self, key: Key, manifest: Manifest) -> None:
         """The generation of a Job counts the changes of its spec."""
         before = self.objects.get(key)
@@ -104,14 +101,16 @@ class Play(Prompt):
                 self.edit(pod, {"spec": {"nodeName": "n"}})
 
     def end(self, pod: Key) -> None:
-        if self.objects[pod]["spec"].get("nodeName"):
-            self.edit(pod, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
-        else:
-            self.delete(pod)
+        self.remove(pod)
 
     def kubelet(self) -> None:
         for pod in [key for key in self.objects if key[0] == "StartedPod" and self.leaves(key)]:
-            self.delete(pod)
+            self.drop(pod)
+
+    def holders(self, key: Key) -> list[str]:
+        """A Pod that is deleted stays on its node until it has ended."""
+        bound = key[0] == "StartedPod" and self.objects[key]["spec"].get("nodeName")
+        return [*super().holders(key), *(["kubelet"] if bound else [])]
 
     def leaves(self, pod: Key) -> bool:
         return bool(self.objects[pod]["metadata"].get("deletionTimestamp"))
@@ -238,7 +237,7 @@ def test_a_pod_in_the_place_of_one_that_ended_goes_at_once() -> None:
     world = Play()
     world.submit("grows", 2)
     world.settle()
-    world.delete(world.pods("ns/grows")[0])
+    world.drop(world.pods("ns/grows")[0])
     world.settle()
 
     assert world.free("grows") == 2
@@ -272,7 +271,7 @@ def test_pods_that_a_job_gives_up_hold_their_quota_until_they_have_ended() -> No
     assert (world.slices(), world.counted()) == ([(4, "admitted")], 4)
 
     for pod in on_nodes[:2]:
-        world.delete(pod)
+        world.drop(pod)
     world.rounds(6)
     assert world.slices() == [(2, "admitted")]
     assert not world.objects["Job", "ns/other"]["spec"]["suspend"]
@@ -339,7 +338,7 @@ def test_the_workload_of_a_job_that_grew_stays_while_its_pods_run() -> None:
     world.scale("grows", 4)
     world.settle()
     pods = world.pods("ns/grows")
-    world.delete(("Job", "ns/grows"))
+    world.drop(("Job", "ns/grows"))
     gone = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
     for key in [key for key in world.objects if key[0] == "Workload"]:
         world.edit(key, gone)
@@ -347,7 +346,7 @@ def test_the_workload_of_a_job_that_grew_stays_while_its_pods_run() -> None:
     assert world.counted() == 4
 
     for pod in pods:
-        world.delete(pod)
+        world.drop(pod)
     world.rounds(5)
     assert world.counted() == 0
     assert not [key for key in world.objects if key[0] == "Workload"]

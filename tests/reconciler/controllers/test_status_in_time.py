@@ -95,7 +95,7 @@ def test_a_queue_goes_when_the_last_workload_with_its_quota_is_gone(world: Promp
     world.rounds(5)
     assert IN_USE in world.objects[TEAM]["metadata"]["finalizers"]
 
-    world.delete(("Workload", "ns/first"))
+    world.drop(("Workload", "ns/first"))
     world.rounds(2)
 
     assert TEAM not in world.objects
@@ -106,7 +106,7 @@ def test_a_flavor_goes_when_the_last_queue_that_names_it_is_gone(world: Prompt) 
     world.rounds(5)
     assert IN_USE in world.objects[FLAVOR]["metadata"]["finalizers"]
 
-    world.delete(TEAM)
+    world.drop(TEAM)
     world.rounds(2)
 
     assert FLAVOR not in world.objects

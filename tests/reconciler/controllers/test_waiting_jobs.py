@@ -136,8 +136,8 @@ def test_a_misspelt_queue_is_named_with_what_was_meant() -> None:
         ("Warning", "LocalQueue ns/gpus does not exist; Namespace ns has main, q0"),
         ("Warning", "LocalQueue ns/mian does not exist; did you mean main?"),
     ]
-    world.delete(("LocalQueue", "ns/main"))
-    world.delete(("LocalQueue", "ns/q0"))
+    world.drop(("LocalQueue", "ns/main"))
+    world.drop(("LocalQueue", "ns/q0"))
     world.submit("late", queue="q0")
     assert ("Warning", "LocalQueue ns/q0 does not exist; Namespace ns has no LocalQueue") in world.after(SETTLED)
 
@@ -206,8 +206,8 @@ def test_what_runs_or_is_gone_is_forgotten() -> None:
     (controller,) = (each for each in world.loop.core.controllers if isinstance(each, WaitingJobsController))
     assert len(controller._said) == 1
 
-    world.delete(("Workload", f"ns/{named(world, 'Workload', 'job-b')['metadata']['name']}"))
-    world.delete(("Job", "ns/b"))
+    world.drop(("Workload", f"ns/{named(world, 'Workload', 'job-b')['metadata']['name']}"))
+    world.drop(("Job", "ns/b"))
     world.rounds(20)
     assert not controller._said
     assert not controller._due

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import Conflict, NotFound
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.outcomes import Failed, Outcome, Written
 from reconciler.shell.loop import Loop
 from scheduling.status.deadlines import WaitForPodsReady, release
 from tests import builders
 from tests.copies import copied
-from tests.merging import merged
 from tests.reconciler.checked import Asks, Leads, jobs, loop, statuses
 from tests.reconciler.core.storm import QUEUES, Storm
 from tests.reconciler.memory_api import Api, Manifest
@@ -28,7 +24,7 @@ NEVER = WaitForPodsReady(timeout=10**6, recovery=10**6)
 
 
 class JobsApi(Api):
-    """Creates and deletes as well, and keeps what has finalizers. `storm` reads manifests for its watches.
+    """`storm` reads manifests for its watches.
 
     `deleted`: queues that are gone. What was decided before that was heard of may still go by the quota of theirs.
     """
@@ -37,44 +33,9 @@ class JobsApi(Api):
     deleted: dict[Key, Manifest]
     tried: dict[Shape, set[str]]
 
-    def _carried_out(self, key: Key, action: Action) -> Outcome:
-        stored = self.objects.get(key)
-        if isinstance(action, Create):
-            if stored is not None:
-                return Failed(key, action, Conflict(409, "AlreadyExists", "it is there"))
-            self.put(key, copied(dict(action.body)))
-            return Written(key, action, copied(self.objects[key]))
-        assert isinstance(action, Patch | Delete)
-        if stored is None:
-            return Failed(key, action, NotFound(404, "NotFound", "no such object"))
-        if action.resource_version not in ("", stored["metadata"]["resourceVersion"]):
-            return Failed(key, action, Conflict(409, "Conflict", "the object has been modified"))
-        after = stored
-        if isinstance(action, Delete):
-            self.remove(key)
-        else:
-            after = merged(stored, action.body)
-            self.put(key, after)
-        return Written(key, action, copied(self.objects.get(key, after)))
-
     def put(self, key: Key, manifest: Manifest) -> None:
-        """What goes and has lost its last finalizer is gone."""
-        meta = manifest["metadata"]
-        meta.setdefault("uid", f"uid-{self.version + 1}")
-        meta.setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
         super().put(key, manifest)
         remember(self.tried, manifest)
-        if meta.get("deletionTimestamp") and not meta.get("finalizers"):
-            self.delete(key)
-
-    def remove(self, key: Key) -> None:
-        """What has finalizers waits for them."""
-        found = copied(self.objects[key])
-        if found["metadata"].get("finalizers"):
-            found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-            self.put(key, found)
-        else:
-            self.delete(key)
 
     def of_kind(self, kind: str) -> list[Manifest]:
         return [manifest for (each, _), manifest in self.objects.items() if each == kind]
@@ -82,10 +43,10 @@ class JobsApi(Api):
     def _seen(self, key: Key) -> Observed:
         return self.storm.watched[key[0]].observed(copied(self.objects[key]))
 
-    def delete(self, key: Key) -> None:
+    def drop(self, key: Key) -> None:
         if key[0].endswith("Queue"):
             self.deleted[key] = self.objects[key]
-        super().delete(key)
+        super().drop(key)
 
     def tree(self) -> Tree:
         found = super().tree()
@@ -207,7 +168,7 @@ class JobStorm(Storm):
     def _jobs_are_gone(self) -> None:
         for job in self.stored.of_kind("Job"):
             if job["metadata"].get("deletionTimestamp"):
-                self.stored.delete(("Job", f"ns/{job['metadata']['name']}"))
+                self.stored.drop(("Job", f"ns/{job['metadata']['name']}"))
 
     def collect_garbage(self) -> bool:
         """A Workload whose owners are all gone."""

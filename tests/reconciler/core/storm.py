@@ -124,7 +124,7 @@ class Storm:
     def _delete(self) -> None:
         found = self.api.workloads()
         if found:
-            self.api.delete(("Workload", f"ns/{self.chance.choice(found)['metadata']['name']}"))
+            self.api.drop(("Workload", f"ns/{self.chance.choice(found)['metadata']['name']}"))
 
     def _wait(self) -> None:
         self.now += self.chance.choice((SECOND // 10, SECOND, 5 * SECOND))

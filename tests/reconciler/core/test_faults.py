@@ -84,7 +84,7 @@ def test_an_answer_that_comes_after_the_object_is_gone_brings_nothing_back() -> 
     storm.event_all()
     storm.loop.round(0)
     storm.arrive_all()
-    storm.api.delete(("Workload", "ns/short"))
+    storm.api.drop(("Workload", "ns/short"))
     storm.event_all()
 
     while storm.api.answers:
@@ -99,7 +99,7 @@ def test_a_late_not_found_does_not_take_away_what_came_back() -> None:
     storm.api.put(("Workload", "ns/again"), workload("again", 1, "q0", 1, 0))
     storm.event_all()
     storm.loop.round(0)
-    storm.api.delete(("Workload", "ns/again"))
+    storm.api.drop(("Workload", "ns/again"))
     storm.arrive_all()
     storm.api.put(("Workload", "ns/again"), workload("again", 2, "q0", 1, 0))
     storm.event_all()
@@ -145,7 +145,7 @@ def test_a_standby_keeps_nothing_of_workloads_that_are_gone() -> None:
     for number in range(50):
         key = ("Workload", f"ns/w{number}")
         storm.api.put(key, workload(f"w{number}", number, "q0", 1, 10))
-        storm.api.delete(key)
+        storm.api.drop(key)
     while storm.api.events["Workload"]:
         storm.api.event("Workload")
     storm.loop.round(0)

@@ -313,7 +313,7 @@ def test_a_write_without_an_answer_that_comes_after_its_process_led_again_gives_
             world.api.answer()
     assert world.admitted() == {"w2"}
 
-    assert isinstance(world.api._carried_out(request.key, request.action), Failed)  # the recount raises at an overdraft
+    assert isinstance(world.api.perform(request.key, request.action), Failed)  # the recount raises at an overdraft
     assert world.admitted() == {"w2"}
 
 

@@ -264,7 +264,7 @@ def test_one_that_comes_later_is_bypassed_too() -> None:
 def test_who_was_tried_long_before_is_bypassed_by_the_last_attempt() -> None:
     """Each is the head in its turn: quota grows, and never enough."""
     world = equals(GRANULAR)
-    world.delete(("Workload", "ns/w0"))
+    world.drop(("Workload", "ns/w0"))
     world.put(("ClusterQueue", "q0"), cluster_queue("q0", "", 4))
     world.rounds(20)
     assert "(4)" in why(world, "w1")[2]

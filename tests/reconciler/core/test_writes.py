@@ -24,7 +24,7 @@ FEW = ROUNDS // 3
 def test_a_job_that_is_gone_is_left_alone_until_the_watch_tells() -> None:
     world = Prompt((jobs,))
     world.put(("Job", "ns/a"), job("a", suspend=False))
-    world.delete_unheard(("Job", "ns/a"))
+    world.drop_unheard(("Job", "ns/a"))
     world.rounds(ROUNDS)
     assert len(world.of("Job")) == 1
 
@@ -35,7 +35,7 @@ def test_a_job_that_is_gone_is_left_alone_until_the_watch_tells() -> None:
 def test_what_comes_back_under_the_name_of_one_that_was_gone_rests_no_more() -> None:
     world = Prompt((jobs,))
     world.put(("Job", "ns/a"), job("a", suspend=False))
-    world.delete_unheard(("Job", "ns/a"))
+    world.drop_unheard(("Job", "ns/a"))
     world.rounds(3)
     world.put(("Job", "ns/a"), job("a", suspend=False))
     world.rounds(3)
@@ -92,7 +92,7 @@ def test_the_last_finalizer_taken_off_is_no_write_without_effect() -> None:
     world.put(("Job", "ns/a"), job("a"))
     world.rounds(5)
     (key,) = (key for key in world.objects if key[0] == "Workload")
-    world.delete(("Job", "ns/a"))
+    world.drop(("Job", "ns/a"))
     going = {**world.objects[key]["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     world.put(key, {**world.objects[key], "metadata": going})
     world.rounds(5)

@@ -25,7 +25,7 @@ class Pods3:
     def create(self, name: str, group: str = "", size: int = 0) -> None:
         made = pod(name, group, size, queue_name="main")
         meta = {"uid": "", "creationTimestamp": f"2027-01-15T07:00:0{len(self.pods())}Z"}
-        self.here.put(
+        self.here.add(
             "Pod", {**made, "metadata": {**made["metadata"], **meta, "uid": f"uid-{name}-{self.here.version}"}}
         )
 
@@ -65,7 +65,7 @@ class Pods3:
 
     def tell(self, server: Server, patch: dict[str, Any], *names: str) -> None:
         for name in names:
-            server.put("Pod", merged(server.objects["Pod", f"ns/{name}"], patch))
+            server.add("Pod", merged(server.objects["Pod", f"ns/{name}"], patch))
         self.world.settle()
 
     def nodes(self) -> None:
@@ -74,7 +74,7 @@ class Pods3:
             for found in list(self.pods(name).values()):
                 if going(found) and found["spec"].get("nodeName"):
                     gone = {"spec": {"nodeName": None}, "status": {"phase": "Failed"}}
-                    self.server(name).put("Pod", merged(found, gone))
+                    self.server(name).add("Pod", merged(found, gone))
         self.world.settle(seconds=2)
 
     def gated(self) -> list[str]:

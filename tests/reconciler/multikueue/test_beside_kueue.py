@@ -49,7 +49,7 @@ class Worker:
         pods = {"name": "main", "count": 1, "template": template("1"), "topologyRequest": INDEX}
         spec = {"queueName": "main", "podSets": [pods], "active": True, "priority": 0}
         notes = {f"{K}multikueue-origin-uid": "1234"}
-        self.server.put(
+        self.server.add(
             "Workload", kueue("Workload", "job-train-1a2b3", spec, namespace="ns", labels=ORIGIN, annotations=notes)
         )
 
@@ -58,7 +58,7 @@ class Worker:
         meta = where or {"annotations": {f"{K}prebuilt-workload-name": "job-train-1a2b3"}}
         labels = {**queued("main"), **ORIGIN, **meta.pop("labels", {})}
         spec = {"suspend": True, "parallelism": 1, "template": template("1")}
-        self.server.put("Job", batch_job("train", spec, labels=labels, **meta))
+        self.server.add("Job", batch_job("train", spec, labels=labels, **meta))
 
     @property
     def job(self) -> Manifest:
@@ -106,7 +106,7 @@ def test_our_worker_says_when_the_job_has_ended() -> None:
     worker.put_job()
     worker.settle()
     complete = {"type": "Complete", "status": "True", "reason": "CompletionsReached", "lastTransitionTime": SINCE}
-    worker.server.put("Job", {**worker.job, "status": {"succeeded": 1, "conditions": [complete]}})
+    worker.server.add("Job", {**worker.job, "status": {"succeeded": 1, "conditions": [complete]}})
     worker.settle()
 
     assert worker.conditions()["Finished"] == "True"
@@ -121,7 +121,7 @@ def test_our_worker_stops_what_the_manager_of_kueue_has_evicted() -> None:
     status["conditions"].append(
         condition("DeactivationTarget", "True", "EvictedOnManagerCluster", "Evicted on manager")
     )
-    worker.server.put("Workload", {**worker.workload, "status": status})
+    worker.server.add("Workload", {**worker.workload, "status": status})
     worker.settle()
 
     assert worker.workload["spec"]["active"] is False
@@ -148,7 +148,7 @@ class Foreign(World3):
         named = {each["type"] for each in conditions}
         kept = [each for each in before.get("conditions", []) if each["type"] not in named]
         stored = {**found, "status": {**before, "conditions": [*kept, *conditions], **status}}
-        self.workers[cluster].server.put("Workload", stored)
+        self.workers[cluster].server.add("Workload", stored)
         self.settle()
 
     def admits(self, cluster: str) -> None:
@@ -164,7 +164,7 @@ class Foreign(World3):
         found = self.job(cluster)
         assert found is not None
         started = {**found, "spec": {**found["spec"], "suspend": False}, "status": {"active": 1, "ready": 1}}
-        self.workers[cluster].server.put("Job", started)
+        self.workers[cluster].server.add("Job", started)
         self.settle()
 
 
@@ -238,12 +238,12 @@ def placed_by_kueue() -> Foreign:
     assert local is not None
     conditions = [each for each in local["status"]["conditions"] if "quotree" not in each["type"]]
     assert len(conditions) < len(local["status"]["conditions"])
-    world.manager.server.put("Workload", {**local, "status": {**local["status"], "conditions": conditions}})
+    world.manager.server.add("Workload", {**local, "status": {**local["status"], "conditions": conditions}})
     copied = world.job("east")
     assert copied is not None
     labels = {key: value for key, value in copied["metadata"]["labels"].items() if "prebuilt" not in key}
     notes = {**copied["metadata"].get("annotations", {}), f"{K}prebuilt-workload-name": local["metadata"]["name"]}
-    world.workers["east"].server.put(
+    world.workers["east"].server.add(
         "Job", {**copied, "metadata": {**copied["metadata"], "labels": labels, "annotations": notes}}
     )
     return world
@@ -278,7 +278,7 @@ def test_evicted_while_its_worker_cannot_be_reached_it_runs_nowhere_else_before_
     assert local is not None
     status = copy.deepcopy(local["status"])
     status["conditions"].append(condition("Evicted", "True", "Preempted", "to make room"))
-    world.manager.server.put("Workload", {**local, "status": status})
+    world.manager.server.add("Workload", {**local, "status": status})
     world.settle(seconds=60)
     world.settle(seconds=60)
 

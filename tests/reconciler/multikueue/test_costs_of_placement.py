@@ -14,7 +14,7 @@ def placed_at_once(count: int, *, slow_watches: bool = False) -> World3:
     world = World3()
     world.links.slow_watches = slow_watches
     for number in range(count):
-        world.manager.server.put("Job", job(f"train-{number}"))
+        world.manager.server.add("Job", job(f"train-{number}"))
     world.settle()
     return world
 

@@ -80,7 +80,7 @@ def test_a_worker_that_rejects_it_leaves_it_to_the_other() -> None:
     rejecting = {"admissionChecksStrategy": {"admissionChecks": [{"name": "never"}]}}
     east = world.workers["east"].server
     queue = east.objects["ClusterQueue", "cq"]
-    east.put("ClusterQueue", {**queue, "spec": {**queue["spec"], **rejecting}})
+    east.add("ClusterQueue", {**queue, "spec": {**queue["spec"], **rejecting}})
     world.submit("train")
 
     assert world.runs_on() == ["west"]
@@ -89,13 +89,13 @@ def test_a_worker_that_rejects_it_leaves_it_to_the_other() -> None:
 def test_a_missing_namespace_is_told_and_then_used() -> None:
     world = World3()
     for name in world.workers:
-        world.workers[name].server.delete(("Namespace", "ns"))
+        world.workers[name].server.remove(("Namespace", "ns"))
     world.settle()
     world.submit("train")
 
     missing = "has no namespace ns; create it there"
     assert world.check() == ("Pending", f"east {missing}; west {missing}")
-    world.workers["west"].server.put("Namespace", {"metadata": {"name": "ns"}})
+    world.workers["west"].server.add("Namespace", {"metadata": {"name": "ns"}})
     world.settle()
     world.settle(seconds=3)
     assert world.runs_on() == ["west"]
@@ -103,8 +103,8 @@ def test_a_missing_namespace_is_told_and_then_used() -> None:
 
 def test_missing_queues_are_told() -> None:
     world = World3()
-    world.workers["east"].server.delete(("LocalQueue", "ns/main"))
-    world.workers["west"].server.delete(("ClusterQueue", "cq"))
+    world.workers["east"].server.remove(("LocalQueue", "ns/main"))
+    world.workers["west"].server.remove(("ClusterQueue", "cq"))
     world.submit("train")
 
     east = "east has no LocalQueue ns/main; create it there"
@@ -128,7 +128,7 @@ def test_a_worker_that_cannot_be_reached_is_no_hindrance() -> None:
 def test_a_job_that_is_deleted_on_its_worker_runs_again() -> None:
     world, cluster = placed()
     server = world.workers[cluster].server
-    server.delete(("Job", "ns/train"))
+    server.remove(("Job", "ns/train"))
     world.settle()
 
     reported = [kind for kind, key in world.manager.server.writes if key[0] == "Workload"]
@@ -183,7 +183,7 @@ def test_status_that_changes_often_arrives_as_it_is_in_the_end() -> None:
     world, cluster = placed()
     for active in range(1, 9):
         server = world.workers[cluster].server
-        server.put("Job", {**server.objects["Job", "ns/train"], "status": {"active": active}})
+        server.add("Job", {**server.objects["Job", "ns/train"], "status": {"active": active}})
     world.settle()
 
     here = world.job()
@@ -195,9 +195,9 @@ def test_a_job_deleted_here_leaves_nothing_there() -> None:
     world, cluster = placed()
     local = world.workload()
     assert local is not None
-    world.manager.server.delete(("Job", "ns/train"))
+    world.manager.server.remove(("Job", "ns/train"))
     world.settle()
-    world.manager.server.delete(("Workload", f"ns/{local['metadata']['name']}"))
+    world.manager.server.remove(("Workload", f"ns/{local['metadata']['name']}"))
     world.settle()
 
     assert world.workload() is None
@@ -210,9 +210,9 @@ def test_what_was_deleted_here_while_a_worker_was_away_is_collected() -> None:
     world.links.lose(cluster)
     local = world.workload()
     assert local is not None
-    world.manager.server.delete(("Job", "ns/train"))
+    world.manager.server.remove(("Job", "ns/train"))
     world.settle()
-    world.manager.server.delete(("Workload", f"ns/{local['metadata']['name']}"))
+    world.manager.server.remove(("Workload", f"ns/{local['metadata']['name']}"))
     world.settle()
     assert world.job(cluster) is not None
     world.manager.start(world.clock)
@@ -227,7 +227,7 @@ def test_nothing_of_others_is_touched() -> None:
     world = World3()
     theirs = job("train", managedBy=None)
     for name in world.workers:
-        world.workers[name].server.put("Job", theirs)
+        world.workers[name].server.add("Job", theirs)
     world.settle()
     before = world.job("east")
     world.submit("train")
@@ -236,7 +236,7 @@ def test_nothing_of_others_is_touched() -> None:
 
     assert world.job("east") == before
     assert "has an object of this name that MultiKueue did not make" in world.check()[1]
-    world.manager.server.delete(("Job", "ns/train"))
+    world.manager.server.remove(("Job", "ns/train"))
     world.settle(seconds=61)
     assert world.job("east") == before
 
@@ -268,7 +268,7 @@ def test_evicted_here_it_stops_there_first() -> None:
     world.report(cluster, {"active": 1})
     local = world.workload()
     assert local is not None
-    world.manager.server.put("Workload", {**local, "spec": {**local["spec"], "active": False}})
+    world.manager.server.add("Workload", {**local, "spec": {**local["spec"], "active": False}})
     world.settle()
     there = world.job(cluster)
     assert there is not None
@@ -289,7 +289,7 @@ def test_evicted_here_it_stops_there_first() -> None:
 def test_evicted_there_it_is_placed_anew() -> None:
     world, cluster = placed()
     server = world.workers[cluster].server
-    server.put("ClusterQueue", _stopped(server.objects["ClusterQueue", "cq"]))
+    server.add("ClusterQueue", _stopped(server.objects["ClusterQueue", "cq"]))
     world.settle()
     for _ in range(4):
         world.settle(seconds=70)
@@ -347,7 +347,7 @@ def test_preempted_here_while_its_worker_is_away_it_does_not_start_elsewhere() -
     for active in (False, True):
         local = world.workload()
         assert local is not None
-        world.manager.server.put("Workload", {**local, "spec": {**local["spec"], "active": active}})
+        world.manager.server.add("Workload", {**local, "spec": {**local["spec"], "active": active}})
         world.settle(seconds=20)
     assert world.job(_other(cluster)) is None
 
@@ -399,14 +399,14 @@ def test_what_runs_here_goes_on_when_its_queue_sends_work_elsewhere() -> None:
     manager = world.manager.server
     queue = manager.objects["ClusterQueue", "cq"]
     bare = {key: value for key, value in queue["spec"].items() if key != "admissionChecksStrategy"}
-    manager.put("ClusterQueue", {**queue, "spec": bare})
+    manager.add("ClusterQueue", {**queue, "spec": bare})
     world.settle()
     world.submit("train", managedBy=None)
     here = world.job()
     assert here is not None
     assert not here["spec"]["suspend"]
 
-    manager.put("ClusterQueue", {**manager.objects["ClusterQueue", "cq"], "spec": queue["spec"]})
+    manager.add("ClusterQueue", {**manager.objects["ClusterQueue", "cq"], "spec": queue["spec"]})
     world.settle()
     here = world.job()
     assert here is not None
@@ -422,7 +422,7 @@ def test_an_elastic_job_of_another_size_is_placed_anew() -> None:
     elastic, pods = "kueue.x-k8s.io/elastic-job", made["spec"]["template"]
     gated = {**pods, "spec": {**pods["spec"], "schedulingGates": [{"name": elastic}]}}
     meta = {**made["metadata"], "annotations": {elastic: "true"}, "generation": 1}
-    world.manager.server.put("Job", {**made, "metadata": meta, "spec": {**made["spec"], "template": gated}})
+    world.manager.server.add("Job", {**made, "metadata": meta, "spec": {**made["spec"], "template": gated}})
     world.settle()
     (first,) = world.runs_on()
     world.report(first, {"active": 1})
@@ -430,7 +430,7 @@ def test_an_elastic_job_of_another_size_is_placed_anew() -> None:
     here = world.job()
     assert here is not None
     grown = {**here, "metadata": {**here["metadata"], "generation": 2}, "spec": {**here["spec"], "parallelism": 3}}
-    world.manager.server.put("Job", grown)
+    world.manager.server.add("Job", grown)
     for _ in range(5):
         world.settle(seconds=1)
         for cluster in ("east", "west"):
@@ -456,7 +456,7 @@ def test_a_dispatcher_of_others_is_obeyed() -> None:
     local = world.workload()
     assert local is not None
     status = {**local["status"], "nominatedClusterNames": ["west"]}
-    world.manager.server.put("Workload", {**local, "status": status})
+    world.manager.server.add("Workload", {**local, "status": status})
     world.settle()
 
     assert world.runs_on() == ["west"]
@@ -476,7 +476,7 @@ def test_the_incremental_dispatcher_takes_the_emptiest_first() -> None:
 
 def test_each_worker_says_why_not() -> None:
     world = World3()
-    world.workers["east"].server.delete(("LocalQueue", "ns/main"))
+    world.workers["east"].server.remove(("LocalQueue", "ns/main"))
     world.links.lose("west")
     world.submit("train")
     local = world.workload()
@@ -498,14 +498,14 @@ def test_any_kind_that_is_described_goes_there_and_comes_back() -> None:
     }
     meta = {"name": "set", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
     made = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta, "spec": spec}
-    world.manager.server.put(kind.name, made)
+    world.manager.server.add(kind.name, made)
     world.settle()
 
     there = world.workers["east"].get(kind.name, "ns/set")
     assert there is not None
     assert not there["spec"]["suspend"]
     ended = {"type": "Completed", "status": "True", "message": "all jobs completed"}
-    world.workers["east"].server.put(kind.name, {**there, "status": {"conditions": [ended]}})
+    world.workers["east"].server.add(kind.name, {**there, "status": {"conditions": [ended]}})
     world.settle()
     here = world.manager.get(kind.name, "ns/set")
     assert here is not None
@@ -525,14 +525,14 @@ def test_what_a_ray_service_serves_may_change_while_it_runs_elsewhere(syncs: boo
     }
     meta = {"name": "serve", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
     made = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": meta, "spec": spec}
-    world.manager.server.put(kind.name, made)
+    world.manager.server.add(kind.name, made)
     world.settle()
     there = world.workers["east"].get(kind.name, "ns/serve")
     assert there is not None
     assert there["spec"]["serveConfigV2"] == "one"
 
     here = world.manager.server.objects[kind.name, "ns/serve"]
-    world.manager.server.put(kind.name, {**here, "spec": {**here["spec"], "serveConfigV2": "two"}})
+    world.manager.server.add(kind.name, {**here, "spec": {**here["spec"], "serveConfigV2": "two"}})
     world.settle()
     after = world.workers["east"].get(kind.name, "ns/serve")
     assert after is not None
@@ -545,12 +545,12 @@ def test_a_check_that_becomes_known_after_its_workloads_is_looked_after() -> Non
     world = World3()
     server = world.manager.server
     check = server.objects["AdmissionCheck", "multi"]
-    server.put("AdmissionCheck", {**check, "spec": {**check["spec"], "controllerName": "example.com/other"}})
+    server.add("AdmissionCheck", {**check, "spec": {**check["spec"], "controllerName": "example.com/other"}})
     world.settle()
     world.submit("train")
     assert world.runs_on() == []
 
-    server.put("AdmissionCheck", {**server.objects["AdmissionCheck", "multi"], "spec": check["spec"]})
+    server.add("AdmissionCheck", {**server.objects["AdmissionCheck", "multi"], "spec": check["spec"]})
     world.settle()
     assert len(world.runs_on()) == 1
 

@@ -102,15 +102,16 @@ class Storm:
             self.world.links.tell_lost(cluster, since)
 
     def delete(self, name: str, cluster: str) -> None:
-        if self.chance.random() < 0.5:
-            self.world.workers[cluster].server.delete(("Job", f"ns/{name}"))
+        server, job = self.world.workers[cluster].server, ("Job", f"ns/{name}")
+        if self.chance.random() < 0.5 and job in server.objects:
+            server.remove(job)
 
     def stop(self, name: str, _: str) -> None:
         server = self.world.manager.server
         for (kind, _key), found in list(server.objects.items()):
             if kind == "Workload" and found["metadata"]["name"].startswith(f"job-{name}-"):
                 active = not found["spec"].get("active", True)
-                server.put("Workload", {**found, "spec": {**found["spec"], "active": active}})
+                server.add("Workload", {**found, "spec": {**found["spec"], "active": active}})
 
     def bounce(self, name: str, cluster: str) -> None:
         """It is sent away here and comes back soon, while a worker may be out of reach."""
@@ -136,7 +137,7 @@ class Storm:
         server = self.world.workers[cluster].server
         for (kind, _key), found in list(server.objects.items()):
             if kind == "Workload" and found["metadata"]["name"].startswith(f"job-{name}-"):
-                server.put("Workload", {**found, "spec": {**found["spec"], "active": False}})
+                server.add("Workload", {**found, "spec": {**found["spec"], "active": False}})
 
     def halt(self, name: str, cluster: str) -> None:
         """Somebody on the worker suspends the job."""

@@ -73,10 +73,10 @@ class Storm:
             for each in list(self.pods.pods(name).values()):
                 if "deletionTimestamp" in each["metadata"] and each["spec"].get("nodeName"):
                     gone = {"spec": {"nodeName": None}, "status": {"phase": "Failed"}}
-                    self.pods.server(name).put("Pod", merged(each, gone))
+                    self.pods.server(name).add("Pod", merged(each, gone))
                 elif _can_start(each):
                     bound = {"spec": {"nodeName": "n"}, "status": _RUNNING}
-                    self.pods.server(name).put("Pod", merged(each, bound))
+                    self.pods.server(name).add("Pod", merged(each, bound))
 
     def cut(self, cluster: str) -> None:
         if cluster not in self.away:
@@ -112,26 +112,26 @@ class Storm:
 
     def _delete_one(self, server: Server, names: list[str]) -> None:
         if names:
-            server.delete(("Pod", f"ns/{self.chance.choice(names)}"))
+            server.remove(("Pod", f"ns/{self.chance.choice(names)}"))
 
     def stop(self, _: str) -> None:
         """It is sent away here, and comes back."""
         for active in (False, True):
             found = self.pods.workload()
             if found is not None:
-                self.pods.here.put("Workload", {**found, "spec": {**found["spec"], "active": active}})
+                self.pods.here.add("Workload", {**found, "spec": {**found["spec"], "active": active}})
             self.world.settle(seconds=self.chance.choice((0, 1, 30)))
 
     def kick(self, cluster: str) -> None:
         found = self.pods.workload(cluster)
         if found is not None:
-            self.pods.server(cluster).put("Workload", {**found, "spec": {**found["spec"], "active": False}})
+            self.pods.server(cluster).add("Workload", {**found, "spec": {**found["spec"], "active": False}})
 
     def fail(self, cluster: str) -> None:
         for each in list(self.pods.pods(cluster).values())[:1]:
             if each["spec"].get("nodeName"):
                 over = {"spec": {"nodeName": None}, "status": {"phase": "Failed", "conditions": []}}
-                self.pods.server(cluster).put("Pod", merged(each, over))
+                self.pods.server(cluster).add("Pod", merged(each, over))
 
     def rest(self) -> None:
         """All is well again: in the end the group runs once, as it is here."""

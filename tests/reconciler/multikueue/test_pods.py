@@ -98,7 +98,7 @@ def test_a_pod_that_takes_the_place_of_a_failed_one_is_made_there_too() -> None:
 def test_a_pod_that_is_deleted_here_is_deleted_there() -> None:
     pods = Pods3("a", "b", group="g")
     pods.run("a", "b")
-    pods.here.delete(("Pod", "ns/b"))
+    pods.here.remove(("Pod", "ns/b"))
     pods.world.settle()
 
     assert pods.on() == {"east": ["a"]}
@@ -112,7 +112,7 @@ def test_a_pod_that_is_deleted_here_is_deleted_there() -> None:
 def test_a_workload_that_is_deleted_here_leaves_nothing_there() -> None:
     pods = Pods3("a", "b", group="g")
     pods.run("a", "b")
-    pods.here.delete(("Workload", "ns/g"))
+    pods.here.remove(("Workload", "ns/g"))
     pods.world.settle()
     pods.nodes()
 
@@ -125,7 +125,7 @@ def test_pods_that_are_deleted_there_queue_again_and_run_anew() -> None:
     for names, group in ((("p",), ""), (("a", "b"), "g")):
         pods = Pods3(*names, group=group)
         pods.run(*names)
-        pods.there.delete(("Pod", f"ns/{names[-1]}"))
+        pods.there.remove(("Pod", f"ns/{names[-1]}"))
         pods.world.settle()
         for _ in range(5):
             pods.nodes()
@@ -141,7 +141,7 @@ def test_quota_is_kept_until_the_nodes_there_have_let_them_go() -> None:
     pods.run("a", "b")
     found = pods.workload()
     assert found is not None
-    pods.here.put("Workload", merged(found, {"spec": {"active": False}}))
+    pods.here.add("Workload", merged(found, {"spec": {"active": False}}))
     pods.world.settle()
 
     assert pods.on() == {"east": []}
@@ -204,7 +204,7 @@ def test_a_pod_of_that_name_that_is_not_ours_is_left_alone() -> None:
     pods = Pods3()
     foreign = {"metadata": {"name": "p", "namespace": "ns", "labels": {}}, "spec": {"nodeName": "n"}}
     for name in pods.world.workers:
-        pods.server(name).put("Pod", foreign)
+        pods.server(name).add("Pod", foreign)
     pods.create("p")
     for _ in range(10):
         pods.world.settle(seconds=5)

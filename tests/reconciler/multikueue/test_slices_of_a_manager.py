@@ -48,13 +48,13 @@ class Worker:
         spec = {"queueName": "main", "podSets": [pods], "active": True, "priority": 0}
         chain = {f"{K}workload-slice-replacement-for": f"ns/{after}", f"{K}workload-slice-name": after} if after else {}
         notes = {**ELASTIC, **chain}
-        self.server.put("Workload", kueue("Workload", name, spec, namespace="ns", labels=origin, annotations=notes))
+        self.server.add("Workload", kueue("Workload", name, spec, namespace="ns", labels=origin, annotations=notes))
         self.settle()
 
     def put_job(self) -> None:
         spec = {"suspend": True, "parallelism": 2, "template": GATED}
         labels = {**queued("main"), **ORIGIN}
-        self.server.put("Job", batch_job("train", spec, labels=labels, annotations={**ELASTIC, PREBUILT: FIRST}))
+        self.server.add("Job", batch_job("train", spec, labels=labels, annotations={**ELASTIC, PREBUILT: FIRST}))
         self.settle()
 
     def resized(self, parallelism: int, slice_: str) -> None:
@@ -62,13 +62,13 @@ class Worker:
         job = self.job
         notes = {**job["metadata"]["annotations"], PREBUILT: slice_}
         spec = {**job["spec"], "parallelism": parallelism}
-        self.server.put("Job", {**job, "metadata": {**job["metadata"], "annotations": notes}, "spec": spec})
+        self.server.add("Job", {**job, "metadata": {**job["metadata"], "annotations": notes}, "spec": spec})
         self.settle()
 
     def shrunk(self, name: str, count: int) -> None:
         found = self.slice(name)
         pods = [{**found["spec"]["podSets"][0], "count": count}]
-        self.server.put("Workload", {**found, "spec": {**found["spec"], "podSets": pods}})
+        self.server.add("Workload", {**found, "spec": {**found["spec"], "podSets": pods}})
         self.settle()
 
     @property
@@ -137,7 +137,7 @@ def test_a_job_that_names_its_next_slice_too_early_runs_on_with_the_quota_that_i
     assert not worker.job["spec"]["suspend"]
     assert worker.said(FIRST)["QuotaReserved"][0] == "True"
     assert "Finished" not in worker.said(FIRST)
-    worker.server.delete(("Workload", "ns/another"))
+    worker.server.remove(("Workload", "ns/another"))
     worker.settle()
     assert worker.said(SECOND_SLICE)["Admitted"][0] == "True"
     assert worker.said(FIRST)["Finished"] == ("True", "WorkloadSliceReplaced")
@@ -150,7 +150,7 @@ def test_a_process_that_ends_before_it_has_finished_the_slice_before_loses_nothi
     before = worker.slice(FIRST)
     unfinished = [each for each in before["status"]["conditions"] if each["type"] != "Finished"]
     status = {**before["status"], "conditions": unfinished}
-    worker.server.put("Workload", {**before, "status": status})
+    worker.server.add("Workload", {**before, "status": status})
     worker.server.writes.clear()
     worker.cluster = Cluster(worker.server, lambda: START)
     worker.settle()
@@ -200,7 +200,7 @@ def test_a_preempted_job_stops_as_a_whole_though_its_slice_was_replaced(worker: 
     grown(worker)
     worker.resized(4, SECOND_SLICE)
     found = worker.slice(SECOND_SLICE)
-    worker.server.put("Workload", {**found, "spec": {**found["spec"], "active": False}})
+    worker.server.add("Workload", {**found, "spec": {**found["spec"], "active": False}})
     worker.settle()
 
     assert worker.job["spec"]["suspend"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import Conflict, NotFound, Unreachable
+from cluster.actions import Action, Create
+from cluster.errors import NotFound, Unreachable
 from cluster.tracing.span import SpanRecorder
 from policies.dialects.core import POD
 from reconciler.controllers.jobs.controller import JobsController
@@ -22,7 +22,7 @@ from reconciler.jobs.kind import JobKind
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.outcomes import Failed, Outcome, Written
 from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import FromWorker, Source, WorkerActivity, WorkerConnection
 from reconciler.shell.loop import Loop
@@ -30,91 +30,39 @@ from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
 from tests import builders
 from tests.copies import copied
-from tests.merging import merged
 from tests.reconciler import plain_queues
 from tests.reconciler.checked import Asks, MakeController, loop, pods, statuses
 from tests.reconciler.plain_queues import NAMESPACE, PLAIN
+from tests.reconciler.stored_objects import Manifest, StoredObjects
 
-Manifest = dict[str, Any]
 START = 1_800_000_000 * SECOND
 _GENERIC = {"Event": "events"}
 
 
-class Server:
-    """Objects by (kind, name), and who is told of each change."""
+class Server(StoredObjects):
+    """`listeners` are told of each change. `writes`: what was asked for, without Events."""
 
     def __init__(self) -> None:
-        self.objects: dict[Key, Manifest] = {}
-        self.version = 0
+        super().__init__()
         self.listeners: list[Callable[[Key], None]] = []
         self.writes: list[tuple[str, Key]] = []
 
-    def put(self, kind: str, manifest: Manifest) -> None:
+    def add(self, kind: str, manifest: Manifest) -> None:
         meta = manifest["metadata"]
-        key = (kind, f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"])
-        self._store(key, copied(manifest))
+        self.put((kind, f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]), manifest)
 
-    def delete(self, key: Key) -> None:
-        """As the API server does: what has finalizers waits for them."""
-        found = self.objects.get(key)
-        if found is None:
-            return
-        if found["metadata"].get("finalizers"):
-            found["metadata"]["deletionTimestamp"] = "2027-01-15T08:00:00Z"
-            self._store(key, found)
-        else:
-            del self.objects[key]
-            self.version += 1
-            self._tell(key)
+    def changed(self, key: Key) -> None:
+        for listener in self.listeners:
+            listener(key)
 
-    def perform(self, key: Key, action: Action) -> Outcome:
-        """The answer to a write."""
+    def perform(self, key: Key, action: Action) -> Written | Failed:
         if isinstance(action, Create) and action.resource.plural in _GENERIC.values():
             return Written(key, action, dict(action.body))
         self.writes.append((type(action).__name__, key))
-        if isinstance(action, Create):
-            return self._create(key, action)
-        found = self.objects.get(key)
-        if found is None:
-            return Failed(key, action, NotFound(404, "NotFound", "no such object"))
-        meta = found["metadata"]
-        if isinstance(action, Delete):
-            if (action.resource_version or meta["resourceVersion"]) != meta["resourceVersion"]:
-                return Failed(key, action, Conflict(409, "Conflict", "modified"))
-            self.delete(key)
-            return Written(key, action, copied(found))
-        assert isinstance(action, Patch)
-        if action.uid not in ("", meta["uid"]) or action.resource_version not in ("", meta["resourceVersion"]):
-            return Failed(key, action, Conflict(409, "Conflict", "modified"))
-        changed = merged(found, action.body)
-        self._store(key, changed)
-        return Written(key, action, copied(self.objects.get(key, changed)))
-
-    def _create(self, key: Key, action: Create) -> Outcome:
-        if key in self.objects:
-            return Failed(key, action, Conflict(409, "AlreadyExists", "it exists"))
-        namespace = action.body["metadata"].get("namespace")
+        namespace = action.namespace if isinstance(action, Create) else None
         if namespace and ("Namespace", namespace) not in self.objects:
             return Failed(key, action, NotFound(404, "NotFound", "no such namespace"))
-        self._store(key, copied(dict(action.body)))
-        return Written(key, action, copied(self.objects[key]))
-
-    def _store(self, key: Key, manifest: Manifest) -> None:
-        self.version += 1
-        meta = manifest["metadata"]
-        meta["resourceVersion"] = str(self.version)
-        meta.setdefault("uid", f"uid-{self.version}")
-        meta.setdefault("creationTimestamp", "2027-01-15T07:00:00Z")
-        self.objects[key] = manifest
-        self._tell(key)
-        if meta.get("deletionTimestamp") and not meta.get("finalizers"):
-            del self.objects[key]
-            self.version += 1
-            self._tell(key)
-
-    def _tell(self, key: Key) -> None:
-        for listener in self.listeners:
-            listener(key)
+        return super().perform(key, action)
 
 
 class Cluster:
@@ -164,9 +112,7 @@ class Cluster:
         self.loop.inbox.put(self.server.perform(key, action))
 
     def _read(self, key: Key, path: str) -> None:
-        found = self.server.objects.get(key)
-        error = NotFound(404, "NotFound", "no such object")
-        self.loop.inbox.put(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
+        self.loop.inbox.put(self.server.look_up(key))
 
     def get(self, kind: str, name: str) -> Manifest | None:
         return self.server.objects.get((kind, name))
@@ -333,10 +279,10 @@ class World3:
         server = Server()
         queues(server, check="multi")
         for name in self.workers:
-            server.put("MultiKueueCluster", {"metadata": {"name": name}, "spec": {}})
-        server.put("MultiKueueConfig", {"metadata": {"name": "all"}, "spec": {"clusters": ["east", "west"]}})
+            server.add("MultiKueueCluster", {"metadata": {"name": name}, "spec": {}})
+        server.add("MultiKueueConfig", {"metadata": {"name": "all"}, "spec": {"clusters": ["east", "west"]}})
         parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
-        server.put("AdmissionCheck", _check("multi", parameters))
+        server.add("AdmissionCheck", _check("multi", parameters))
         self.links = Links(self.workers, self.clock, placing.origin, kinds)
         self.manager = Manager(server, self.links, self.clock, placing, kinds, spans.get("here"), pods=pods)
 
@@ -360,7 +306,7 @@ class World3:
     # --- people and controllers
 
     def submit(self, name: str, cpus: int = 1, **spec: Any) -> None:
-        self.manager.server.put("Job", job(name, cpus, **spec))
+        self.manager.server.add("Job", job(name, cpus, **spec))
         self.settle()
 
     def workload(self, cluster: str = "") -> Manifest | None:
@@ -380,7 +326,7 @@ class World3:
     def report(self, cluster: str, status: Manifest, name: str = "train") -> None:
         """What the Job controller of a worker says."""
         server = self.workers[cluster].server
-        server.put("Job", {**server.objects["Job", f"ns/{name}"], "status": status})
+        server.add("Job", {**server.objects["Job", f"ns/{name}"], "status": status})
         self.settle()
 
     def check(self) -> tuple[str, str]:
@@ -392,10 +338,10 @@ class World3:
 
 def queues(server: Server, check: str = "", cpus: int = 8) -> None:
     strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": check}]}} if check else {}
-    server.put("Namespace", NAMESPACE)
-    server.put("ResourceFlavor", PLAIN)
-    server.put("ClusterQueue", builders.cluster_queue("cq", None, plain_queues.cpus(cpus), **strategy))
-    server.put("LocalQueue", builders.local_queue("main", "cq"))
+    server.add("Namespace", NAMESPACE)
+    server.add("ResourceFlavor", PLAIN)
+    server.add("ClusterQueue", builders.cluster_queue("cq", None, plain_queues.cpus(cpus), **strategy))
+    server.add("LocalQueue", builders.local_queue("main", "cq"))
 
 
 def _check(name: str, parameters: Manifest) -> Manifest:

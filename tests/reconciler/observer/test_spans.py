@@ -94,7 +94,7 @@ def test_a_second_way_to_admission_is_another_span_of_the_same_trace() -> None:
     world.rounds(ROUNDS, apart=SECOND)
     world.put(("Workload", "ns/high"), workload("high", 2, "q0", 3, 9))
     world.rounds(ROUNDS, apart=SECOND)
-    world.delete(("Workload", "ns/high"))
+    world.drop(("Workload", "ns/high"))
     world.rounds(ROUNDS, apart=SECOND)
 
     (uid,) = {manifest["metadata"]["uid"] for key, manifest in world.objects.items() if key[0] == "Workload"}

@@ -10,8 +10,8 @@ from typing import Any
 from cluster.actions import Action, Patch
 from reconciler.controllers.parts import PartsController
 from reconciler.core.state import ClusterState
-from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Outcome, Written
+from reconciler.objects.observed import Key, Listed
+from reconciler.objects.outcomes import Failed, Outcome, Written
 from reconciler.shell.loop import Loop
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
@@ -55,15 +55,11 @@ class Shared(Api):
 
     lines: list[Line]
 
-    def put(self, key: Key, manifest: Manifest) -> None:
-        super().put(key, manifest)
-        self._tell_all(self.events[key[0]].pop())
-
-    def delete(self, key: Key) -> None:
-        super().delete(key)
-        for observed in [*self.events[key[0]]]:
-            self._tell_all(observed)
-        self.events[key[0]].clear()
+    def changed(self, key: Key) -> None:
+        super().changed(key)
+        observed = self.events[key[0]].pop()
+        for line in self.lines:
+            line.events[key[0]].append(observed)
 
     def tree(self) -> Tree:
         """Nothing is counted along the edges of a cycle."""
@@ -71,10 +67,6 @@ class Shared(Api):
         return Tree(
             {name: replace(each, parent=None) if _circles(nodes, name) else each for name, each in nodes.items()}
         )
-
-    def _tell_all(self, observed: Observed) -> None:
-        for line in self.lines:
-            line.events[observed.key[0]].append(observed)
 
 
 class Line(Api):
@@ -86,9 +78,9 @@ class Line(Api):
     def listed(self, kind: str, request: int = 0) -> Listed:
         return self.shared.listed(kind, request)
 
-    def _carried_out(self, key: Key, action: Action) -> Outcome:
+    def perform(self, key: Key, action: Action) -> Written | Failed:
         before = copied(self.objects.get(key))
-        outcome = self.shared._carried_out(key, action)
+        outcome = self.shared.perform(key, action)
         if before is not None and isinstance(outcome, Written) and isinstance(action, Patch):
             self._check(key, before, self.objects[key])
         return outcome
@@ -240,7 +232,7 @@ class ManyParts:
         elif holds(manifest, "Admitted") and self.chance.random() < 0.5:
             self._rewrite(manifest, lambda each: finish(each, "Succeeded", "", self.whole))
         elif self.chance.random() < 0.3:
-            self.shared.delete(key)
+            self.shared.drop(key)
         elif not holds_quota(manifest) and not holds(manifest, "Finished"):
             spec = {**manifest["spec"], "queueName": self.chance.choice(QUEUES)}
             self.shared.put(key, {**manifest, "spec": spec})

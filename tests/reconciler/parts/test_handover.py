@@ -184,7 +184,7 @@ def test_work_whose_local_queue_is_made_anew_for_the_tree_of_another_part(world:
     world.label(QUEUE, "left")
     world.settle()
     world.submit("w1", "q0", 3)
-    world.shared.delete(("LocalQueue", "ns/q0"))
+    world.shared.drop(("LocalQueue", "ns/q0"))
     world.settle()
     world.shared.put(("LocalQueue", "ns/q0"), builders.local_queue("q0", "q3"))
     world.settle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 from reconciler.controllers.provisioning import ProvisioningController
@@ -33,33 +32,27 @@ def queue(*checks: str) -> Manifest:
 
 
 class Autoscaled(Prompt):
-    """Objects that are made anew have a uid of their own. `collects`: the garbage collector works."""
+    """`collects`: the garbage collector works."""
 
     def __init__(self, *, cleanup: bool = True, collects: bool = True, **settings: Any) -> None:
-        self._uids = count(1)
         self._collects = collects
 
         def controller(state: Any) -> ProvisioningController:
             return ProvisioningController(state.records.workload, state.world, cleanup=cleanup)
 
         made: tuple[MakeController, ...] = (jobs, controller)
-        super().__init__(made, stored=self._with_uid, **settings)
+        super().__init__(made, **settings)
         self.put(("ResourceFlavor", "plain"), {**PLAIN, "spec": {"nodeLabels": {"pool": "new"}}})
         self.put(("AdmissionCheck", "nodes"), check())
         self.put(("ClusterQueue", "q0"), queue("nodes"))
         self.rounds(5)
 
-    def _with_uid(self, key: Key, manifest: Manifest) -> Manifest:
-        if manifest["metadata"].get("uid") == f"uid-{key[1]}":
-            manifest["metadata"]["uid"] = f"{key[0]}-{next(self._uids)}"
-        return manifest
-
-    def delete_unheard(self, key: Key) -> None:
+    def drop_unheard(self, key: Key) -> None:
         uid = self.objects[key]["metadata"].get("uid")
-        super().delete_unheard(key)
+        super().drop_unheard(key)
         if self._collects and uid:
             for each in [each for each in self.objects if self._owner(each) == uid]:
-                self.delete(each)
+                self.drop(each)
 
     def _owner(self, key: Key) -> str:
         owners = self.objects[key]["metadata"].get("ownerReferences", []) if key in self.objects else []

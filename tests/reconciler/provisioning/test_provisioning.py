@@ -27,7 +27,7 @@ def world() -> Autoscaled:
 
 def test_the_check_is_active_where_its_config_is(world: Autoscaled) -> None:
     assert world.active() == ("True", "Active", "The admission check is active")
-    world.delete(("ProvisioningRequestConfig", "new-nodes"))
+    world.drop(("ProvisioningRequestConfig", "new-nodes"))
     world.rounds(5)
     missing = 'ProvisioningRequestConfig.kueue.x-k8s.io "new-nodes" not found'
     assert world.active() == ("False", "BadParametersRef", missing)
@@ -120,7 +120,7 @@ def test_without_its_config_the_check_waits_and_goes_on_when_the_config_is_made(
     world.put(("ProvisioningRequestConfig", "new-nodes"), config())
     world.rounds(5)
     world.submit()
-    world.delete(("ProvisioningRequestConfig", "new-nodes"))
+    world.drop(("ProvisioningRequestConfig", "new-nodes"))
     world.rounds(10)
     assert world.state() == ("Pending", "the check is not active")
 
@@ -133,7 +133,7 @@ def test_without_its_config_the_check_waits_and_goes_on_when_the_config_is_made(
 def test_a_config_that_goes_stops_nobody_who_runs(world: Autoscaled) -> None:
     world.submit()
     world.say("Provisioned")
-    world.delete(("ProvisioningRequestConfig", "new-nodes"))
+    world.drop(("ProvisioningRequestConfig", "new-nodes"))
     world.rounds(20)
     assert world.condition("Admitted") == ("True", "Admitted")
 
@@ -172,7 +172,7 @@ def test_a_request_that_belongs_to_somebody_else_says_nothing(world: Autoscaled)
     assert world.state() == ("Pending", f'ProvisioningRequest "{name}" exists and belongs to another object')
     assert [each[1] for each in world.events].count("FailedCreate") == 1
 
-    world.delete((REQUEST, f"ns/{name}"))
+    world.drop((REQUEST, f"ns/{name}"))
     world.rounds(20)
     assert world.request()["metadata"]["uid"] != "s"
     assert world.state() == ("Pending", "")
@@ -315,7 +315,7 @@ def test_failed_wins_over_all_that_is_said_besides(world: Autoscaled) -> None:
 def test_who_runs_goes_on_without_the_request(world: Autoscaled) -> None:
     world.submit()
     world.say("Provisioned")
-    world.delete((REQUEST, f"ns/{world.name}-nodes-1"))
+    world.drop((REQUEST, f"ns/{world.name}-nodes-1"))
     world.rounds(20)
     assert world.all(REQUEST) == []
     assert world.condition("Admitted") == ("True", "Admitted")
@@ -343,10 +343,10 @@ def test_a_deletion_that_the_watch_does_not_tell_of_yet_lets_nobody_start_on_old
     world.put(
         ("ClusterQueue", "q0"), {**queue("nodes"), "spec": {**queue("nodes")["spec"], "stopPolicy": "HoldAndDrain"}}
     )
-    unheard = world.delete
-    world.delete = world.delete_unheard  # type: ignore[method-assign]
+    unheard = world.drop
+    world.drop = world.drop_unheard  # type: ignore[method-assign]
     world.rounds(20)
-    world.delete = unheard  # type: ignore[method-assign]
+    world.drop = unheard  # type: ignore[method-assign]
     world.put(("ClusterQueue", "q0"), queue("nodes"))
     world.rounds(20)
     assert world.condition("QuotaReserved") == ("True", "QuotaReserved")

@@ -51,11 +51,11 @@ class Run:
 
     def lose(self) -> None:
         for key in [key for key in self.world.objects if key[0] == REQUEST]:
-            self.world.delete(key)
+            self.world.drop(key)
 
     def deconfigure(self) -> None:
         if ("ProvisioningRequestConfig", "new-nodes") in self.world.objects:
-            self.world.delete(("ProvisioningRequestConfig", "new-nodes"))
+            self.world.drop(("ProvisioningRequestConfig", "new-nodes"))
 
     def activate(self) -> None:
         workload = self.world.workload

@@ -44,13 +44,21 @@ def graph(found: Mapping[str, Path]) -> Graph:
 
 
 def _imported(file: Path, known: Mapping[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 submodule = f"{node.module}.{alias.name}"
                 yield from [submodule] if submodule in known else [node.module] if node.module in known else []
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Those of any depth; no expression has an import in it."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from _statements(child)
 
 
 def circle(imports: Graph) -> list[str]:

@@ -38,18 +38,16 @@ BANNED = {
     r"\btold\b": 'write "reported" or "logged", or "distinguished" for "told apart"',
 }
 _ANY = re.compile("|".join(BANNED), re.IGNORECASE).search
-SENTENCES = ROOMS
-"""The rooms whose docstrings do not begin with a word of `_FRAGMENT`."""
 _FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those)\b").match
 _FIELD_FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those|That|For|Between|Has)\b").match
 _ERRORS_ALONE = re.compile(r"Raises [^.]*\.\Z").match
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def texts(source: str) -> Iterator[tuple[int, str]]:
+def texts(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Each string literal with its line; the fields of an f-string are `{}`. Docstrings are literals, too."""
     parts: set[ast.AST] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts.update(value for value in node.values if isinstance(value, ast.Constant))
             yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
@@ -58,32 +56,28 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def faults(source: str) -> list[str]:
-    """What is wrong with each literal of a module: its line, its beginning, and what to write instead."""
+    """What is wrong with each literal and docstring of a module: its beginning, and what to write instead."""
+    nodes = [*ast.walk(ast.parse(source))]
     found = []
-    for line, text in texts(source):
+    for line, text in texts(nodes):
         sentence = " ".join(text.split())
         if _ANY(sentence):
             advice = next(advice for form, advice in BANNED.items() if re.search(form, sentence, re.IGNORECASE))
             found.append(f"{line}: {sentence[:80]!r}: {advice}")
+    for document in (ast.get_docstring(node) for node in nodes if isinstance(node, _DOCUMENTED)):
+        if document is not None and _ERRORS_ALONE(document):
+            found.append(f"{document!r}: say what the code does, then which errors it raises")
+        if document is not None and _FRAGMENT(document):
+            found.append(f"{document[:80]!r}: begin with a subject or a verb")
+    for document in of_fields(nodes):
+        if _FIELD_FRAGMENT(document):
+            found.append(f"{document[:80]!r}: begin with a subject or a verb")
     return found
 
 
-def errors_alone(source: str) -> list[str]:
-    """The docstrings that say which errors are raised, and not what the code does."""
-    documents = (ast.get_docstring(node) for node in ast.walk(ast.parse(source)) if isinstance(node, _DOCUMENTED))
-    return [document for document in documents if document is not None and _ERRORS_ALONE(document)]
-
-
-def fragments(source: str) -> list[str]:
-    """The docstrings that begin with a word of `_FRAGMENT`, such as "Of the queue ..."; those of fields, too."""
-    documents = (ast.get_docstring(node) for node in ast.walk(ast.parse(source)) if isinstance(node, _DOCUMENTED))
-    found = [document for document in documents if document is not None and _FRAGMENT(document)]
-    return found + [document for document in of_fields(source) if _FIELD_FRAGMENT(document)]
-
-
-def of_fields(source: str) -> Iterator[str]:
+def of_fields(nodes: list[ast.AST]) -> Iterator[str]:
     """The text below an assignment, which documents a field or a constant."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         body = getattr(node, "body", None)
         for assigned, text in pairwise(body if isinstance(body, list) else ()):
             match assigned, text:
@@ -109,8 +103,19 @@ def test_plain_sentences_pass(source: str) -> None:
     assert faults(source) == []
 
 
+@pytest.mark.parametrize("document", ["Of the queue.", "Raises BadPair."])
+def test_a_fragment_and_errors_alone_are_found_in_docstrings_only(document: str) -> None:
+    assert len(faults(f"def a():\n    {document!r}")) == 1
+    assert faults(f"def a():\n    'The queue.'\n    return {document!r}") == []
+
+
+@pytest.mark.parametrize("document", ["Officers wait.", "Read it. Raises BadPair."])
+def test_a_docstring_with_a_subject_or_a_verb_passes(document: str) -> None:
+    assert faults(f"def a():\n    {document!r}") == []
+
+
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_has_no_banned_form(room: str) -> None:
+def test_a_room_has_plain_texts(room: str) -> None:
     modules = sorted((ROOT / room).rglob("*.py"))
 
     assert modules
@@ -121,43 +126,6 @@ def test_a_room_has_no_banned_form(room: str) -> None:
     ] == []
 
 
-def test_a_fragment_is_found_in_docstrings_alone() -> None:
-    source = "class A:\n    'Of the queue.'\n    def b(self):\n        'The queue.'\n        return 'Of it'\n"
-
-    assert fragments(source) == ["Of the queue."]
-    assert fragments("'Officers wait.'") == []
-    assert fragments("A = 1\n'For one run.'\nclass B:\n    c: int = 2\n    'Between two.'\n") == [
-        "For one run.",
-        "Between two.",
-    ]
-    assert fragments("A = 1\n'The seconds of one run.'\nprint()\n'For b.'\n") == []
-
-
-def test_a_docstring_with_nothing_but_errors_is_found() -> None:
-    source = "def a():\n    'Raises BadPair.'\ndef b():\n    'Read it. Raises BadPair.'\n"
-
-    assert errors_alone(source) == ["Raises BadPair."]
-
-
-@pytest.mark.parametrize("room", SENTENCES)
-def test_the_docstrings_of_a_room_say_what_the_code_does(room: str) -> None:
-    modules = sorted((ROOT / room).rglob("*.py"))
-
-    assert modules
-    assert [
-        f"{module.relative_to(ROOT)}: {document}"
-        for module in modules
-        for document in errors_alone(module.read_text(encoding="utf-8"))
-    ] == []
-
-
-@pytest.mark.parametrize("room", SENTENCES)
-def test_the_docstrings_of_a_room_are_not_fragments(room: str) -> None:
-    modules = sorted((ROOT / room).rglob("*.py"))
-
-    assert modules
-    assert [
-        f"{module.relative_to(ROOT)}: {document}"
-        for module in modules
-        for document in fragments(module.read_text(encoding="utf-8"))
-    ] == []
+def test_a_fragment_is_found_in_the_text_of_a_field() -> None:
+    assert len(faults("A = 1\n'For one run.'\nclass B:\n    c: int = 2\n    'Between two.'\n")) == 2
+    assert faults("A = 1\n'The seconds of one run.'\nprint()\n'For b.'\n") == []

@@ -89,6 +89,8 @@ def _definition(file: str, body: str) -> str:
     notes = "  annotations:\n    helm.sh/resource-policy: keep\n"
     if file.endswith(".kueue.x-k8s.io.yaml"):  # as in manifests/components/cert-manager-crds
         notes += f"    {{{{- if {source.condition('cert-manager')} }}}}\n    {CERTIFICATE}\n    {{{{- end }}}}\n"
+        old = "  - name: v1beta1\n    served: "  # as in manifests/components/kueue-without-v1beta1
+        body = body.replace(f"{old}true\n", f"{old}{{{{ .Values.crds.v1beta1 }}}}\n", 1)
     body = body.replace("\nmetadata:\n", f"\nmetadata:\n{notes}", 1)
     return f"{{{{- if .Values.crds.install }}}}\n---\n{body}{{{{- end }}}}\n"
 

@@ -230,6 +230,8 @@ def _surroundings(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
         "The definitions of Kueue's and Volcano's kinds, where neither is installed. They stay when the release goes."
     )
     yield Option("crds.install", False, YES, about)
+    about = "With crds.install: v1beta1 of Kueue's kinds is served too. Kueue 0.20 does not serve it."
+    yield Option("crds.v1beta1", True, YES, about)
     about = "The Namespace itself, for `helm template | kubectl apply`. `helm install` wants it before."
     yield Option("namespace.create", False, YES, about)
 

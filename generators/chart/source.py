@@ -17,8 +17,8 @@ from generators.files import ROOT, documents
 from policies.takeover.objects import difference
 
 MANIFESTS = ROOT / "manifests"
-APART = {"cert-manager-crds"}
-"""Components that come with others: what this one does, the templates of the definitions do with cert-manager."""
+APART = {"cert-manager-crds", "kueue-without-v1beta1"}
+"""Components for manifests/crds: what these do, the templates of the definitions do."""
 COMPONENTS = sorted(each.name for each in (MANIFESTS / "components").iterdir() if each.name not in APART)
 PART = "batch"
 """The name in components/reconciler-part, in whose place the chart puts those of its values."""

@@ -189,6 +189,28 @@ def _contents(objects: dict[str, Manifest]) -> dict[str, Manifest]:
     }
 
 
+def test_what_is_stored_in_a_version_that_is_not_served_can_be_read_and_moved(cluster: Cluster) -> None:
+    """As with manifests/components/kueue-without-v1beta1."""
+    before = cluster.objects("workloads")
+    path = cluster.definition("workloads")
+    versions = cluster.server.request("GET", path)["spec"]["versions"]
+    hidden = {"spec": {"versions": [{**each, "served": each["name"] == NEW} for each in versions]}}
+    cluster.server.request("PATCH", path, hidden, content_type=MERGE)
+    try:
+        eventually(lambda: not cluster.serves(OLD))
+        assert set(cluster.in_etcd("workloads").values()) == {OLD}
+        eventually(lambda: cluster.counts(200))
+        assert _contents(cluster.objects("workloads")) == _contents(before)
+
+        cluster.migrate("--apply")
+
+        assert set(cluster.in_etcd("workloads").values()) == {NEW}
+        assert _contents(cluster.objects("workloads")) == _contents(before)
+    finally:
+        cluster.server.request("PATCH", path, {"spec": {"versions": versions}}, content_type=MERGE)
+        eventually(lambda: cluster.serves(OLD))
+
+
 def test_edits_and_deletions_meanwhile_stay_and_a_killed_run_is_continued(cluster: Cluster) -> None:
     """A writer counts in a label of each Workload in turn; the command is killed when a part is moved."""
     ends, edits, deleted = threading.Event(), dict[str, int](), set[str]()

@@ -38,7 +38,7 @@ from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_on
 from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
-from scheduling.placement.returned import left_behind, released
+from scheduling.placement.returned import ended_meanwhile, left_behind, released
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
 _GONE = "Admitting remote no longer exists"
@@ -145,7 +145,9 @@ class _Placement:
         """Remove all copies if the manager holds no quota for the workload, but one that may be readmitted."""
         if self.local.finished:
             return remove_all(self.group)
-        return released(self.group, self.local, self._in_sync) if not self.local.reserved else None
+        if self.local.reserved or ended_meanwhile(self.group, self.local, self._in_sync):
+            return None
+        return released(self.group, self.local, self._in_sync)
 
     def _in_sync(self, worker: WorkerCluster) -> bool:
         """Whether its copy was made of this workload and still requests the same."""
@@ -158,14 +160,12 @@ class _Placement:
         return [step for worker in found for step in remove(worker)] or None
 
     def _finished(self) -> list[Decision] | None:
-        ended = [(w.workload.conditions[FINISHED].since, w.name) for w in self._with(FINISHED) if w.workload]
-        if not ended:
+        copies = [(w, w.workload.conditions[FINISHED]) for w in self._with(FINISHED) if w.workload is not None]
+        if not copies:
             return None
-        worker = self.group.worker(min(ended)[1])
-        assert worker is not None
-        assert worker.workload is not None
-        finished = worker.workload.conditions[FINISHED]
-        if finished.reason in (OUT_OF_SYNC, OWNER_NOT_FOUND):
+        failures = (OUT_OF_SYNC, OWNER_NOT_FOUND)
+        worker, finished = min(copies, key=lambda each: (each[1].reason in failures, each[1].since, each[0].name))
+        if finished.reason in failures:
             what = "is out of sync with its user job" if finished.reason == OUT_OF_SYNC else "has lost its job"
             message = f'Remote workload on worker cluster "{worker.name}" {what}, resetting for re-dispatch'
             return [SetCheck(step.state, step.message, warning=True) for step in self._retries(message)]

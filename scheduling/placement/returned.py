@@ -8,10 +8,18 @@ Source: KEP-693, Design Details.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from scheduling.objects.inadmissible_reasons import PENDING_PREEMPTION
-from scheduling.objects.workload import ADMISSION_CHECK, EVICTED, QUOTA_RESERVED, Workload
+from scheduling.objects.workload import (
+    ADMISSION_CHECK,
+    EVICTED,
+    FINISHED,
+    OUT_OF_SYNC,
+    OWNER_NOT_FOUND,
+    QUOTA_RESERVED,
+    Workload,
+)
 from scheduling.placement.decisions import Again, Decision
 from scheduling.placement.first import admitted_first
 from scheduling.placement.group import Group, WorkerCluster
@@ -24,6 +32,17 @@ def left_behind(group: Group, local: Workload, in_sync: Callable[[WorkerCluster]
     if evicted is None or evicted.reason != ADMISSION_CHECK or not local.active:
         return None
     return _kept(group, local, in_sync)
+
+
+def ended_meanwhile(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> bool:
+    """Whether the job of a worker that is back has ended there. Then it has ended here, whatever quota there is."""
+    evicted = local.holding(EVICTED)
+    return evicted is not None and any(
+        worker.workload is not None
+        and worker.workload.finished
+        and worker.workload.conditions[FINISHED].reason not in (OUT_OF_SYNC, OWNER_NOT_FOUND)
+        for worker in _back(group, evicted.since, in_sync)
+    )
 
 
 def released(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> list[Decision]:
@@ -51,19 +70,14 @@ def _kept(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool
 
     Several may be back; the one that admitted first is kept.
     """
-    evicted = local.conditions[EVICTED].since
-    return admitted_first(
-        worker
-        for worker in group.reachable()
-        if worker.configured
-        and worker.job is not None
-        and not worker.job.deleting
-        and _just_back(group, worker, evicted)
-        and in_sync(worker)
-    )
+    timeout = group.settings.worker_lost
+    back = _back(group, local.conditions[EVICTED].since, in_sync)
+    return admitted_first(worker for worker in back if not worker.back_since or group.now < worker.back_since + timeout)
 
 
-def _just_back(group: Group, worker: WorkerCluster, evicted: int) -> bool:
-    """A worker that was there at the time of the eviction has its own part in that eviction."""
-    back = worker.back_since
-    return not back or (evicted < back and group.now < back + group.settings.worker_lost)
+def _back(group: Group, evicted: int, in_sync: Callable[[WorkerCluster], bool]) -> Iterator[WorkerCluster]:
+    """The workers with its job that came back after the eviction. One that was there had its own part in it."""
+    for worker in group.reachable():
+        late = not worker.back_since or evicted < worker.back_since
+        if late and worker.configured and worker.job is not None and not worker.job.deleting and in_sync(worker):
+            yield worker

@@ -234,3 +234,27 @@ def test_the_link_is_cut_at_any_write_and_in_the_end_one_job_runs(number: int, a
     other = {"east": "west", "west": "east"}[where]
     assert (world.job(other), world.workload(other)) == (None, None)
     assert world.check() == ("Ready", f'The workload was admitted on "{where}"')
+
+
+def test_a_job_that_ended_while_its_worker_was_away_has_ended() -> None:
+    world = lost(manager_cpus=4)
+    queues(world.workers["west"].server)
+    world.manager.server.put("Job", job("next", 4))
+    pass_time(world)
+    assert world.runs_on("next") == ["west"], "there is no quota for it here"
+    ended = [{"type": "Complete", "status": "True", "message": "done"}]
+    world.report("east", {"conditions": ended})
+    back(world)
+
+    here = world.job()
+    assert here is not None
+    assert here["status"]["conditions"] == ended
+    (finished,) = (
+        each
+        for (kind, _), manifest in world.manager.server.objects.items()
+        if kind == "Workload" and manifest["metadata"]["ownerReferences"][0]["name"] == "train"
+        for each in manifest["status"]["conditions"]
+        if each["type"] == "Finished"
+    )
+    assert (finished["reason"], finished["message"]) == ("Succeeded", "done")
+    assert world.job("east") is None

@@ -438,3 +438,10 @@ def test_what_another_manager_has_placed_is_noted() -> None:
 
     assert steps(local, east) == [SetClusterName("east")]
     assert steps(applied(local, "elsewhere", SetClusterName("east"), NOW), east) == []
+
+
+def test_a_copy_that_could_not_follow_its_job_does_not_hide_one_that_has_ended() -> None:
+    lost = WorkerCluster("east", workload=copy(FINISHED, since=1, reason="OutOfSync"), job=RemoteJob())
+    done = WorkerCluster("west", workload=copy(FINISHED, since=2, reason="Succeeded"), job=RemoteJob())
+
+    assert steps(placed("west"), lost, done) == [Finish("Succeeded", "told")]

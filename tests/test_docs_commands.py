@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 from cli.group import quotree
 
@@ -45,9 +44,11 @@ def unknown(line: str) -> list[str]:
     return [word for word in words if word.startswith("-") and word != "-" and word.partition("=")[0] not in known]
 
 
-@pytest.mark.parametrize("line", sorted(set(shown())))
-def test_a_shown_command_has_the_options_that_it_is_shown_with(line: str) -> None:
-    assert unknown(line) == []
+def test_a_shown_command_has_the_options_that_it_is_shown_with() -> None:
+    lines = set(shown())
+
+    assert len(lines) > 300
+    assert {line: words for line in lines if (words := unknown(line))} == {}
 
 
 def test_an_unknown_command_and_an_unknown_option_are_found() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -23,6 +22,7 @@ def prose(page: Path) -> str:
     return _INDENTED.sub("", _FENCED.sub("", page.read_text(encoding="utf-8")))
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """As GitHub makes them of headings: the second of one name gets `-1`."""
     found: set[str] = set()
@@ -45,9 +45,9 @@ def broken(page: Path) -> Iterator[str]:
             yield link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page: Path) -> None:
-    assert list(broken(page)) == []
+def test_every_link_leads_somewhere() -> None:
+    assert len(PAGES) > 100
+    assert {str(page.relative_to(ROOT)): links for page in PAGES if (links := list(broken(page)))} == {}
 
 
 def test_a_missing_file_and_a_missing_heading_are_found(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 from generators.rule_cases import CASES, RuleCase, cases, proposed
 from policies.judge import evaluate
@@ -12,10 +13,20 @@ from policies.judging.verdict import Judged
 RULES = sorted(file.stem for file in CASES.glob("*.yaml"))
 
 
+class CaseName(NamedTuple):
+    rule: str
+    case: str
+
+
 @cache
-def outcomes(rule: str) -> list[tuple[RuleCase, Proposal, list[Judged]]]:
-    """Each case of a rule, what it proposes and what the rule says; worked out once for all tests."""
-    return [(case, proposal, judged(rule, proposal)) for case in cases(rule) for proposal in [proposed(case)]]
+def outcomes() -> list[tuple[CaseName, RuleCase, Proposal, list[Judged]]]:
+    """Each case of each rule, what it proposes and what the rule says; worked out once for all tests."""
+    return [
+        (CaseName(rule, case["name"]), case, proposal, judged(rule, proposal))
+        for rule in RULES
+        for case in cases(rule)
+        for proposal in [proposed(case)]
+    ]
 
 
 def judged(rule: str, proposal: Proposal) -> list[Judged]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonpatch
-import pytest
 
 from generators.rule_cases import CASES, cases, proposed
 from policies.judging.proposal import propose
@@ -16,75 +15,62 @@ from policies.model.change import Change
 from policies.model.findings import Severity
 from policies.rules import registry
 from tests.builders import change, typed
-from tests.policies.rules.rule_cases import RULES, judged, outcomes
+from tests.policies.rules.rule_cases import judged, outcomes
 
 PAGES = Path(__file__).parents[3] / "docs" / "rules"
 REFUSING = {"error", "warning"}
-
-for_each_rule = pytest.mark.parametrize("rule", RULES)
 
 
 def known(finding: Judged) -> tuple[str, str, str]:
     return str(finding.finding.object), finding.finding.field, finding.severity.value
 
 
-@for_each_rule
-def test_the_rule_says_this_and_no_more(rule: str, subtests: pytest.Subtests) -> None:
-    for case, _, found in outcomes(rule):
-        with subtests.test(case["name"]):
-            said = [known(finding) for finding in found]
-            assert [(f["object"], f["field"], f["severity"]) for f in case["findings"]] == said
-            for expected, finding in zip(case["findings"], found, strict=True):
-                assert expected["says"] in assertion(finding)
+def test_the_rule_says_this_and_no_more() -> None:
+    for name, case, _, found in outcomes():
+        said = [known(finding) for finding in found]
+        assert [(f["object"], f["field"], f["severity"]) for f in case["findings"]] == said, name
+        for expected, finding in zip(case["findings"], found, strict=True):
+            assert expected["says"] in assertion(finding), name
 
 
-@for_each_rule
-def test_the_order_of_documents_means_nothing(rule: str, subtests: pytest.Subtests) -> None:
-    for case, _, forwards in outcomes(rule):
-        with subtests.test(case["name"]):
-            backwards = judged(rule, proposed(case, backwards=True))
+def test_the_order_of_documents_means_nothing() -> None:
+    for name, case, _, forwards in outcomes():
+        backwards = judged(name.rule, proposed(case, backwards=True))
 
-            assert [(known(f), assertion(f)) for f in forwards] == [(known(f), assertion(f)) for f in backwards]
+        assert [(known(f), assertion(f)) for f in forwards] == [(known(f), assertion(f)) for f in backwards], name
 
 
-@for_each_rule
-def test_applying_once_more_what_is_stored_is_refused_by_nobody(rule: str, subtests: pytest.Subtests) -> None:
+def test_applying_once_more_what_is_stored_is_refused_by_nobody() -> None:
     """In `compat` the answer is upstream's, which refuses some of these edits."""
-    for case, proposal, _ in outcomes(rule):
+    for name, case, proposal, _ in outcomes():
         if case.get("profile", "strict") == "compat":
             continue
-        with subtests.test(case["name"]):
-            stored = [typed(manifest) for manifest in case.get("apply", [])]
-            again = propose(proposal.after, [Change(each, each) for each in stored], proposal.configuration)
+        stored = [typed(manifest) for manifest in case.get("apply", [])]
+        again = propose(proposal.after, [Change(each, each) for each in stored], proposal.configuration)
 
-            assert [f.finding.message for f in judged(rule, again) if f.severity is Severity.ERROR] == []
-
-
-@for_each_rule
-def test_what_a_patch_cures_is_cured(rule: str, subtests: pytest.Subtests) -> None:
-    for case, proposal, found in outcomes(rule):
-        with subtests.test(case["name"]):
-            cured = [finding.finding.identity for finding in found if finding.finding.patch]
-            patches: dict[object, list[Any]] = {}
-            for finding in found:
-                patches.setdefault(finding.finding.object, []).extend(finding.finding.patch)
-
-            manifests = [
-                jsonpatch.apply_patch(manifest, patches.get(typed(manifest).ref, []))
-                for manifest in case.get("apply", [])
-            ]
-            left = judged(rule, change(proposal.before, *manifests, configuration=proposal.configuration))
-
-            assert [f.finding.identity for f in left if f.finding.identity in cured] == []
+        assert [f.finding.message for f in judged(name.rule, again) if f.severity is Severity.ERROR] == [], name
 
 
-@for_each_rule
-def test_every_complaint_says_what_to_do(rule: str, subtests: pytest.Subtests) -> None:
-    for case, _, found in outcomes(rule):
-        with subtests.test(case["name"]):
-            for complaint in found:
-                if complaint.severity in (Severity.ERROR, Severity.WARNING):
-                    assert complaint.finding.fix.strip(), complaint.finding.message
+def test_what_a_patch_cures_is_cured() -> None:
+    for name, case, proposal, found in outcomes():
+        cured = [finding.finding.identity for finding in found if finding.finding.patch]
+        patches: dict[object, list[Any]] = {}
+        for finding in found:
+            patches.setdefault(finding.finding.object, []).extend(finding.finding.patch)
+
+        manifests = [
+            jsonpatch.apply_patch(manifest, patches.get(typed(manifest).ref, [])) for manifest in case.get("apply", [])
+        ]
+        left = judged(name.rule, change(proposal.before, *manifests, configuration=proposal.configuration))
+
+        assert [f.finding.identity for f in left if f.finding.identity in cured] == [], name
+
+
+def test_every_complaint_says_what_to_do() -> None:
+    for name, _, _, found in outcomes():
+        for complaint in found:
+            if complaint.severity in (Severity.ERROR, Severity.WARNING):
+                assert complaint.finding.fix.strip(), (name, complaint.finding.message)
 
 
 def test_every_rule_has_cases_that_pass_and_cases_that_do_not() -> None:

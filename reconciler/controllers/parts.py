@@ -52,7 +52,7 @@ class PartsController(Controller):
 
     def _write(self, key: Key, before: TreeClaim, after: TreeClaim, now: int) -> Iterator[Wanted]:
         name = key[1]
-        if after.asked:
+        if after.requester:
             until = self._asked.get(name, 0)
             if now < until:
                 yield WakeAt(key, until)

@@ -45,13 +45,13 @@ class TreeClaim:
     """A claim.
 
     `part`: the part that decides; NOBODY if the conditions contradict each other.
-    `asked`: the part that requests the ClusterQueue; empty for none.
-    `given`: the status names the part, so the ClusterQueue may have belonged to another part before.
+    `requester`: the part that requests the ClusterQueue; empty for none.
+    `in_status`: the status names the part, so the ClusterQueue may have belonged to another part before.
     """
 
     part: str = DEFAULT
-    asked: str = ""
-    given: bool = False
+    requester: str = ""
+    in_status: bool = False
 
 
 UNCLAIMED = TreeClaim()
@@ -66,9 +66,9 @@ def read_claim(status: Mapping[str, Any]) -> TreeClaim:
         if kind.startswith(CONDITION):
             (deciding if each.get("status") == _DECIDES else asking).append(kind.removeprefix(CONDITION))
     if len(deciding) > 1 or len(asking) > 1:
-        return TreeClaim(NOBODY, given=True)
+        return TreeClaim(NOBODY, in_status=True)
     part = deciding[0] if deciding else DEFAULT
-    return TreeClaim(part, asking[0] if asking else "", given=bool(deciding))
+    return TreeClaim(part, asking[0] if asking else "", in_status=bool(deciding))
 
 
 def next_claim(claim: TreeClaim, wanted: str | None, me: str, *, idle: bool) -> TreeClaim | None:
@@ -80,22 +80,22 @@ def next_claim(claim: TreeClaim, wanted: str | None, me: str, *, idle: bool) -> 
     if wanted is None or claim.part == NOBODY:
         return None
     if claim.part != me:
-        asks = wanted == me and claim.asked != me
-        return TreeClaim(claim.part, me, given=True) if asks else None
-    if not claim.asked:
+        asks = wanted == me and claim.requester != me
+        return TreeClaim(claim.part, me, in_status=True) if asks else None
+    if not claim.requester:
         return None
-    if claim.asked != wanted or wanted == me:
-        return TreeClaim(me, given=True)  # a request that was made by another view of the tree
-    return TreeClaim(wanted, given=True) if idle else None
+    if claim.requester != wanted or wanted == me:
+        return TreeClaim(me, in_status=True)  # a request that was made by another view of the tree
+    return TreeClaim(wanted, in_status=True) if idle else None
 
 
 def claim_status(before: Stored, claim: TreeClaim, now: int) -> dict[str, Any]:
     """The fields of a ClusterQueue's status that hold the claim (moment in whole seconds, as nanoseconds)."""
     others = [each for each in listing(before.status.get("conditions")) if not _of_part(each)]
     made = [_condition(claim.part, _DECIDES, "Decides", _message(claim), before, now)]
-    if claim.asked:
-        message = f"Part {claim.asked} requests this ClusterQueue, because the root of its tree names that part"
-        made.append(_condition(claim.asked, _ASKS, "Asks", message, before, now))
+    if claim.requester:
+        message = f"Part {claim.requester} requests this ClusterQueue, because the root of its tree names that part"
+        made.append(_condition(claim.requester, _ASKS, "Asks", message, before, now))
     return {"conditions": [*others, *made]}
 
 
@@ -106,8 +106,8 @@ def claim_patch(resource: Any, name: str, before: Stored, claim: TreeClaim, now:
 
 
 def _message(claim: TreeClaim) -> str:
-    if claim.asked:
-        return f"Part {claim.part} decides for this ClusterQueue, and hands it over to part {claim.asked}"
+    if claim.requester:
+        return f"Part {claim.part} decides for this ClusterQueue, and hands it over to part {claim.requester}"
     return f"Part {claim.part} decides for this ClusterQueue"
 
 

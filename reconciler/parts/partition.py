@@ -157,7 +157,7 @@ class TreePartition:
         queues = tuple(sorted(node.name for node in stored_below(root) if node.is_queue))
         for name in queues:
             self._hold(name)
-        contested = any(self._claim(name).asked for name in queues)
+        contested = any(self._claim(name).requester for name in queues)
         wanted = None if root.on_cycle else self._labels.get(key) or DEFAULT
         tree = self.trees[key] = PartitionedTree(queues, wanted, not contested and self._held.issuperset(queues))
         gained = []
@@ -180,7 +180,7 @@ class TreePartition:
         if claim.part != self.me:
             self._held.discard(name)
             self._listing.pop(name, None)
-        elif not claim.given:
+        elif not claim.in_status:
             self._held.add(name)
         elif name not in self._held:
             self._listing.setdefault(name, 0)
@@ -210,7 +210,7 @@ class TreePartition:
         found: Counter[tuple[str, bool]] = Counter()
         for tree in [*self.trees.values()]:
             claims = [self._claim(name) for name in tree.queues]
-            agreed = len({claim.part for claim in claims}) == 1 and not any(claim.asked for claim in claims)
+            agreed = len({claim.part for claim in claims}) == 1 and not any(claim.requester for claim in claims)
             found.update((claim.part, agreed) for claim in claims)
         return found
 

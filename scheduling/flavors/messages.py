@@ -128,7 +128,7 @@ def _(reason: BeyondMaximum) -> str:
     flavor, resource = reason.pair
     return (
         f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests"
-        f" ({written(resource, reason.earlier)}) + current podset request ({written(resource, reason.asked)})"
+        f" ({written(resource, reason.earlier)}) + current podset request ({written(resource, reason.requested)})"
         f" > maximum capacity ({written(resource, reason.maximum)})"
     )
 

@@ -121,11 +121,11 @@ class Unselected:
 
 @dataclass(frozen=True, slots=True)
 class BeyondMaximum:
-    """It could not fit even if nothing were in use: `earlier` for pod sets before it plus `asked` exceed `maximum`."""
+    """It could not fit even if nothing were in use: `earlier`, for pod sets before it, plus `requested` > `maximum`."""
 
     pair: FlavorResource
     earlier: int
-    asked: int
+    requested: int
     maximum: int
     no_fit: ClassVar[str] = EXCEEDS_MAX_QUOTA
 

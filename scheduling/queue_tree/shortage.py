@@ -9,15 +9,15 @@ from dataclasses import dataclass
 class Shortage:
     """At `queue` the limit is exceeded by `short`. All amounts are in the unit of the resource.
 
-    `used` counts what is there already, reservations included; `asked` comes on top.
+    `used` counts what is there already, reservations included; `requested` comes on top.
     """
 
     queue: str
     resource: str
     used: int
-    asked: int
+    requested: int
     limit: float
 
     @property
     def short(self) -> float:
-        return self.used + self.asked - self.limit
+        return self.used + self.requested - self.limit

@@ -95,7 +95,7 @@ def pod_set_json(pod_set: AdmittedPodSet) -> dict[str, Any]:
     return {
         "name": pod_set.name,
         "count": pod_set.count,
-        "asked": pod_set.asked,
+        "asked": pod_set.requested,
         "flavors": dict(sorted(pod_set.flavors.items())),
         "resourceUsage": {resource: written(resource, amount) for resource, amount in sorted(pod_set.usage.items())},
     }

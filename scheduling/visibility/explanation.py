@@ -188,7 +188,7 @@ def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> Fl
         places = raises(node, reason.pair, reason.wanted, trees.lenders)
         return FlavorLack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
     if isinstance(reason, BeyondMaximum):
-        wanted = reason.earlier + reason.asked
+        wanted = reason.earlier + reason.requested
         limit = limit_of(node, reason.pair, wanted)
         kept = trees.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
         places = raises(node, reason.pair, wanted, trees.lenders, ever=True)

@@ -10,24 +10,24 @@ from scheduling.objects.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class AdmittedPodSet:
-    """One pod set with its flavors by resource and the usage of its `count` pods; it asked for `asked` pods."""
+    """One pod set with its flavors by resource and the usage of its `count` pods; it requested `requested` pods."""
 
     name: str
     count: int
-    asked: int
+    requested: int
     flavors: Mapping[str, str]
     usage: Mapping[str, int]
 
 
 def admitted_pod_sets(workload: Workload) -> tuple[AdmittedPodSet, ...]:
     """The pod sets of a workload's admission; empty without one."""
-    asked = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    requested = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     entries = workload.admission.assignments if workload.admission else ()
     return tuple(
         AdmittedPodSet(
             entry.name,
-            asked.get(entry.name, 0) if entry.count is None else entry.count,
-            asked.get(entry.name, 0),
+            requested.get(entry.name, 0) if entry.count is None else entry.count,
+            requested.get(entry.name, 0),
             entry.flavors,
             entry.usage,
         )

@@ -34,5 +34,5 @@ def _sentence(shortage: Shortage) -> str:
         name = shortage.resource
         return str(amount) if "deviceclass/" in name and amount != inf else written(name, amount)
 
-    used, asked, limit = text(shortage.used), text(shortage.asked), text(shortage.limit)
-    return f"{shortage.resource} {used} used + {asked} asked > {limit}, {text(shortage.short)} short"
+    used, requested, limit = text(shortage.used), text(shortage.requested), text(shortage.limit)
+    return f"{shortage.resource} {used} used + {requested} requested > {limit}, {text(shortage.short)} short"

@@ -42,6 +42,6 @@ def waiting_json(each: WaitingAllocation) -> dict[str, Any]:
 
 
 def _lack(lack: QueueLack) -> dict[str, str]:
-    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
     texts = {word: amount_text(lack.resource, amount) for word, amount in amounts.items()}
     return {"queue": lack.queue, "resource": lack.resource, "whose": lack.whose, **texts}

@@ -36,21 +36,21 @@ class YuniKornQueueSettings:
 
 
 class QueueLack(NamedTuple):
-    """`short` of `asked` is missing of a resource, because the queue has `limit` at most and uses `used`.
+    """`short` of `requested` is missing of a resource, because the queue has `limit` at most and uses `used`.
 
     `whose` is empty for the max of the queue, else the user or group whose limit it is there, as in `user ann`.
     """
 
     queue: str
     resource: str
-    asked: int
+    requested: int
     used: int
     limit: int
     whose: str = ""
 
     @property
     def short(self) -> int:
-        return self.asked + self.used - self.limit
+        return self.requested + self.used - self.limit
 
 
 class OverMaximum(ValueError):

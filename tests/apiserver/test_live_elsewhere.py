@@ -56,7 +56,7 @@ def test_work_of_both_is_explained_as_it_is_stored(server: ControlPlane) -> None
     assert "cpu of org is used by PodGroup ml/runs 3" in why.stdout
     pending = run("pending", *login).stdout
     assert "PodGroup ml/train in b (Inqueue): 3 of 3 Pods wait" in pending
-    assert "root.dev: vcore=2 asked, 2 of 3 in use, 1 short" in pending
+    assert "root.dev: vcore=2 requested, 2 of 3 in use, 1 short" in pending
     drawn = run("tree", "--against", "cluster", *login).stdout
     assert "cpu: capability 4, limit 4, allocated 3" in drawn
     assert "cpu: max 3, used 2" in drawn

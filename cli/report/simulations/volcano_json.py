@@ -69,7 +69,7 @@ def _reason(simulation: VolcanoSimulation, holders: Holders, reason: WaitingReas
 
 
 def _lack(simulation: VolcanoSimulation, holders: Holders, lack: Shortage) -> dict[str, Any]:
-    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
     return {
         "queue": lack.queue,
         "resource": lack.resource,

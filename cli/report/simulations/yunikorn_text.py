@@ -83,8 +83,8 @@ def lack_text(lack: QueueLack) -> str:
 
     whose = f" for {lack.whose}" if lack.whose else ""
     return (
-        f"{lack.queue}{whose}: {lack.resource}={amount(lack.asked)} asked, {amount(lack.used)} of {amount(lack.limit)} "
-        f"in use, {amount(lack.short)} short"
+        f"{lack.queue}{whose}: {lack.resource}={amount(lack.requested)} requested, "
+        f"{amount(lack.used)} of {amount(lack.limit)} in use, {amount(lack.short)} short"
     )
 
 

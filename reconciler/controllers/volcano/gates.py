@@ -88,6 +88,6 @@ def reason_text(waiting: PodWait) -> str:
 
 def _lack(lack: Shortage) -> str:
     short, asked, used, limit = (
-        written(lack.resource, amount) for amount in (lack.short, lack.asked, lack.used, lack.limit)
+        written(lack.resource, amount) for amount in (lack.short, lack.requested, lack.used, lack.limit)
     )
     return f"{lack.queue} lacks {lack.resource}={short}, asked {asked}, {used} of {limit} in use"

@@ -17,7 +17,7 @@ def _lack(lack: QueueLack) -> str:
     whose = f" for {lack.whose}" if lack.whose else ""
     name = "cpu" if lack.resource == VCORE else lack.resource
     asked, used, limit, short = (
-        _amount(lack.resource, amount) for amount in (lack.asked, lack.used, lack.limit, lack.short)
+        _amount(lack.resource, amount) for amount in (lack.requested, lack.used, lack.limit, lack.short)
     )
     return f"{lack.queue}{whose} lacks {name}={short}, asked {asked}, {used} of {limit} in use"
 

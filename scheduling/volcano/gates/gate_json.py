@@ -29,6 +29,6 @@ def _message(each: WaitingPod) -> str:
 
 
 def _lack(lack: Shortage) -> dict[str, str]:
-    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
     texts = {word: written(lack.resource, amount) for word, amount in amounts.items()}
     return {"queue": lack.queue, "resource": lack.resource, **texts}

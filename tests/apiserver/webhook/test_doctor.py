@@ -250,7 +250,7 @@ def test_a_part_that_stopped_while_it_holds_a_tree(installed: Installed) -> None
     root = {**cohort("research"), "metadata": {"name": "research", "labels": {LABEL: "batch"}}}
     installed.request("POST", f"{KUEUE}/cohorts", root)
     installed.request("POST", f"{KUEUE}/clusterqueues", cluster_queue("vision", "research"))
-    status = {"status": claim_status(Stored(), TreeClaim("batch", given=True), 10**18)}
+    status = {"status": claim_status(Stored(), TreeClaim("batch", in_status=True), 10**18)}
     try:
         installed.request("PATCH", f"{KUEUE}/clusterqueues/vision/status", status, content_type=MERGE)
         installed.renew()

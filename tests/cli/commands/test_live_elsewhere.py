@@ -63,10 +63,11 @@ def test_why_names_the_queue_that_is_full_and_who_has_it(login: tuple[str, Path]
     assert shown.exit_code == 0
     assert shown.stdout == (
         "Job ml/train in b (Inqueue): 2 of 2 Pods wait\n"
-        "    queue org would exceed its limit: cpu 4 used + 1 asked > 4, 1 short (2 Pods)\n"
+        "    queue org would exceed its limit: cpu 4 used + 1 requested > 4, 1 short (2 Pods)\n"
         "      cpu of org is used by PodGroup ml/runs 3\n"
         "      the limit is the capability of queue org\n"
-        "    it may not reclaim: queue b would exceed its deserved amount: cpu 0 used + 1 asked > 0, 1 short (2 Pods)\n"
+        "    it may not reclaim: queue b would exceed its deserved amount: cpu 0 used + 1 requested > 0, 1 short"
+        " (2 Pods)\n"
     )
 
 
@@ -90,7 +91,7 @@ def test_pending_lists_both_projects(login: tuple[str, Path]) -> None:
 
 
 def test_why_explains_an_application_of_yunikorn(login: tuple[str, Path]) -> None:
-    assert "root.dev: vcore=2 asked, 2 of 3 in use, 1 short" in run("why", "dev/z", *login).stdout
+    assert "root.dev: vcore=2 requested, 2 of 3 in use, 1 short" in run("why", "dev/z", *login).stdout
     assert run("why", "app", *login).stdout.startswith("Pod dev/y of app runs in root.dev")
 
 

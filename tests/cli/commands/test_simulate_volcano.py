@@ -139,7 +139,7 @@ def test_why_explains_a_job_and_a_pod(files: Path, late: Path) -> None:
     assert shown == (
         "4 Pods of Job ml/late in a: cpu=4 in use\n"
         "Job ml/late in a (Running): 2 of 6 Pods wait\n"
-        "    queue org would exceed its limit: cpu 10 used + 1 asked > 10, 1 short (2 Pods)\n"
+        "    queue org would exceed its limit: cpu 10 used + 1 requested > 10, 1 short (2 Pods)\n"
         "      cpu of org is used by Job ml/greedy 6, Job ml/late 4\n"
         "      the limit is the capability of queue org\n"
     )

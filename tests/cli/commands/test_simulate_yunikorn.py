@@ -47,7 +47,7 @@ def test_the_outcome_names_queue_resource_and_how_much_is_short(files: Path) -> 
         "\n"
         "what waits in YuniKorn:\n"
         "  Pod old/p2 of old-app in root.old: NotEnoughQueueQuota\n"
-        "      root.old: vcore=2 asked, 1 of 1 in use, 2 short\n"
+        "      root.old: vcore=2 requested, 1 of 1 in use, 2 short\n"
         "  Pod dev/p1 of dev-app: UnreadableQuota: yunikorn.apache.org/namespace.quota of Namespace dev cannot be "
         'read: "cpu": 4 is a number, not a string\n'
         "  Pod dev/p2 of dev-app: UnreadableQuota: yunikorn.apache.org/namespace.quota of Namespace dev cannot be "
@@ -102,12 +102,13 @@ def test_why_explains_a_pod_and_an_application(files: Path) -> None:
     against = ("--against", f"files:{files.parent}")
 
     assert run("why", "old/p2", *against).stdout == (
-        "Pod old/p2 of old-app in root.old: NotEnoughQueueQuota\n    root.old: vcore=2 asked, 1 of 1 in use, 2 short\n"
+        "Pod old/p2 of old-app in root.old: NotEnoughQueueQuota\n"
+        "    root.old: vcore=2 requested, 1 of 1 in use, 2 short\n"
     )
     assert run("why", "fin-app", *against).stdout == (
         "Pod fin/p1 of fin-app runs in root.production.fin: pods=1 vcore=1\n"
         "Pod fin/p2 of fin-app in root.production.fin: NotEnoughQueueQuota\n"
-        "    root.production.fin: vcore=2 asked, 1 of 2 in use, 1 short\n"
+        "    root.production.fin: vcore=2 requested, 1 of 2 in use, 1 short\n"
     )
     found = json.loads(run("why", "old/p2", *against, "-o", "json").stdout)
     assert (found["kind"], found["running"], found["waiting"][0]["queue"]) == ("ApplicationExplanation", [], "root.old")

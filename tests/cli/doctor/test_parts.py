@@ -30,7 +30,7 @@ def held(name: str, parent: str, part: str = DEFAULT, asked: str = "", age: floa
     manifest = cluster_queue(name, parent)
     if part != DEFAULT or asked:
         since = of(NOW - timedelta(seconds=age))
-        manifest["status"] = claim_status(Stored(), TreeClaim(part, asked, given=True), since)
+        manifest["status"] = claim_status(Stored(), TreeClaim(part, asked, in_status=True), since)
     return manifest
 
 

@@ -33,7 +33,7 @@ def test_without_a_word_the_default_part_decides() -> None:
 
 
 def test_a_claim_is_read_back_as_it_was_written_beside_other_conditions() -> None:
-    claim = TreeClaim("left", "right", given=True)
+    claim = TreeClaim("left", "right", in_status=True)
     status = claim_status(Stored(status={"conditions": [ACTIVE, condition("gone", "True")]}), claim, START)
 
     assert read_claim(status) == claim
@@ -44,25 +44,25 @@ def test_a_claim_is_read_back_as_it_was_written_beside_other_conditions() -> Non
 def test_a_status_that_names_two_parts_is_nobodys() -> None:
     assert read_claim({"conditions": [condition("left", "True"), condition("right", "True")]}).part == NOBODY
     assert read_claim({"conditions": [condition("left", "Unknown"), condition("right", "Unknown")]}).part == NOBODY
-    assert next_claim(TreeClaim(NOBODY, given=True), "left", "left", idle=True) is None
+    assert next_claim(TreeClaim(NOBODY, in_status=True), "left", "left", idle=True) is None
 
 
 def test_what_moves_is_told_by_the_time_of_the_transition_and_the_rest_keeps_its_own() -> None:
-    first = claim_status(Stored(), TreeClaim("left", given=True), START)
-    asked = claim_status(Stored(status=first), TreeClaim("left", "right", given=True), START + 10**10)
+    first = claim_status(Stored(), TreeClaim("left", in_status=True), START)
+    asked = claim_status(Stored(status=first), TreeClaim("left", "right", in_status=True), START + 10**10)
 
     assert asked["conditions"][0]["lastTransitionTime"] == first["conditions"][0]["lastTransitionTime"]
     assert asked["conditions"][1]["lastTransitionTime"] != first["conditions"][0]["lastTransitionTime"]
 
 
 def test_a_write_of_a_claim_is_bound_to_the_version_that_was_read() -> None:
-    patch = claim_patch(RESOURCES["ClusterQueue"], "q", Stored(version="7"), TreeClaim("left", given=True), START)
+    patch = claim_patch(RESOURCES["ClusterQueue"], "q", Stored(version="7"), TreeClaim("left", in_status=True), START)
 
     assert (patch.resource_version, patch.subresource) == ("7", "status")
 
 
-HELD = TreeClaim("left", given=True)
-ASKED = TreeClaim("left", "right", given=True)
+HELD = TreeClaim("left", in_status=True)
+ASKED = TreeClaim("left", "right", in_status=True)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ ASKED = TreeClaim("left", "right", given=True)
         (HELD, None, "right", True, None),
         (ASKED, "right", "right", True, None),
         (ASKED, "right", "left", False, None),
-        (ASKED, "right", "left", True, TreeClaim("right", given=True)),
+        (ASKED, "right", "left", True, TreeClaim("right", in_status=True)),
         (ASKED, "left", "left", False, HELD),
         (ASKED, "third", "left", False, HELD),
-        (ASKED, "third", "third", True, TreeClaim("left", "third", given=True)),
+        (ASKED, "third", "third", True, TreeClaim("left", "third", in_status=True)),
         (ASKED, None, "left", True, None),
         (UNCLAIMED, "default", "default", True, None),
-        (UNCLAIMED, "right", "right", True, TreeClaim("default", "right", given=True)),
+        (UNCLAIMED, "right", "right", True, TreeClaim("default", "right", in_status=True)),
     ],
 )
 def test_who_holds_it_alone_hands_it_over_and_only_to_whom_asks(
@@ -97,7 +97,7 @@ def test_nobody_but_the_holder_changes_who_holds_it() -> None:
             for me in parts:
                 after = next_claim(claim, wanted, me, idle=True)
                 assert after is None or after.part == claim.part or claim.part == me
-                assert after is None or after.part in (claim.part, claim.asked)
+                assert after is None or after.part in (claim.part, claim.requester)
 
 
 def test_names_of_parts_end_the_names_of_leases() -> None:

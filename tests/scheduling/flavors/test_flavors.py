@@ -79,7 +79,7 @@ def test_what_can_never_fit_is_told_with_the_most_there_could_be() -> None:
 
     found = ask(org, cpu="6")
 
-    assert found.pod_sets[0].reasons == (BeyondMaximum(CPU, earlier=0, asked=6000, maximum=5000),)
+    assert found.pod_sets[0].reasons == (BeyondMaximum(CPU, earlier=0, requested=6000, maximum=5000),)
 
 
 def test_nobody_is_asked_for_victims_where_the_quota_could_not_be_had_by_preempting() -> None:

@@ -79,7 +79,7 @@ def test_ancestors_begin_with_the_root() -> None:
 
 
 def test_what_is_short_is_what_exceeds_the_limit() -> None:
-    assert Shortage("a", "cpu", used=5, asked=3, limit=6).short == 2
+    assert Shortage("a", "cpu", used=5, requested=3, limit=6).short == 2
 
 
 def test_amounts_that_become_zero_go() -> None:

@@ -52,9 +52,9 @@ def test_what_fits_on_every_level_enters() -> None:
 
 
 def test_the_first_queue_upward_that_has_too_little_says_so() -> None:
-    assert short(enqueue("cpu=12")) == [Shortage("A", "cpu", used=90, asked=12, limit=100)]
-    assert short(enqueue("cpu=16")) == [Shortage("A3", "cpu", used=45, asked=16, limit=60)]
-    assert str(enqueue("cpu=16")) == "queue A3 would exceed its limit: cpu 45m used + 16m asked > 60m, 1m short"
+    assert short(enqueue("cpu=12")) == [Shortage("A", "cpu", used=90, requested=12, limit=100)]
+    assert short(enqueue("cpu=16")) == [Shortage("A3", "cpu", used=45, requested=16, limit=60)]
+    assert str(enqueue("cpu=16")) == "queue A3 would exceed its limit: cpu 45m used + 16m requested > 60m, 1m short"
 
 
 def test_what_entered_is_reserved_at_all_levels() -> None:
@@ -74,8 +74,8 @@ def test_what_entered_is_reserved_at_all_levels() -> None:
     ("at_leaf", "beside", "asked", "expected"),
     [
         (68, 29, "cpu=2", []),
-        (68, 29, "cpu=3", [Shortage("A1", "cpu", used=68, asked=3, limit=70)]),
-        (68, 31, "cpu=2", [Shortage("A", "cpu", used=99, asked=2, limit=100)]),
+        (68, 29, "cpu=3", [Shortage("A1", "cpu", used=68, requested=3, limit=70)]),
+        (68, 31, "cpu=2", [Shortage("A", "cpu", used=99, requested=2, limit=100)]),
         (68, 99, "memory=2", []),
     ],
 )
@@ -112,15 +112,15 @@ def test_one_resource_below_what_is_deserved_is_enough_to_reclaim() -> None:
 
     assert found.preemptive("Q", task("cpu=1,memory=1")) is None
     assert short(found.preemptive("Q", task("cpu=2,memory=1"))) == [
-        Shortage("Q", "cpu", used=3, asked=2, limit=4),
-        Shortage("Q", "memory", used=9, asked=1, limit=8),
+        Shortage("Q", "cpu", used=3, requested=2, limit=4),
+        Shortage("Q", "memory", used=9, requested=1, limit=8),
     ]
 
 
 def test_nobody_reclaims_beyond_the_own_limit() -> None:
     found = session("Q des:cpu=4 cap:cpu=2", NODES, running("r", "Q", "cpu=1"))
 
-    assert short(found.preemptive("Q", task("cpu=2"))) == [Shortage("Q", "cpu", used=1, asked=2, limit=2)]
+    assert short(found.preemptive("Q", task("cpu=2"))) == [Shortage("Q", "cpu", used=1, requested=2, limit=2)]
 
 
 def test_what_an_ancestor_deserves_counts_only_where_that_is_asked_for() -> None:

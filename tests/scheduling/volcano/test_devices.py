@@ -35,7 +35,7 @@ def test_a_limit_above_counts_and_a_class_without_one_is_free() -> None:
     more = claiming("b", "two", {GPU: 1})
 
     assert use.short_for_task(queues.tree.nodes["Q"], more) == ()
-    assert use.short_for_task(queues.tree.nodes["P"], more) == (Shortage("P", GPU, used=2, asked=1, limit=2),)
+    assert use.short_for_task(queues.tree.nodes["P"], more) == (Shortage("P", GPU, used=2, requested=1, limit=2),)
 
 
 def test_a_shared_claim_counts_once_and_until_its_last_pod_goes() -> None:
@@ -79,5 +79,5 @@ def test_a_podgroup_reserves_devices_when_it_enters() -> None:
 
     assert outcome.phases == {"ns/a": "Inqueue", "ns/g": "Pending"}
     assert str(outcome.refusals["ns/g"][0]) == (
-        "queue Q would exceed its capability of devices: deviceclass/gpu.com 2 used + 1 asked > 2, 1 short"
+        "queue Q would exceed its capability of devices: deviceclass/gpu.com 2 used + 1 requested > 2, 1 short"
     )

@@ -26,7 +26,7 @@ def test_a_gang_gets_all_that_it_needs_or_nothing() -> None:
     outcome = run(found, ALL)
 
     assert outcome.binds == {"ns/b0": "n1", "ns/b1": "n1"}
-    assert reasons(outcome, "a3")[0] == "queue A would exceed its limit: cpu 3m used + 1m asked > 3m, 1m short"
+    assert reasons(outcome, "a3")[0] == "queue A would exceed its limit: cpu 3m used + 1m requested > 3m, 1m short"
     assert dict(found.queues.tree.nodes["A"].amounts(ALLOCATED)) == {}
 
 
@@ -57,7 +57,7 @@ def test_enqueued_minimums_add_up() -> None:
     outcome = run(session("A cap:cpu=4", ONE, *groups), ["enqueue"])
 
     assert outcome.phases == {"ns/a": "Inqueue", "ns/b": "Pending"}
-    assert reasons(outcome, "b")[0].endswith("3m used + 3m asked > 4m, 2m short")
+    assert reasons(outcome, "b")[0].endswith("3m used + 3m requested > 4m, 2m short")
 
 
 def test_a_podgroup_without_a_minimum_enters_even_a_closed_queue() -> None:
@@ -167,7 +167,7 @@ def test_running_pods_of_an_unknown_podgroup_take_room() -> None:
     assert reasons(outcome, "a0") == [
         "no node has room for the pod",
         "no pods may be taken that would make room for it",
-        "it may not reclaim: queue A would exceed its deserved amount: cpu 0 used + 1m asked > 0, 1m short",
+        "it may not reclaim: queue A would exceed its deserved amount: cpu 0 used + 1m requested > 0, 1m short",
     ]
 
 

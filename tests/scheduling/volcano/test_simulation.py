@@ -64,7 +64,7 @@ def test_a_gang_takes_back_what_its_queue_deserves_and_the_evicted_wait() -> Non
     assert running(made) == {"ml/greedy": 6, "ml/late": 4}
     (left,) = [each for each in made.trace if isinstance(each, PodsEvicted)]
     assert (left.group, len(left.pods), left.preemptors) == ("ml/greedy", 2, ("ml/late",))
-    short = "queue org would exceed its limit: cpu 10 used + 1 asked > 10, 1 short"
+    short = "queue org would exceed its limit: cpu 10 used + 1 requested > 10, 1 short"
     assert reasons(made, "ml/late") == reasons(made, "ml/greedy") == [short]
     assert not made.unsettled
 

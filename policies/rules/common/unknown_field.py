@@ -17,7 +17,7 @@ from policies.model.objects import KubeObject
     source="Kubernetes: strict field validation of kubectl",
     kinds=READERS,
     alone=True,
-    no_cel="the API server drops such a field before it asks anybody",
+    no_cel="the API server drops such a field before it evaluates policies",
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
     only=Occasion.DEFECT,
     of_change=True,

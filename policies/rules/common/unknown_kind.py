@@ -16,11 +16,11 @@ from policies.model.objects import GroupKind, Ref
     source="Kubernetes: no matches for kind",
     kinds=(OTHER,),
     alone=True,
-    no_cel="an API server without the kind asks nobody",
+    no_cel="an API server without the kind evaluates no policy",
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
 )
 def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
-    """A kind or a group that nobody serves, nearly that of Kueue, Volcano or Kubernetes.
+    """A kind or a group does not exist, and is similar to one of Kueue, Volcano or Kubernetes.
 
     Why it is refused: no API server knows it, so the object can never be created. Left alone it would count as a kind
     of somebody else, and nobody would look at it. A kind in a group of Kueue or Volcano that is like none of theirs is

@@ -20,7 +20,7 @@ _NAMED = 10  # children that a finding lists, the largest first
     default=Action.OFF,
 )
 def children_nominal_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
-    """The nominal quotas below a Cohort add up to more than the Cohort's own.
+    """The nominal quotas of a Cohort's descendants add up to more than its own.
 
     Why it may be refused: where quota is planned from the top down, a Cohort's nominal quota is meant as the cap on
     what is handed out below it. Kueue reads it differently: it adds the Cohort's nominal quota to its children's, so

@@ -19,7 +19,7 @@ from policies.rules.kueue._kueue_quota import KINDS, named_amount, rests_on, wri
     default=Action.WARN,
 )
 def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A node limits what it lends, but nobody in its tree could borrow it.
+    """A node limits what it lends, but no other node of its tree could borrow it.
 
     Why it is reported: only a ClusterQueue that lists the flavor and the resource itself, even with 0, can borrow it.
     Without a borrower the limit has no effect; usually a queue is missing or has the wrong cohort.

@@ -15,7 +15,7 @@ from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomple
 
 @rule("quota-below-reserved", source="Kueue issues 13716 and 15933", kinds=KINDS, default=Action.WARN)
 def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """Quota is cut, or moved away, to less than workloads hold.
+    """Quota is cut, or moved away, to less than workloads have reserved.
 
     Why it is reported: Kueue evicts nothing for that. Running work continues, nothing new fits until enough of it has
     ended, and others may reclaim what a queue holds beyond its own quota. It is a warning, since shrinking a full

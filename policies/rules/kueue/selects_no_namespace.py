@@ -17,10 +17,10 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, reading
     no_cel="does no harm while the webhook is down",
 )
 def selects_no_namespace(proposal: Proposal) -> Iterator[Finding]:
-    """A ClusterQueue without a namespaceSelector, which admits nobody.
+    """A ClusterQueue has no namespaceSelector, so it selects no namespace.
 
-    Why it is reported: an absent selector selects no namespace, other than an empty one, which selects all. Kueue
-    accepts the queue and leaves all its work waiting.
+    Why it is reported: an absent selector selects no namespace, while an empty one selects all. Kueue accepts the
+    queue, and all its work waits.
     Example: a ClusterQueue with `resourceGroups` alone.
     Fix: write `namespaceSelector: {}` for all namespaces, or one with labels.
     """

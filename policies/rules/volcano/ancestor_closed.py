@@ -23,10 +23,10 @@ _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano queue is placed, or work is submitted, below a closed queue.
 
-    Why it is reported: Volcano closes every queue below a closed one at its next sync, so the work then waits silently.
-    It is a warning, since the queue above may be opened again.
+    Why it is reported: Volcano closes every descendant of a closed queue at its next sync, so the work then waits
+    silently. It is a warning, since the ancestor may be opened again.
     Example: `eng` is Closed, and a queue with `parent: eng` is created, which is Open for a moment.
-    Fix: open the queue above first (`vcctl queue operate --action open`), or choose another place.
+    Fix: open the ancestor first (`vcctl queue operate --action open`), or choose another place.
     """
     for before, queue in proposal.changed(Queue):
         if moved(before, queue) and queue.is_open and (closed := _closed(proposal.after, queue.ref)) is not None:

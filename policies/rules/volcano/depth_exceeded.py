@@ -13,7 +13,7 @@ _BEYOND = 100  # levels beyond the limit that are counted; a longer chain is rep
 
 @rule("depth-exceeded", source="Volcano's webhook queues/validate: --max-queue-depth", kinds=(QUEUE,))
 def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
-    """A Volcano queue, or one below it, would be deeper than allowed.
+    """A Volcano queue or one of its descendants would be deeper than allowed.
 
     Why it is refused: each level costs every scheduling session, and Volcano sets a limit (`--max-queue-depth`, 5; a
     child of root has depth 1). Volcano itself counts only the moved queue; this rule also counts everything below it.

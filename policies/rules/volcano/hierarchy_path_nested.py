@@ -15,12 +15,12 @@ _FIELD = fields.join("metadata.annotations", HIERARCHY)
 
 @rule("hierarchy-path-nested", source="Volcano's webhook queues/validate: hierarchy annotations", kinds=(QUEUE,))
 def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
-    """A Volcano queue is below another one in the tree of hierarchical DRF.
+    """A Volcano queue is a descendant of another one in the tree of hierarchical DRF.
 
     Why it is refused: in that tree queues are leaves; a queue on the path to another one would be a leaf and an inner
     node at once. Volcano only looks for queues below the new one; this rule also reports a new queue below another.
     Example: queue `eng` has `volcano.sh/hierarchy: root/eng`, and a queue with `root/eng/ml` is created.
-    Fix: give the upper queue a leaf of its own, such as `root/eng/rest`.
+    Fix: give the ancestor a leaf of its own, such as `root/eng/rest`.
     """
     for _, queue in proposal.changed(Queue):
         if not queue.hierarchy:

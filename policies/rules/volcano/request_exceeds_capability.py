@@ -24,11 +24,11 @@ _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Volcano Job or PodGroup needs more at once than its queue may ever have.
 
-    Why it is reported: Volcano accepts it and keeps it Pending forever. What the PodGroup names in `minResources`, or
-    the least that `minAvailable` pods of the Job request, is compared with the capability of the queue and of each
-    queue above it. A resource without a capability is not compared.
+    Why it is reported: Volcano accepts it, and it stays Pending. The `minResources` of the PodGroup, or the least that
+    `minAvailable` pods of the Job request, are compared with the capability of the queue and of each ancestor. A
+    resource without a capability is not compared.
     Example: `minAvailable: 4` with pods of 8 cpu in a queue with `capability: {cpu: 16}`.
-    Fix: need less at once, name another queue, or raise the capability.
+    Fix: request less at once, name another queue, or raise the capability.
     """
     for work, field, minimum in _new(proposal):
         queue = proposal.after.node(work.queue) if work.queue else None

@@ -13,13 +13,13 @@ from policies.rules.yunikorn._queue_config import findings
 
 @rule(
     "child-max-exceeds-parent-max",
-    source="YuniKorn: validation of queues.yaml, max within the max above",
+    source="YuniKorn: validation of queues.yaml, max within the max of ancestors",
     kinds=(CONFIG_MAP,),
 )
 def child_max_exceeds_parent_max(proposal: Proposal) -> Iterator[Finding]:
-    """A queue of YuniKorn has a higher max than a queue above it.
+    """A queue of YuniKorn has a higher max than one of its ancestors.
 
-    Why it is refused: the queue above limits the work first, so the higher number can never be reached; YuniKorn
+    Why it is refused: the ancestor limits the work first, so the higher number can never be reached; YuniKorn
     refuses the configuration. The smallest max on the path counts, not only the parent's. A resource that the queue
     above does not name is unlimited there. The children's max may add up to more than the queue's. Child templates are
     checked too, which YuniKorn does not do.

@@ -27,9 +27,9 @@ _NAMED = 10  # namespaces that a message lists, the highest quota first
     kinds=(NAMESPACE, CONFIG_MAP),
 )
 def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Namespace has a higher quota or guarantee than a queue above its own.
+    """A Namespace has a higher quota or guarantee than an ancestor of its queue.
 
-    Why it is refused: the placement rules create a queue for the namespace, and the queues above it limit what it gets.
+    Why it is refused: the placement rules create a queue for the namespace, and the ancestors limit what it gets.
     A quota or a guarantee above their max can never be used, and a guarantee above the parent's own is not backed by
     anything. YuniKorn refuses the same in queues.yaml but never checks namespaces. Each namespace is judged alone;
     `namespaces-guaranteed-exceed-queue` adds up several. A queue that is declared in queues.yaml ignores the

@@ -14,7 +14,7 @@ from policies.rules.yunikorn._queue_config import findings
 
 @rule(
     "user-limit-exceeds-queue",
-    source="YuniKorn: validation of queues.yaml, limits against queues and limits above",
+    source="YuniKorn: validation of queues.yaml, limits against queues and limits of ancestors",
     kinds=(CONFIG_MAP,),
 )
 def user_limit_exceeds_queue(proposal: Proposal) -> Iterator[Finding]:

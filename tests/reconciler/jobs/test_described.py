@@ -12,8 +12,7 @@ from policies.dialects.job_shape import Active, JobShape, PodSetPath, ReadyPods,
 from policies.model.objects import GroupKind
 from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.described import Described
-from reconciler.jobs.kind import Ending, JobKind
-from reconciler.jobs.kinds import SHIPPED
+from reconciler.jobs.kind import Ending
 from reconciler.jobs.life import managed, steps
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.step import JobStep
@@ -24,41 +23,8 @@ from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
 from tests.merging import merged
+from tests.reconciler.jobs.specs_by_kind import ROLES, SPECS, kind
 from tests.reconciler.jobs.world import AROUND, NOW, K, template
-
-GROUPS = {"JobSet": "jobset.x-k8s.io", "RayJob": "ray.io", "RayCluster": "ray.io", "RayService": "ray.io"}
-ROLES = {
-    "TFJob": "tfReplicaSpecs",
-    "PaddleJob": "paddleReplicaSpecs",
-    "PyTorchJob": "pytorchReplicaSpecs",
-    "XGBoostJob": "xgbReplicaSpecs",
-    "MPIJob": "mpiReplicaSpecs",
-    "JAXJob": "jaxReplicaSpecs",
-}
-CLUSTER = {
-    "headGroupSpec": {"template": template()},
-    "workerGroupSpecs": [{"groupName": "small", "replicas": 2, "template": template()}],
-}
-SPECS: dict[str, dict[str, Any]] = {
-    "JobSet": {
-        "suspend": True,
-        "replicatedJobs": [
-            {"name": "lead", "replicas": 1, "template": {"spec": {"template": template()}}},
-            {"name": "work", "replicas": 2, "template": {"spec": {"parallelism": 3, "template": template()}}},
-        ],
-    },
-    **{
-        kind: {"runPolicy": {"suspend": True}, where: {"Worker": {"replicas": 2, "template": template()}}}
-        for kind, where in ROLES.items()
-    },
-    "RayJob": {"suspend": True, "rayClusterSpec": CLUSTER},
-    "RayCluster": {"suspend": True, **CLUSTER},
-    "RayService": {"rayClusterConfig": {"suspend": True, **CLUSTER}},
-}
-
-
-def kind(name: str) -> JobKind:
-    return SHIPPED[GroupKind(GROUPS.get(name, "kubeflow.org"), name)]
 
 
 def job(name: str, status: dict[str, Any] | None = None, **labels: str) -> dict[str, Any]:

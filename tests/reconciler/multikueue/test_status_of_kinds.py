@@ -11,7 +11,7 @@ from policies.dialects.job_shape import at
 from reconciler.jobs.kind import JobKind
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
-from tests.reconciler.jobs.test_described import SPECS, kind
+from tests.reconciler.jobs.specs_by_kind import SPECS, kind
 from tests.reconciler.multikueue.three_clusters import World3, queues
 
 LOST = 300

@@ -145,7 +145,7 @@ def test_a_job_that_is_suspended_on_its_worker_queues_again() -> None:
     server = world.workers[cluster].server
     there = server.objects["Job", "ns/train"]
     uid = there["metadata"]["uid"]
-    server.put("Job", {**there, "spec": {**there["spec"], "suspend": True}})
+    server.add("Job", {**there, "spec": {**there["spec"], "suspend": True}})
     world.settle()
 
     local = world.workload()
@@ -250,7 +250,7 @@ def test_a_job_that_is_not_ours_any_more_does_not_finish_the_workload() -> None:
     labels = {key: value for key, value in there["metadata"]["labels"].items() if key != ORIGIN}
     world.links.cut.add(cluster)
     meta = {**there["metadata"], "labels": labels}
-    server.put("Job", {**there, "metadata": meta, "status": {"conditions": ended}})
+    server.add("Job", {**there, "metadata": meta, "status": {"conditions": ended}})
     world.settle()
     world.links.connect(cluster)
     for _ in range(5):
@@ -557,7 +557,7 @@ def test_a_check_that_becomes_known_after_its_workloads_is_looked_after() -> Non
 
 def test_the_workload_of_a_kind_that_is_not_sent_elsewhere_is_rejected() -> None:
     world = World3(pods=False)
-    world.manager.server.put("Pod", pod("alone", "", 1, queue_name="main"))
+    world.manager.server.add("Pod", pod("alone", "", 1, queue_name="main"))
     for _ in range(3):
         world.settle(seconds=2)
 

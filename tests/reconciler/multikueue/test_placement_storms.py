@@ -143,7 +143,7 @@ class Storm:
         """Somebody on the worker suspends the job."""
         found = self.world.job(cluster, name)
         if found is not None:
-            self.world.workers[cluster].server.put("Job", {**found, "spec": {**found["spec"], "suspend": True}})
+            self.world.workers[cluster].server.add("Job", {**found, "spec": {**found["spec"], "suspend": True}})
 
     def fill(self, *_: str) -> None:
         """The manager has no quota for more, or has some again."""

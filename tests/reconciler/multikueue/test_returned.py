@@ -67,7 +67,7 @@ def test_with_quota_here_the_job_that_runs_there_goes_on() -> None:
 def test_without_quota_here_the_job_that_runs_there_is_removed() -> None:
     world = lost(manager_cpus=4)
     queues(world.workers["west"].server)
-    world.manager.server.put("Job", job("next", 4))
+    world.manager.server.add("Job", job("next", 4))
     pass_time(world)
     assert world.runs_on("next") == ["west"], "it took the quota that was given up"
     back(world)
@@ -117,12 +117,12 @@ def test_a_queue_that_never_tries_it_does_not_keep_its_job_for_ever() -> None:
     pass_time(world)
     back(world)
     world.links.lose("east")
-    world.manager.server.put("Job", job("huge", 8))
+    world.manager.server.add("Job", job("huge", 8))
     pass_time(world)
     local = world.workload()
     assert local is not None
     status = {**local["status"], "requeueState": {"count": 1, "requeueAt": "2027-01-16T08:00:00Z"}}
-    world.manager.server.put("Workload", {**local, "status": status})
+    world.manager.server.add("Workload", {**local, "status": status})
     world.settle()
     back(world)
     assert deletions(world) == []
@@ -146,7 +146,7 @@ def test_a_job_that_was_deactivated_meanwhile_is_removed_there() -> None:
     world = lost()
     local = world.workload()
     assert local is not None
-    world.manager.server.put("Workload", {**local, "spec": {**local["spec"], "active": False}})
+    world.manager.server.add("Workload", {**local, "spec": {**local["spec"], "active": False}})
     pass_time(world)
     back(world)
 
@@ -239,7 +239,7 @@ def test_the_link_is_cut_at_any_write_and_in_the_end_one_job_runs(number: int, a
 def test_a_job_that_ended_while_its_worker_was_away_has_ended() -> None:
     world = lost(manager_cpus=4)
     queues(world.workers["west"].server)
-    world.manager.server.put("Job", job("next", 4))
+    world.manager.server.add("Job", job("next", 4))
     pass_time(world)
     assert world.runs_on("next") == ["west"], "there is no quota for it here"
     ended = [{"type": "Complete", "status": "True", "message": "done"}]

@@ -58,7 +58,7 @@ class OneKind:
         version = f"{shape.kind.group}/{shape.version}"
         made: dict[str, Any] = {"apiVersion": version, "kind": name, "metadata": meta, "spec": deepcopy(SPECS[name])}
         put(made, shape.managed_by, "kueue.x-k8s.io/multikueue")
-        self.world.manager.server.put(self.kind.name, made)
+        self.world.manager.server.add(self.kind.name, made)
         self.world.settle()
 
     def job(self, cluster: str = "") -> dict[str, Any] | None:
@@ -73,7 +73,7 @@ class OneKind:
     def report(self, cluster: str, status: dict[str, Any]) -> None:
         there = self.job(cluster)
         assert there is not None
-        self.world.workers[cluster].server.put(self.kind.name, {**there, "status": status})
+        self.world.workers[cluster].server.add(self.kind.name, {**there, "status": status})
         self.world.settle()
 
     @property

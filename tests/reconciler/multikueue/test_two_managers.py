@@ -61,7 +61,7 @@ class Shared:
     def finish(self, cluster: str, name: str) -> None:
         server = self.world.workers[cluster].server
         ended = {"conditions": [{"type": "Complete", "status": "True", "message": "done"}]}
-        server.put("Job", {**server.objects["Job", f"ns/{name}"], "status": ended})
+        server.add("Job", {**server.objects["Job", f"ns/{name}"], "status": ended})
         self.settle()
 
 
@@ -100,8 +100,8 @@ def of(server: Server, name: str) -> dict[str, Any]:
 def test_jobs_of_the_same_name_run_on_different_workers() -> None:
     shared = Shared()
     for server in (shared.world.manager.server, shared.theirs.server):
-        server.put("Job", of(server, "train"))
-        server.put("Job", of(server, "serve"))
+        server.add("Job", of(server, "train"))
+        server.add("Job", of(server, "serve"))
     for _ in range(6):
         shared.settle(seconds=6)
 
@@ -113,7 +113,7 @@ def test_on_one_worker_jobs_of_the_same_name_run_one_after_the_other() -> None:
     shared = Shared()
     queues(shared.world.workers["west"].server, cpus=0)
     for server in (shared.world.manager.server, shared.theirs.server):
-        server.put("Job", of(server, "train"))
+        server.add("Job", of(server, "train"))
     for _ in range(6):
         shared.settle(seconds=6)
     ((_, first),) = shared.there()["east"]
@@ -130,8 +130,8 @@ def test_a_worker_gives_both_together_no_more_than_its_quota() -> None:
     for worker in shared.world.workers.values():
         queues(worker.server, cpus=2)
     for number in range(4):
-        shared.world.manager.server.put("Job", job(f"a{number}"))
-        shared.theirs.server.put("Job", job(f"b{number}"))
+        shared.world.manager.server.add("Job", job(f"a{number}"))
+        shared.theirs.server.add("Job", job(f"b{number}"))
     for _ in range(4):
         shared.settle(seconds=6)
 

@@ -186,7 +186,7 @@ def test_a_worker_that_is_back_while_others_take_the_quota_stops_its_job() -> No
     gone = [each for each in local["status"]["conditions"] if each["type"] != "Evicted"]
     since = "2027-01-15T08:00:00Z"
     preempted = {"type": "Evicted", "status": "True", "reason": "Preempted", "message": "", "lastTransitionTime": since}
-    jobs.put("Workload", {**local, "status": {**local["status"], "conditions": [*gone, preempted]}})
+    jobs.add("Workload", {**local, "status": {**local["status"], "conditions": [*gone, preempted]}})
     world.settle(seconds=5)
     back(world)
 

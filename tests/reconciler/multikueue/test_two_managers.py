@@ -23,7 +23,7 @@ class Shared:
         for kind in ("MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck"):
             for key, manifest in [*self.world.manager.server.objects.items()]:
                 if key[0] == kind:
-                    server.put(kind, manifest)
+                    server.add(kind, manifest)
         links = Links(self.world.workers, self.world.clock, THEIRS.origin, (BATCH,))
         self.theirs = Manager(server, links, self.world.clock, THEIRS, (BATCH,), None, pods=False)
         self.settle(2)
@@ -72,8 +72,8 @@ def status(server: Server, name: str) -> dict[str, Any]:
 def test_each_sees_its_own_work_through_and_leaves_the_other_its_own() -> None:
     shared = Shared()
     mine, theirs = shared.world.manager.server, shared.theirs.server
-    mine.put("Job", job("a"))
-    theirs.put("Job", job("b"))
+    mine.add("Job", job("a"))
+    theirs.add("Job", job("b"))
     shared.settle()
     for _ in range(3):
         shared.settle(seconds=61)  # garbage is collected every minute
@@ -85,7 +85,7 @@ def test_each_sees_its_own_work_through_and_leaves_the_other_its_own() -> None:
     assert set().union(*shared.there().values()) == {("b", "theirs")}
 
     for key in [key for key in theirs.objects if key[0] in ("Job", "Workload")]:
-        theirs.delete(key)
+        theirs.remove(key)
     for _ in range(3):
         shared.settle(seconds=61)
     assert not any(shared.there().values())

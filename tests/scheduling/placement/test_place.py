@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
+from scheduling.objects.inadmissible_reasons import PENDING_PREEMPTION
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMITTED,
@@ -445,3 +448,33 @@ def test_a_copy_that_could_not_follow_its_job_does_not_hide_one_that_has_ended()
     done = WorkerCluster("west", workload=copy(FINISHED, since=2, reason="Succeeded"), job=RemoteJob())
 
     assert steps(placed("west"), lost, done) == [Finish("Succeeded", "told")]
+
+
+WAITS = f"insufficient unused quota. {PENDING_PREEMPTION} 1 workload(s)"
+
+
+@pytest.mark.parametrize(
+    ("said", "back", "active", "kept"),
+    [
+        ("lost", NOW - SECOND, True, True),
+        (WAITS, NOW - SECOND, True, True),
+        ("insufficient unused quota", NOW - SECOND, True, False),
+        ("lost", NOW - SECOND, False, False),
+        ("lost", NOW - 2 * PlacementSettings().worker_lost, True, False),
+        ("lost", 1, True, False),
+    ],
+    ids=["not tried yet", "waits for victims", "no quota", "deactivated", "back for too long", "never away"],
+)
+def test_a_worker_that_is_back_keeps_its_job_until_the_queue_has_decided(
+    said: str, back: int, active: bool, kept: bool
+) -> None:
+    conditions = {
+        EVICTED: Condition("True", "AdmissionCheck", "lost", 2),
+        QUOTA_RESERVED: Condition("False", "Pending", said),
+    }
+    local = replace(RESERVED, conditions=conditions, active=active)
+    east = WorkerCluster("east", back_since=back, workload=copy(ADMITTED), job=RemoteJob(running=True))
+    expected = [Again(back + PlacementSettings().worker_lost)] if kept else [DeleteJob("east", running=True)]
+
+    assert steps(local, east) == expected
+    assert steps(local, replace(east, workload=copy(ADMITTED, queue="another"))) == [DeleteJob("east", running=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_a_job_goes_on_where_its_worker_is_back_too_late(world: World) -> None:
     eventually(lambda: world.placed("late") == "" and check(world, "late")[0] == "Pending", world.logs, 60)
     world.manager.process.end()
     world.release()
+    evicted_by = int(time.time())
+    eventually(lambda: int(time.time()) > evicted_by)  # conditions have whole seconds
     world.manager.process.start()
     partition.turn("open")
 

@@ -209,6 +209,73 @@ def test_who_may_not_be_queued_is_told_that_its_queue_stops_or_goes(kept_out: Ca
     assert why(world) == ("False", "Inadmissible", "LocalQueue q0 is inactive")
 
 
+def test_quota_that_a_deleted_local_queue_gives_back_goes_to_who_waits_in_another() -> None:
+    """Kueue tries those who wait again when something else changes."""
+    world = Prompt(())
+    world.put(("LocalQueue", "ns/other"), builders.local_queue("other", "q0"))
+    queue, checks = world.objects["ClusterQueue", "q0"], {"admissionChecks": [{"name": "c"}]}
+    world.put(("ClusterQueue", "q0"), {**queue, "spec": {**queue["spec"], "admissionChecksStrategy": checks}})
+    world.put(("AdmissionCheck", "c"), active(builders.kueue("AdmissionCheck", "c", {"controllerName": "a.b/c"})))
+    world.put(("Workload", "ns/first"), workload("first", 0, "q0", 2, 0))
+    world.rounds(5)
+    assert why(world, "first") == ("True", "QuotaReserved", "Quota reserved in ClusterQueue q0")
+    world.put(("Workload", "ns/second"), workload("second", 1, "other", 2, 0))
+    world.rounds(5)
+    assert why(world, "second")[:2] == ("False", "Pending")
+
+    world.delete(("LocalQueue", "ns/q0"))
+    world.rounds(10)
+
+    assert why(world, "first")[:2] == ("False", "Inadmissible")
+    assert why(world, "second")[:2] == ("True", "QuotaReserved")
+
+
+def active(check: Manifest) -> Manifest:
+    reported = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+    return {**check, "status": {"conditions": [{**reported, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+
+
+def test_who_waits_for_pods_is_not_pending_in_its_queue() -> None:
+    world = Prompt(())
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 9, 0))
+    world.rounds(5, apart=SECOND)
+    assert world.objects["LocalQueue", "ns/q0"]["status"]["pendingWorkloads"] == 1
+
+    world.put(("Workload", "ns/w"), waits_for_pods(world.objects["Workload", "ns/w"]))
+    world.rounds(5, apart=SECOND)
+
+    assert world.objects["LocalQueue", "ns/q0"]["status"]["pendingWorkloads"] == 0
+
+
+def test_a_queue_that_stops_is_an_event_of_each_who_waits() -> None:
+    world = Prompt(())
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 9, 0))
+    world.rounds(5)
+    queue = world.objects["ClusterQueue", "q0"]
+
+    world.put(("ClusterQueue", "q0"), {**queue, "spec": {**queue["spec"], "stopPolicy": "Hold"}})
+    world.rounds(5)
+
+    assert ("Warning", "Inadmissible", "Workload", "ClusterQueue q0 is inactive") in world.events
+
+
+def test_who_is_as_one_that_was_deleted_waits_as_that_one_did() -> None:
+    """Nothing has become free, so it is not tried before something changes."""
+    world = Prompt(())
+    world.put(("Workload", "ns/first"), workload("first", 0, "q0", 9, 0))
+    world.rounds(5)
+    world.delete(("Workload", "ns/first"))
+    world.put(("Workload", "ns/second"), workload("second", 1, "q0", 9, 0))
+    world.rounds(5)
+    assert why(world, "second") == ("", "", "")
+
+    queue = cluster_queue("q0", "", 9)
+    world.put(("ClusterQueue", "q0"), {**world.objects["ClusterQueue", "q0"], "spec": queue["spec"]})
+    world.rounds(5)
+
+    assert why(world, "second")[:2] == ("True", "QuotaReserved")
+
+
 def test_checks_are_listed_once_the_local_queue_is_not_stopped() -> None:
     world = Prompt(())
     local, queue = world.objects["LocalQueue", "ns/q0"], world.objects["ClusterQueue", "q0"]

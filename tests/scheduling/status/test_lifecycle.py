@@ -89,6 +89,26 @@ def test_who_is_admitted_runs_on_whatever_its_checks_wait_for() -> None:
     assert Lifecycle(SECOND, LOCAL, queue).next(told) == told
 
 
+def test_who_has_to_go_is_not_admitted_when_its_checks_become_ready() -> None:
+    """Its job is to give the quota back; Kueue admits it until then."""
+    held = workload(status={"conditions": [condition("QuotaReserved")], "admission": {"clusterQueue": "a"}})
+    evicted = evict(replace(held, checks=(CheckState("c", "Pending"),)), "Preempted", "to make room", SECOND)
+
+    ready = replace(evicted, checks=(CheckState("c", "Ready"),))
+
+    assert not _step(ready, SECOND).admitted
+
+
+def test_a_queue_that_is_drained_evicts_also_behind_local_queues_that_are_stopped() -> None:
+    """Kueue finds no ClusterQueue behind a LocalQueue that is stopped."""
+    drained = read_queue_settings(cluster_queue("a", None, stopPolicy="HoldAndDrain"))
+    stopped = LocalQueueSettings("ns", "q", "a", stop_policy="Hold")
+
+    after = Lifecycle(SECOND, stopped, drained).next(_admitted())
+
+    assert after.conditions["Evicted"].reason == "ClusterQueueStopped"
+
+
 def test_every_preemption_gate_has_a_position_where_they_are_mirrored() -> None:
     gates = [{"name": "new"}, {"name": "kept"}]
     status = {"preemptionGates": [{"name": "kept", "position": "Open"}, {"name": "dropped", "position": "Open"}]}

@@ -134,7 +134,8 @@ class _Cycle:
     def nominate(self, queue: ClusterQueueState, entry: PendingEntry) -> Nomination:
         """The flavors and victims of the workload, by the state before the cycle."""
         replaced = self.world.slices.predecessor(entry.workload, queue)
-        places = placer(self.world.state, queue.settings, entry.workload, self.world.checks)
+        before = replaced.workload if replaced is not None else None
+        places = placer(self.world.state, queue.settings, entry.workload, self.world.checks, before)
         shape = self.known.shape(queue, entry, self._progress(queue, entry)) if places is None else None
         assignment = self.known.find(queue, shape) if shape is not None else None
         targets: list[PreemptionTarget] = []

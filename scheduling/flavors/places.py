@@ -20,6 +20,7 @@ from scheduling.objects.queue_settings import CheckSettings, ClusterQueueSetting
 from scheduling.objects.requests import per_pod
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import QuotaState
+from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.workload_places import (
     FlavoredPods,
@@ -92,9 +93,13 @@ class TopologyPlacer:
 
 
 def placer(
-    state: QuotaState, settings: ClusterQueueSettings, workload: Workload, checks: Mapping[str, CheckSettings]
+    state: QuotaState,
+    settings: ClusterQueueSettings,
+    workload: Workload,
+    checks: Mapping[str, CheckSettings],
+    predecessor: Workload | None = None,
 ) -> TopologyPlacer | None:
-    """None if no pod set of the workload needs places there."""
+    """None if no pod set of the workload needs places there. `predecessor`: the slice that it takes over from."""
     if state.fleet is None:
         return None
     flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
@@ -102,7 +107,12 @@ def placer(
     only = topology_only(state, settings)
     if not only and not any(pod_set.asks_for_topology for pod_set in workload.pod_sets):
         return None
-    question = TopologyQuestion(workload, with_topology, only, all_pods=not state.options.compat)
+    previous = {
+        entry.name: read_topology_assignment(entry.topology)
+        for entry in (predecessor.admission.assignments if predecessor and predecessor.admission else ())
+        if entry.topology is not None
+    }
+    question = TopologyQuestion(workload, with_topology, only, not state.options.compat, previous)
     return TopologyPlacer(state.fleet, question, _later(settings, workload, with_topology, checks))
 
 

@@ -174,7 +174,7 @@ def _is_on(entry: PodSetAdmission, name: str) -> bool:
 
 
 def _tolerations(workload: Workload, entry: PodSetAdmission, flavors: Mapping[str, Flavor]) -> Iterator[Toleration]:
-    """The tolerations of its template, of its flavors and of its admission checks."""
+    """All that its template, its flavors and its checks tolerate."""
     pod_set = workload.pod_set(entry.name)
     written = listing(pod_set.template.spec.get("tolerations")) if pod_set is not None else []
     updates = (update for check in workload.checks for update in check.updates if update.get("name") == entry.name)

@@ -46,6 +46,15 @@ class TopologyAssignment:
             found[key] = found.get(key, 0) + count
         return found
 
+    def first(self, pods: int) -> TopologyAssignment:
+        """The assignment of the first so many pods, by the order of its domains."""
+        domains, left = [], pods
+        for values, count in self.domains:
+            if left > 0:
+                domains.append(AssignedDomain(values, min(count, left)))
+                left -= count
+        return TopologyAssignment(self.levels, tuple(domains))
+
     def without(self, host: str) -> TopologyAssignment:
         """The assignment without the pods on this host."""
         return TopologyAssignment(self.levels, tuple(each for each in self.domains if each.values[-1] != host))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from policies.dialects.taints import Toleration
-from scheduling.topology.assignment import HOSTNAME, AssignedDomain, DomainId, TopologyAssignment
+from scheduling.topology.assignment import HOSTNAME, AssignedDomain, DomainId, TopologyAssignment, merged
 from scheduling.topology.balanced import balanced
 from scheduling.topology.choosing import DomainSearch, DomainShortage, Share
 from scheduling.topology.counting import Assumed, DomainCounts, KeptCounts, PodKind, exclusions, pod_request
@@ -41,7 +41,8 @@ DEFAULT_GATES = TopologyGates()
 class PlacedPods:
     """A pod set that is to be placed. `requests` are those of one pod, in base units, without the pod itself.
 
-    filter: which nodes its template allows, with the tolerations of the flavor.
+    filter: which nodes its template allows, with the tolerations of the flavor. previous: the places of the slice of an
+    elastic job that it takes over from, None for most.
     """
 
     name: str
@@ -49,6 +50,7 @@ class PlacedPods:
     requests: Mapping[str, int]
     request: TopologyRequest
     filter: NodeFilter = ANY_NODE
+    previous: TopologyAssignment | None = None
 
 
 @dataclass(slots=True)
@@ -81,23 +83,56 @@ class FlavorTopology:
         return (HOSTNAME,) if self.tree.by_host else self.tree.levels
 
     def place(
-        self, pod_sets: Sequence[PlacedPods], used: dict[DomainId, dict[str, int]], *, empty: bool = False
+        self,
+        pod_sets: Sequence[PlacedPods],
+        used: dict[DomainId, dict[str, int]],
+        *,
+        empty: bool = False,
+        previous_counts: bool = False,
     ) -> Placements:
         """Places the pod sets in their order, members of a group together.
 
         used: what this workload takes in other flavors, by domain; what it takes here is added. empty: as if no
-        workload held anything in topologies.
+        workload held anything in topologies. previous_counts: the tree counts the previous places. Kueue 0.19 counts
+        them twice.
         """
         placements = Placements()
         for group in groups(pod_sets):
-            found = self.place_group(group, used, empty=empty)
+            if all(member.previous is not None for member in group):
+                found = self._follow(group, used, empty=empty, previous_counts=previous_counts)
+            else:
+                found = self.place_group(group, used, empty=empty)
             if isinstance(found, str):
                 placements.refused.update((pod_set.name, found) for pod_set in group)
                 break
             for pod_set, assignment in zip(group, found, strict=True):
                 placements.assigned[pod_set.name] = assignment
                 use(used, pod_set, assignment)
+                if previous_counts and pod_set.previous is not None:
+                    use(used, pod_set, pod_set.previous, -1)
         return placements
+
+    def _follow(
+        self, group: Sequence[PlacedPods], used: Assumed, *, empty: bool, previous_counts: bool
+    ) -> list[TopologyAssignment] | str:
+        """Places for a slice that takes over from another: what is there stays, and only more pods are placed."""
+        workers, _ = _roles(group)
+        present = [member.previous for member in group if member.previous is not None]
+        if any(stale_domain(self.tree, each) for each in present):
+            return self.place_group(group, used, empty=empty)
+        previous = present[group.index(workers)]
+        grown = previous.first(workers.count)
+        more = workers.count - previous.pods
+        if more > 0:
+            together = {key: dict(amounts) for key, amounts in used.items()}
+            for member, each in zip(group, present, strict=True):
+                if not previous_counts or empty:
+                    use(together, member, each)
+            found = self.place_group([replace(workers, count=more)], together, empty=empty)
+            if isinstance(found, str):
+                return found
+            grown = merged(previous, found[0], self.tree.paths(previous.domains + found[0].domains))
+        return [grown if member is workers else each for member, each in zip(group, present, strict=True)]
 
     def place_group(
         self,
@@ -204,11 +239,21 @@ def groups(pod_sets: Sequence[PlacedPods]) -> list[list[PlacedPods]]:
     return list(found.values())
 
 
-def use(used: dict[DomainId, dict[str, int]], pod_set: PlacedPods, assignment: TopologyAssignment) -> None:
-    """Add what the pods of the assignment take to `used`."""
+def use(
+    used: dict[DomainId, dict[str, int]], pod_set: PlacedPods, assignment: TopologyAssignment, times: int = 1
+) -> None:
+    """Add what the pods of the assignment take to `used`, or with `times` -1 take it away."""
     single = dict(pod_request(pod_set.requests))
     for domain, pods in assignment.counts().items():
-        add(used.setdefault(domain, {}), single, pods)
+        add(used.setdefault(domain, {}), single, pods * times)
+
+
+def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str:
+    """The first value of the first domain of the assignment that is not there any more; empty if all are."""
+    for values, _ in assignment.domains:
+        if tree.find(values[-1:] if tree.by_host else values) is None:
+            return values[0]
+    return ""
 
 
 def _roles(group: Sequence[PlacedPods]) -> tuple[PlacedPods, PlacedPods | None]:

@@ -10,16 +10,8 @@ from dataclasses import replace
 
 from scheduling.topology.assignment import TopologyAssignment, merged
 from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
-from scheduling.topology.placing import FlavorTopology, PlacedPods
+from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain
 from scheduling.topology.request import SliceLayer, TopologyRequest
-
-
-def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str:
-    """The first value of the first domain of the assignment that is not there any more; empty if all are."""
-    for values, _ in assignment.domains:
-        if tree.find(values[-1:] if tree.by_host else values) is None:
-            return values[0]
-    return ""
 
 
 def replaced(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from policies.dialects.reading import listing, mapping, texts
@@ -69,13 +70,15 @@ class TopologyQuestion(NamedTuple):
 
     with_topology: the flavors of its ClusterQueue that have a topology. only: its ClusterQueue has no others, so every
     pod set gets a place. all_pods: places for fewer pods than there are count as none. Kueue leaves out the pods beyond
-    whole slices, and they wait at their gate indefinitely.
+    whole slices, and they wait at their gate indefinitely. previous: by pod set, the places of the slice of an elastic
+    job that it takes over from.
     """
 
     workload: Workload
     with_topology: Collection[str]
     only: bool = False
     all_pods: bool = False
+    previous: Mapping[str, TopologyAssignment] = MappingProxyType({})
 
 
 def find_places(
@@ -93,7 +96,7 @@ def find_places(
     for name in sorted(by_flavor):
         flavor_topology = fleet.flavors[name]
         shared = flavor_topology.tree.by_host and flavor_topology.gates.overlapping
-        found = flavor_topology.place(by_flavor[name], of_hosts if shared else {}, empty=empty)
+        found = flavor_topology.place(by_flavor[name], of_hosts if shared else {}, empty=empty, previous_counts=True)
         places.refused.update(found.refused)
         for member in by_flavor[name]:
             assignment = found.assigned.get(member.name)
@@ -145,7 +148,7 @@ def _asked(
             continue
         try:
             flavor = _flavor(fleet, question, entry)
-            yield flavor, _placed_pods(fleet.flavors[flavor], question.workload, pod_set, entry.count)
+            yield flavor, _placed_pods(fleet.flavors[flavor], question, pod_set, entry.count)
         except UnplaceablePods as error:
             places.faults[entry.name] = str(error)
 
@@ -174,14 +177,15 @@ def _flavor(fleet: Fleet, question: TopologyQuestion, entry: FlavoredPods) -> st
     return flavor
 
 
-def _placed_pods(flavor: FlavorTopology, workload: Workload, pod_set: PodSet, count: int) -> PlacedPods:
-    request = request_of(pod_set)
+def _placed_pods(flavor: FlavorTopology, question: TopologyQuestion, pod_set: PodSet, count: int) -> PlacedPods:
+    request, workload = request_of(pod_set), question.workload
     if workload.elastic and (request.required or request.preferred):
         kind = "required" if request.required else "preferred"
         raise UnplaceablePods(f"{kind} topology is not supported with ElasticJobsViaWorkloadSlices")
     spec = _updated(workload, pod_set)
     found = node_filter(spec, flavor.tolerations, scored=flavor.gates.preferred)
-    return PlacedPods(pod_set.name, count, per_pod(pod_set.template), request, found)
+    previous = question.previous.get(pod_set.name)
+    return PlacedPods(pod_set.name, count, per_pod(pod_set.template), request, found, previous)
 
 
 def _updated(workload: Workload, pod_set: PodSet) -> Mapping[str, Any]:
@@ -230,7 +234,8 @@ def net_usage(question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> list[
         if entry.assignment is None or pod_set is None:
             continue
         before = held.get(entry.name)
-        counts = net_counts(entry.assignment, read_topology_assignment(before) if before is not None else None)
+        present = read_topology_assignment(before) if before is not None else question.previous.get(entry.name)
+        counts = net_counts(entry.assignment, present)
         flavor = topology_flavor(entry.flavors, question.with_topology)
         requests = per_pod(pod_set.template)
         found.extend(TopologyUsage(flavor, domain, requests, count) for domain, count in counts.items())

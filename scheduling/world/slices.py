@@ -57,7 +57,8 @@ class WorkloadSlices:
             return
         later = self._whole.get(self._later.get(key, ""))
         if later is not None and self._follows(later.workload, later.queue, whole):
-            whole = replace(whole, usage=_beyond(whole.usage, later.usage))
+            places = () if later.places else whole.places
+            whole = replace(whole, usage=_beyond(whole.usage, later.usage), places=places)
         self._state.reserve(whole)
 
     def _gone(self, reservation: Reservation) -> bool:

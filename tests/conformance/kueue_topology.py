@@ -194,6 +194,7 @@ def _pods_of(given: Data) -> Callable[[Data], PlacedPods]:
             requests_of(pod_set.get("requests")),
             IMPLIED if pod_set.get("implied") else read_topology_request(request),
             node_filter(spec, tolerated, scored=True),
+            assignment_of(pod_set["previousAssignment"]) if pod_set.get("previousAssignment") else None,
         )
 
     return pods

@@ -21,8 +21,8 @@ from scheduling.topology.domains import Domain, TopologyTree, Usage
 from scheduling.topology.encoding import read_topology_assignment, written_topology_assignment
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode
+from scheduling.topology.placing import stale_domain
 from scheduling.topology.pods import is_of_topology
-from scheduling.topology.replacing import stale_domain
 from scheduling.topology.ungating import TOPOLOGY_GATE, BadPodIndexOffset, ungated
 from scheduling.topology.workload_places import (
     FlavoredPods,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,7 +13,19 @@ from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import NodeFilter
 from scheduling.topology.placing import PlacedPods, TopologyGates
-from tests.scheduling.topology.drawn import BLOCK, FLAVOR, LEVELS, RACK, fleet, node, nodes, place, pods
+from tests.scheduling.topology.drawn import (
+    BLOCK,
+    FLAVOR,
+    LEVELS,
+    RACK,
+    assigned,
+    drawn,
+    fleet,
+    node,
+    nodes,
+    place,
+    pods,
+)
 
 
 def test_the_smallest_rack_that_holds_all_is_taken() -> None:
@@ -131,3 +144,31 @@ def test_the_order_of_events_does_not_matter() -> None:
             made.put_node(each)
 
         assert place(made, *asked) == expected
+
+
+def _grown(count: int, previous: str, held: bool = True) -> str:
+    made = fleet("b1/r1 n1=2 n2=1 n3=4")
+    if held:
+        made.hold(FLAVOR, assigned(previous), {"cpu": 1000})
+    one = replace(pods(count, anywhere=True), previous=assigned(previous))
+    return drawn(made.flavors[FLAVOR].place([one], {}, previous_counts=held).assigned["main"])
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_slice_that_takes_over_keeps_its_places_and_gets_more(held: bool) -> None:
+    assert _grown(2, "n1=2", held) == "n1=2"
+    assert _grown(3, "n1=2", held) == "n1=2 n2=1"
+    assert _grown(5, "n1=1 n3=1", held) == "n1=1 n3=4"
+    assert _grown(1, "n1=1 n3=1", held) == "n1=1"
+
+
+def test_a_slice_whose_node_is_gone_gets_places_of_its_own() -> None:
+    assert _grown(2, "n9=2") == "n1=2"
+
+
+def test_a_leader_keeps_its_place_while_its_workers_become_more() -> None:
+    made = fleet("b1/r1 n1=2 n2=1 n3=2")
+    leader = replace(pods(1, "leader", anywhere=True, group="g"), previous=assigned("n2=1"))
+    workers = replace(pods(4, "workers", anywhere=True, group="g"), previous=assigned("n1=2"))
+
+    assert place(made, leader, workers) == {"leader": "n2=1", "workers": "n1=2 n3=2"}

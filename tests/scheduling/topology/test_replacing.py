@@ -8,7 +8,8 @@ import pytest
 
 from policies.dialects.kueue_flavor import Flavor
 from scheduling.topology.fleet import Fleet
-from scheduling.topology.replacing import replaced, stale_domain
+from scheduling.topology.placing import stale_domain
+from scheduling.topology.replacing import replaced
 from tests.profiles import seeds
 from tests.scheduling.topology.drawn import BLOCK, FLAVOR, LEVELS, RACK, assigned, drawn, fleet, pods, random_nodes
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.dialects.node_affinity import preferred_terms, required_terms
+from policies.dialects.node_reading import NodeReading
 from policies.dialects.reading import listing, texts
 from policies.dialects.selectors import Requirement
 from policies.dialects.taints import Taint, Toleration, read_toleration
+from scheduling.objects import amounts
 
 _NAME = "metadata.name"
 
@@ -22,6 +24,13 @@ class TopologyNode:
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     allocatable: Mapping[str, int]
+
+
+def topology_node(read: NodeReading) -> TopologyNode | None:
+    """The node as topologies count it; None if it takes no pods: it is not Ready, or is cordoned."""
+    if not read.ready or read.unschedulable:
+        return None
+    return TopologyNode(read.name, read.labels, read.taints, amounts.counted(read.allocatable))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from scheduling.status.node_failure import FailureGates, judge_node
 from scheduling.status.observability import GRANULAR
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet
-from scheduling.topology.node_filter import TopologyNode
+from scheduling.topology.node_filter import TopologyNode, topology_node
 from scheduling.topology.pods import foreign_pod
 from scheduling.world.decisions import Decision, Reserve, Wait
 from scheduling.world.world import World
@@ -145,10 +145,7 @@ def _node(manifest: Data) -> TopologyNode | None:
     """A Node, or what one table has of it; None where it takes no pods."""
     if "allocatable" in manifest:
         return TopologyNode(manifest["name"], manifest["labels"], (), amounts.read(manifest["allocatable"]))
-    read = node_reading(manifest)
-    if not read.ready or read.unschedulable:
-        return None
-    return TopologyNode(read.name, read.labels, read.taints, amounts.counted(read.allocatable))
+    return topology_node(node_reading(manifest))
 
 
 def _readiness(case: Data) -> str | None:

@@ -8,10 +8,11 @@ from random import Random
 import pytest
 
 from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.node_reading import node_reading
 from policies.dialects.taints import Taint
 from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAssignment
 from scheduling.topology.fleet import Fleet
-from scheduling.topology.node_filter import TopologyNode
+from scheduling.topology.node_filter import TopologyNode, topology_node
 from scheduling.topology.placing import PlacedPods, TopologyGates
 from tests.profiles import seeds
 from tests.scheduling.topology.drawn import (
@@ -35,6 +36,19 @@ def room(made: Fleet, host: str, flavor: str = FLAVOR) -> int | None:
     """Cores that are left on the host; None if the host is not there."""
     found = made.flavors[flavor].tree.find((host,))
     return None if found is None else found.remain.get("cpu", 0) // 1000
+
+
+def manifest(ready: str = "True", **spec: object) -> dict[str, object]:
+    status = {"allocatable": {"cpu": "3920m", "pods": "110"}, "conditions": [{"type": "Ready", "status": ready}]}
+    return {"metadata": {"name": "n1", "labels": {HOSTNAME: "n1"}}, "spec": spec, "status": status}
+
+
+def test_a_node_takes_pods_while_it_is_ready_and_not_cordoned() -> None:
+    expected = TopologyNode("n1", {HOSTNAME: "n1"}, (), {"cpu": 3920, "pods": 110})
+
+    assert topology_node(node_reading(manifest())) == expected
+    assert topology_node(node_reading(manifest("Unknown"))) is None
+    assert topology_node(node_reading(manifest(unschedulable=True))) is None
 
 
 def test_what_workloads_hold_counts_again_when_their_node_comes_back() -> None:

@@ -12,7 +12,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from policies.dialects.kueue_jobs import PREBUILT
-from tests.reconciler.explorer.model import BYPASS, JOB, POD, QUEUE, WORKLOAD, Cluster, counted, pending, started_for
+from tests.reconciler.explorer.model import (
+    BYPASS,
+    JOB,
+    POD,
+    QUEUE,
+    WORKLOAD,
+    Cluster,
+    counted,
+    pending,
+    size,
+    started_for,
+)
 from tests.reconciler.recount import holds, holds_quota
 
 
@@ -130,14 +141,16 @@ def _components(nodes: list[_Node]) -> Iterator[list[int]]:
 def violations(cluster: Cluster) -> Iterator[str]:
     """Pods that somebody else started, or that are beyond a size that somebody else changed, can only be undone.
 
-    So can the Pod that a job makes in the place of one that somebody took away from it. Both count.
+    So can the Pod that a job makes in the place of one that somebody took away from it, and one that grows. All count.
     """
     held = _held(cluster)
     if sum(held.values()) > cluster.quota:
         yield f"{sum(held.values())} are counted, and the quota is {cluster.quota}"
-    let_go = Counter(started_for(pod) for _, pod in cluster.of(POD) if "was" in pod["metadata"]["labels"])
+    undone: Counter[str] = Counter()
+    for _, pod in cluster.of(POD):
+        undone[started_for(pod)] += size(pod) - 1 + ("was" in pod["metadata"]["labels"])
     for name, running in _running(cluster, frozenset()).items():
-        if running > held.get(name, 0) + (let_go[name] if name in held else 0):
+        if running > held.get(name, 0) + (undone[name] if name in held else 0):
             yield f"{running} Pods run for {name}, and {held.get(name, 0)} are counted"
 
 
@@ -147,7 +160,8 @@ def _held(cluster: Cluster) -> dict[str, int]:
 
 
 def _running(cluster: Cluster, bypassing: Collection[str]) -> dict[str, int]:
-    """Pods that can run, by the Workload that they were started for; of those that people started, of these jobs."""
+    """The cpus of Pods that can run, by the Workload that they were started for. Of Pods that people started, those of
+    these jobs."""
     found: dict[str, int] = {}
     for _, pod in cluster.of(POD):
         meta = pod["metadata"]
@@ -155,7 +169,7 @@ def _running(cluster: Cluster, bypassing: Collection[str]) -> dict[str, int]:
         if over or (BYPASS in meta["annotations"] and uid not in bypassing):
             continue
         name = started_for(pod) or _workload_of(cluster, uid)
-        found[name] = found.get(name, 0) + 1
+        found[name] = found.get(name, 0) + size(pod)
     return found
 
 

@@ -45,6 +45,11 @@ QUEUE = f"{PREFIX}queue-name"
 THEN = "2026-01-01T00:00:00Z"
 LAG = 3
 """A watch is at most so many events behind."""
+MISSED = "missed"
+"""An annotation of jobs without a queue that the webhook missed: the LocalQueue `default` takes them later."""
+RARE = ("miss", "resize")
+"""What people do only where a world names it. A job that was missed doubles the states. A Pod that grew, and then meets
+a new process before it was ended, is taken as it is found (docs/security.md)."""
 BYPASS = "bypass"
 """An annotation of jobs and Pods that run by somebody else's doing, which the reconciler can only undo."""
 _FLAVOR = read_flavor({"metadata": {"name": "plain"}, "spec": {}})
@@ -122,7 +127,8 @@ class Process:
 class Cluster:
     """`quota` in cpus, which is Pods here. `acts` and `faults` may still happen so many times.
 
-    `people`: what people do, all where it is empty. `collects`: there is a garbage collector of Workloads.
+    `people`: what people do; all but what is RARE where it is empty. `collects`: there is a garbage collector of
+    Workloads.
     """
 
     def __init__(
@@ -320,8 +326,8 @@ class Cluster:
         if self.faults:
             yield from self._faults()
         if self.acts:
-            wanted = self.people
-            yield from (each for each in self._people() if not wanted or each.name.partition(" ")[0] in wanted)
+            named = ((each, each.name.partition(" ")[0]) for each in self._people())
+            yield from (each for each, name in named if name in self.people or not (self.people or name in RARE))
 
     def hear(self, kind: str) -> None:
         (first, *rest) = self.news[kind]
@@ -355,6 +361,8 @@ class Cluster:
                 yield Act(f"job controller {key[1]}", _with(Cluster.sync, key))
             if "orphan" in job["metadata"].get("finalizers", ()):
                 yield Act(f"orphan {key[1]}", _with(Cluster.orphan, key))
+            if MISSED in job["metadata"].get("annotations", {}):
+                yield Act(f"default queue {key[1]}", _with(Cluster.take_in, key))
         jobs = {job["metadata"]["uid"] for _, job in self.of(JOB)}
         for key, manifest in (*self.of(WORKLOAD), *self.of(POD)):
             meta = manifest["metadata"]
@@ -407,7 +415,8 @@ class Cluster:
         labels = {**template.get("labels", {}), "job-uid": meta["uid"]}
         owner = {"apiVersion": "batch/v1", "kind": JOB, "name": meta["name"], "uid": meta["uid"], "controller": True}
         name = f"{meta['uid']}-{number}"
-        made = builders.pod(name, "ns", {"nodeName": "n"}, uid=f"p-{name}", labels=labels, annotations=notes)
+        spec = {"nodeName": "n", "containers": [builders.container(cpu="1")]}
+        made = builders.pod(name, "ns", spec, uid=f"p-{name}", labels=labels, annotations=notes)
         return merged(made, {"metadata": {"ownerReferences": [owner]}, "status": {"phase": "Running"}})  # type: ignore[no-any-return]
 
     def sync(self, key: Key) -> None:
@@ -475,6 +484,7 @@ class Cluster:
             key = (JOB, f"ns/{name}")
             if key not in self.objects and made < 2:
                 yield Act(f"create {name}", _person(_with(Cluster.create, name)), fair=False)
+                yield Act(f"miss {name}", _person(_with(Cluster.miss, name)), fair=False)
                 for workload, _ in self.of(WORKLOAD):
                     yield Act(f"steal {name}", _person(_with(Cluster.create, name, workload[1])), fair=False)
         for key, job in self.of(JOB):
@@ -508,6 +518,16 @@ class Cluster:
         NAMES.alias(workload_key(BATCH, made), f"w-{uid}")
         self.put((JOB, f"ns/{name}"), {**made, "status": {}})
 
+    def miss(self, name: str) -> None:
+        """Create a job that runs and names no queue, while the webhook is down."""
+        self.create(name)
+        marks = {"labels": {QUEUE: None}, "annotations": {MISSED: "true", BYPASS: "true"}}
+        self.edit((JOB, f"ns/{name}"), {"metadata": marks, "spec": {"suspend": False}})
+
+    def take_in(self, key: Key) -> None:
+        """As the controller of default queues does, which sees all jobs."""
+        self.edit(key, {"metadata": {"labels": {QUEUE: "q"}, "annotations": {MISSED: None}}})
+
     def resume(self, key: Key) -> None:
         """Somebody starts it, whatever it was admitted for."""
         self.edit(key, {"spec": {"suspend": False}, "metadata": {"annotations": {BYPASS: "true"}}})
@@ -532,6 +552,11 @@ class Cluster:
 
     def end(self, key: Key) -> None:
         self.edit(key, {"status": {"phase": "Succeeded"}})
+
+    def resize(self, key: Key) -> None:
+        """To twice the size, or back."""
+        cpu = 3 - size(self.objects[key].manifest)
+        self.edit(key, {"spec": {"containers": [builders.container(cpu=str(cpu))]}})
 
     # --- which state it is in
 
@@ -656,6 +681,7 @@ _WORKLOAD_EDITS: dict[str, Callable[[Cluster, Key], None]] = {
 _POD_EDITS: dict[str, Callable[[Cluster, Key], None]] = {
     "end": Cluster.end,
     "kill": lambda each, key: each.delete(key, "kubelet"),
+    "resize": Cluster.resize,
     "let-go": lambda each, key: each.edit(
         key, {"metadata": {"labels": {"job-uid": None, "was": "let-go"}, "ownerReferences": []}}
     ),
@@ -686,6 +712,11 @@ def pending(workload: Workload) -> bool:
 def counted(manifest: Manifest) -> int:
     """The Pods that a Workload holds quota for."""
     return sum(each["count"] for each in manifest["status"]["admission"]["podSetAssignments"])
+
+
+def size(pod: Manifest) -> int:
+    """The cpus of a Pod."""
+    return int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
 def _reservation(read: Workload, now: int) -> Patch:

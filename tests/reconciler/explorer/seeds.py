@@ -17,6 +17,7 @@ from reconciler.controllers.jobs import controller, looks
 from reconciler.controllers.jobs.kept_pods import KeptPods
 from reconciler.controllers.jobs.looks import HiddenLook, JobLook, WorkloadLook
 from reconciler.controllers.jobs.record import Event
+from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.jobs import life
 from tests.reconciler.explorer.worlds import World
@@ -96,6 +97,8 @@ _DISOWNED = World(quota=1, jobs=("zza",), acts=2, people=("disown", "evict"))
 _ENDING = World(quota=1, jobs=("zza",), acts=2, people=("let-go", "suspend", "evict"))
 _STOLEN = World(quota=1, jobs=("zza",), acts=2, people=("steal", "orphan-delete"))
 _HIDDEN = World(quota=1, jobs=("zza",), acts=2, people=("hide", "delete"))
+_GROWS = World(quota=1, jobs=("zza",), acts=1, people=("resize",))
+_MISSED = World(quota=0, acts=1, people=("miss",))
 _UNSTARTED = World(quota=0, jobs=("zza",), acts=1, people=("resume",))
 
 SEEDS = (
@@ -131,5 +134,7 @@ SEEDS = (
         "a Pod that was taken away", _replace(KeptPods, "_excess", lambda *_: iter(())), _ENDING, "for ever", slow=True
     ),
     Seed("a Pod that hides", _replace(OutOfSight, "seek", lambda *_: None), _HIDDEN, "for ever"),
+    Seed("a Pod that grows", _replace(StartedPod, "given_up", property(lambda each: each.let_go)), _GROWS, "for ever"),
     Seed("a job that somebody else starts", _step("_running", None), _UNSTARTED, _UNCOUNTED),
+    Seed("a job that the webhook missed", _step("_running", None), _MISSED, _UNCOUNTED),
 )

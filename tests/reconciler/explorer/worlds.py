@@ -48,6 +48,8 @@ SHORT = (
     World(quota=1, jobs=("zza",), acts=2, people=("move", "disown", "suspend", "resume"), collects=False),
     World(quota=1, jobs=("zza",), acts=2, people=("let-go", "hide")),
     World(quota=1, jobs=("zza",), acts=2, people=("steal", "let-go")),
+    World(quota=1, jobs=("zza",), acts=2, people=("resize", "let-go", "suspend")),
+    World(quota=1, jobs=("zza",), acts=1, people=("miss",)),
 )
 """Four seconds each at the most: in every run of the tests."""
 FULL = (
@@ -62,5 +64,7 @@ FULL = (
     World(quota=1, jobs=("zza",), acts=2, faults=2, people=("delete", "orphan-delete", "take-away", "disown")),
     World(quota=1, jobs=BOTH, acts=2, faults=1, people=("let-go", "kill", "suspend", "steal", "orphan-delete")),
     World(quota=2, jobs=("zza",), acts=3, people=("let-go", "hide", "kill", "scale", "suspend", "evict")),
+    World(quota=2, jobs=("zza",), acts=3, people=("resize", "hide", "kill", "let-go", "scale", "evict")),
+    World(quota=1, jobs=("zza",), acts=3, people=("miss", "move", "orphan-delete", "kill", "resume")),
 )
 """Up to minutes each: at night, as well."""

@@ -50,7 +50,7 @@ class Document:
         return self.region.locate(field)
 
     def place(self, field: str = "") -> Place:
-        """The same, with the file."""
+        """The place of a field, with its file."""
         return Place(self.source, *self.locate(field), self.overlay)
 
 

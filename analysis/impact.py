@@ -89,7 +89,7 @@ def impact(
 def played(
     change: ChangeSet, simulation: KueueSimulation, files: SimulatedFiles, others: Iterable[PlayedElsewhere] = ()
 ) -> Impact:
-    """The same on top of a simulation at rest, which goes on; `others` are those beside it."""
+    """The impact of the change on a finished simulation, which continues. `others`: those of other projects."""
     manifests, deleted = files.accept(change.applied), [each.ref for each in change.deleted]
     prediction = predict(simulation, manifests, deleted)
     applied = files.take_others()

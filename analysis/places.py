@@ -32,7 +32,7 @@ class InputPlaces:
         return place or next((place for place in causes if place), None) or former or self._of_relative(finding.object)
 
     def of_cause(self, cause: Cause) -> Place | None:
-        """None for an object that is not among the inputs."""
+        """The place of a cause; None if its object is not among the inputs."""
         return self._inputs.place(cause.object, cause.field)
 
     def _of_relative(self, ref: Ref) -> Place:

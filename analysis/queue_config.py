@@ -44,7 +44,7 @@ class _Block:
 
     @cached_property
     def outline(self) -> Outline | None:
-        """None where the text is not such a block."""
+        """The outline of the block; None if the text is not such a block."""
         text, at = self._whole.text, self._whole.find(_WITHIN)
         lines = _LITERAL(text, at, self._end) if at is not None else None
         return Outline(text, self._whole.steps, *lines.span("lines")) if lines else None

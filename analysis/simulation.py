@@ -212,7 +212,7 @@ def _counts(defect: Defect) -> bool:
 
 
 def _named(complete: Parsed) -> Manifest:
-    """With a name and a namespace where the API server would fill them in."""
+    """The manifest with the name and namespace that the API server would fill in."""
     manifest, ref = complete.manifest or {}, complete.object.ref
     metadata = manifest.get("metadata") or {}
     own = {"name": ref.name.replace("*", ""), **({"namespace": ref.namespace} if ref.namespace else {})}

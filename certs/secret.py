@@ -172,7 +172,7 @@ def _fetch(cluster: ClusterClient, settings: SecretSettings) -> _Stored:
 
 
 def _new_since(secret: Mapping[str, Any]) -> datetime | None:
-    """None, with a word in the log, for a text that is not a moment: a typing error must not stop a renewal."""
+    """The time of the annotation. An unreadable one is logged and counts as None: a typo must not stop a renewal."""
     written = (secret["metadata"].get("annotations") or {}).get(NEW_SINCE)
     if not written:
         return None

@@ -57,7 +57,7 @@ class _Bash(_OrFiles, BashComplete):
         return words[1:], incomplete
 
     def complete(self) -> str:
-        """Without what bash leaves alone: all before the last `:` or `=` of the word."""
+        """The completions without the part that bash keeps: everything before the last `:` or `=` of the word."""
         args, incomplete = self.get_completion_args()
         typed = incomplete.partition("=")[2] if incomplete.startswith("--") else incomplete
         breaks = set(_BREAKS) & set(os.environ.get("COMP_WORDBREAKS", _BREAKS))

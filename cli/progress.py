@@ -69,7 +69,7 @@ class _Line:
         return whole[: max(0, shutil.get_terminal_size().columns - 1)]
 
     def _replace(self, text: str) -> None:
-        """With blanks, which every terminal understands."""
+        """Overwrite the line with blanks, which every terminal understands."""
         blanks = f"\r{' ' * self._width}\r" if self._width else ""
         self._width = len(text)
         try:

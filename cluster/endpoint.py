@@ -122,7 +122,7 @@ def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
 
 
 def _plain_endpoint(files: str, context: str | None) -> Endpoint | None:
-    """None where it takes the package. Raises what `read_file` raises."""
+    """The endpoint of a plain kubeconfig; None if it needs the kubernetes package. Raises what `read_file` raises."""
     from cluster.kubeconfig_file import read_file  # here, since a pod needs no YAML
 
     paths = [path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).exists()]

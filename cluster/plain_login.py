@@ -23,7 +23,7 @@ _PLAIN = {"token", "tokenFile", "client-certificate", "client-certificate-data",
 
 
 class NotPlain(Exception):
-    """It needs the package: to read it, or to say what is wrong with it."""
+    """The kubeconfig needs the kubernetes package: to be read, or for an error message."""
 
 
 @dataclass(frozen=True, slots=True)

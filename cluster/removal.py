@@ -76,7 +76,7 @@ class RemovalReader:
             yield from self._listed(shape.kind.kind, QUEUE_NAME)
 
     def _listed(self, kind: str, selector: str | None = None, *, fields: str | None = None) -> Iterator[Manifest]:
-        """None of a kind that is not installed."""
+        """The objects of a kind; none if it is not installed."""
         try:
             for each in self._cluster.list(RESOURCES[kind], label_selector=selector, field_selector=fields):
                 yield {**each, "kind": kind}

@@ -137,7 +137,7 @@ def sources(settings: YuniKornSettings | None = None, *, orchestrated: bool = Fa
 
 
 def _pod(manifest: Manifest) -> Manifest:
-    """Only the fields that say where the Pod belongs in YuniKorn, since there may be many Pods."""
+    """The fields by which YuniKorn places the Pod, and no others, since there may be many Pods."""
     meta = metadata(manifest)
     labels, annotations = (mapping(meta.get(key)) for key in ("labels", "annotations"))
     kept = {key: meta.get(key) for key in ("name", "namespace")}

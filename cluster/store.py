@@ -42,7 +42,7 @@ class ManifestCache(Protocol):
         """The present snapshot; costs nothing."""
 
     def snapshot(self) -> Snapshot:
-        """The same with the versions of its objects."""
+        """The state of the store, with the versions of its objects."""
 
     def ready(self) -> list[str]:
         """What is not synced yet, in words; empty when everything is."""

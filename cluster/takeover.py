@@ -159,7 +159,7 @@ class PlanReader:
                 yield ref, str(holder)
 
     def other_clusters(self) -> bool:
-        """None can be seen while nobody converts; that was asked before."""
+        """Whether MultiKueueClusters exist. False if they cannot be read, as while no webhook converts them."""
         try:
             return next(iter(self._cluster.list(_CLUSTERS, 1)), None) is not None
         except ApiError:

@@ -178,7 +178,7 @@ class _Connections:
         )
 
     def exchange(self, request: HttpRequest, read: float) -> HttpAnswer | None:
-        """The same over a connection that is open, which is what most writes find; None where there is none.
+        """Send the request over an open connection, as most writes can; None if there is none.
 
         Raises what urllib3 raises; then the request may have arrived.
         """

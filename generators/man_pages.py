@@ -22,7 +22,7 @@ def name(help: Help) -> str:
 
 
 def page(help: Help, pages: list[Help]) -> str:
-    """Without a date, so that the same commands make the same bytes."""
+    """The man page of a command, without a date, so that it only changes with the command."""
     return "\n".join(_lines(help, pages)) + "\n"
 
 

@@ -65,7 +65,7 @@ def judge_files(
     circumstances: Circumstances,
     kept: Iterable[Parsed] = (),
 ) -> Judgement:
-    """The same for objects that no mutating webhook has completed: they are judged as it would complete them.
+    """Judge a change in files. The objects are completed first, as the mutating webhook would do it.
 
     Nor has an API server dropped or refused fields that it does not know. `kept` are objects of the files that do not
     change: work among them is judged for what the change does to it.

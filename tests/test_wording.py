@@ -39,6 +39,9 @@ BANNED = {
 }
 _ANY = re.compile("|".join(BANNED), re.IGNORECASE).search
 _FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those)\b").match
+WITH_SUBJECTS = ("analysis", "audit", "certs", "cli", "cluster", "generators")
+"""The rooms whose docstrings do not begin with the exception, such as "None where there is no queue."."""
+_NO_SUBJECT = re.compile(r"(?:None|False|Empty|Such as|With|Without)\b(?! `)").match
 _FIELD_FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those|That|For|Between|Has)\b").match
 _ERRORS_ALONE = re.compile(r"Raises [^.]*\.\Z").match
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -129,3 +132,23 @@ def test_a_room_has_plain_texts(room: str) -> None:
 def test_a_fragment_is_found_in_the_text_of_a_field() -> None:
     assert len(faults("A = 1\n'For one run.'\nclass B:\n    c: int = 2\n    'Between two.'\n")) == 2
     assert faults("A = 1\n'The seconds of one run.'\nprint()\n'For b.'\n") == []
+
+
+@pytest.mark.parametrize("room", WITH_SUBJECTS)
+def test_the_docstrings_of_a_room_name_the_value_first(room: str) -> None:
+    modules = sorted((ROOT / room).rglob("*.py"))
+
+    assert modules
+    assert [
+        f"{module.relative_to(ROOT)}: {document}"
+        for module in modules
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, _DOCUMENTED) and (document := ast.get_docstring(node)) and _NO_SUBJECT(document)
+    ] == []
+
+
+def test_a_docstring_that_begins_with_the_exception_is_found() -> None:
+    assert _NO_SUBJECT("None where there is no queue.")
+    assert _NO_SUBJECT("Without a date.")
+    assert not _NO_SUBJECT("Without `render` nothing runs.")
+    assert not _NO_SUBJECT("The queue; None if there is none.")

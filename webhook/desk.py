@@ -113,7 +113,7 @@ class KnownRequest:
         return self.review.user.name if self.review is not None else ""
 
     def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
-        """The same, and a span of it where traces are on."""
+        """The function, wrapped in a span if tracing is on."""
         return work if self.trace is None else self.trace.timed(name, work)
 
     def followed(self) -> dict[str, str]:

@@ -45,7 +45,7 @@ class ReviewTrace:
         return self._given or trace_id(review.uid) or self._id * 2
 
     def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
-        """The same, with its duration kept; for any thread."""
+        """The function, which then records its duration; for any thread."""
 
         def do(*args: P.args, **kwargs: P.kwargs) -> T:
             began = time.perf_counter()

@@ -50,7 +50,7 @@ def warning(judged: Judged) -> list[str]:
 
 
 def _lines(text: str, room: int) -> Iterator[str]:
-    """At most LINES lines of whole clauses; words are parted only where one clause, or one word, exceeds a line."""
+    """Split the text into at most LINES lines of whole clauses. Longer clauses and words are split."""
     lines = [text] if len(text) <= room else _packed(text, room - len(_GOES_ON) - len(_OMITTED))
     yield from lines[: LINES - 1]
     if len(lines) >= LINES:

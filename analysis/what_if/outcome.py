@@ -152,6 +152,6 @@ def _risk(impact: Impact, risk: AtRisk) -> RiskRow:
 
 
 def _unreadable(items: Sequence[Unreadable]) -> list[str]:
-    """With the line of what was pasted. Each text once."""
+    """The messages, each once, with the line of the pasted text."""
     lines = (f"line {each.place.line}: " if each.place.file == PASTED else "" for each in items)
     return list(dict.fromkeys(line + each.message for line, each in zip(lines, items, strict=True)))

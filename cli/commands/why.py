@@ -90,7 +90,7 @@ def _of_workload(
     output: str,
     engine: EngineOptions,
 ) -> str:
-    """From the cluster itself, or from its reconciler where the rights of the caller do not suffice for that."""
+    """Explain a workload from the cluster, or from its reconciler if the caller may not read the cluster."""
     refused = None
     if reconciler is None:
         try:
@@ -138,7 +138,7 @@ def _namespace(against: Against) -> str:
 
 
 def _from_cluster(written: str, wanted: NamedWork, against: Against, output: str, engine: EngineOptions) -> str:
-    """With the rights of the caller. Raises AccessDenied where these do not suffice."""
+    """Explain a workload with the rights of the caller. Raises AccessDenied if they do not suffice."""
     from reconciler.api.explanation import explanation_json
     from reconciler.api.placement import placement_json  # here, since files do not need them
 
@@ -184,7 +184,7 @@ def _explained(simulations: Simulations, workload: str, output: str) -> str:
 
 
 def _of_others(others: OtherQueues, name: str, output: str) -> str:
-    """Empty where no such work is in the queues of others than Kueue."""
+    """The text about work in Volcano's or YuniKorn's queues; empty if they have no such work."""
     if output != "json":
         return beside.why_text(others, name)
     found = beside.why_json(others, name)

@@ -24,7 +24,7 @@ class Against(ContextName):
 
 
 def reached(against: Against, options: Mapping[str, Any]) -> Against:
-    """With the login of the other options, as click has them. Raises Misused where they contradict --against."""
+    """Add the login of the other options. Raises Misused if they contradict --against."""
     login = read_login(options)
     if against.kind != "cluster":
         if login != ClusterLogin():

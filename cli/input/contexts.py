@@ -23,7 +23,7 @@ def complete_context(
 
 
 def _names(kubeconfig: str | None) -> Iterator[str]:
-    """Empty where the kubeconfig cannot be read: a completion reports no errors."""
+    """The names of the contexts; empty if the kubeconfig cannot be read, since a completion reports no errors."""
     from policies.dialects.reading import listing, mapping, text  # here, since these take long to load
     from policies.text.positions import BadText
     from policies.text.yaml_values import single

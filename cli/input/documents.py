@@ -104,7 +104,7 @@ class Files:
             yield from parse(source, data)
 
     def below(self, folder: Folder) -> Iterator[Found]:
-        """The same for the files of a folder: only a file that mentions our projects must be readable."""
+        """Read the files of a folder. Only files that mention our projects must be readable."""
         yield from folder.passed
         for source in folder.files:
             yield from self.found(source)
@@ -127,7 +127,7 @@ class Files:
             yield from triaged(source, data)
 
     def _data(self, source: str) -> bytes | None:
-        """None where it was read before. Raises OSError and ValueError."""
+        """The content of the file; None if it was read before. Raises OSError and ValueError."""
         if real := leads_out(source):  # else a pull request could show any file of the machine
             raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
         data, status = read_regular(source, MAX_SIZE + 1)

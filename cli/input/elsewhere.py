@@ -70,7 +70,7 @@ def _surroundings(cluster: ClusterClient) -> list[Manifest]:
 
 
 def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]]) -> Iterator[Manifest]:
-    """Empty if Volcano is not installed. Jobs are left out: their PodGroups and Pods stand for them."""
+    """Volcano's objects; empty if it is not installed. Jobs are left out, since their PodGroups and Pods are read."""
     from cluster.sources import FOLLOWED
 
     (queues,), (groups,) = FOLLOWED[volcano.QUEUE], FOLLOWED[volcano.POD_GROUP]
@@ -84,7 +84,7 @@ def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]]) ->
 
 
 def _of_yunikorn(cluster: ClusterClient, around: Callable[[], list[Manifest]], namespace: str) -> Iterator[Manifest]:
-    """Empty if no Pod is YuniKorn's."""
+    """YuniKorn's objects; empty if no Pod is YuniKorn's."""
     from cluster.resource import CONFIG_MAPS
 
     pods = _pods(cluster, yunikorn.SCHEDULER)
@@ -110,7 +110,7 @@ def _listed(
     where: str = "",
     keep: Callable[[Manifest], Manifest] = dict,
 ) -> list[Manifest]:
-    """None where the kind is not installed."""
+    """The objects of a kind; an empty list if it is not installed."""
     from cluster.errors import NotFound
 
     try:
@@ -120,7 +120,7 @@ def _listed(
 
 
 def _lean(pod: Manifest) -> Manifest:
-    """Without the fields that no scheduler reads: there may be many Pods."""
+    """The Pod without the fields that no scheduler reads: there may be many Pods."""
     spec = {key: value for key, value in mapping(pod.get("spec")).items() if key not in _NOT_READ}
     for key in ("containers", "initContainers"):
         if key in spec:

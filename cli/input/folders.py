@@ -209,7 +209,7 @@ class _Ignored:
 
 
 def _lines(file: str) -> list[str]:
-    """Empty if this is not a file, or cannot be read."""
+    """The lines of the file; empty if it is not a file, or cannot be read."""
     try:
         return read_regular(file, _MOST_PATTERNS)[0].decode("utf-8", "replace").splitlines()
     except OSError:

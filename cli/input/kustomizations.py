@@ -40,7 +40,7 @@ class Kustomization:
 
 
 def read_kustomization(folder: str, name: str) -> Kustomization | None:
-    """None if the file cannot be read, or is a Kustomization of Flux."""
+    """Read a kustomization; None if it cannot be read, or is a Kustomization of Flux."""
     try:
         content = yaml_values.single(read_regular(f"{folder}/{name}", _MOST)[0].decode("utf-8-sig"))
     except (OSError, ValueError, BadText):

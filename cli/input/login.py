@@ -149,7 +149,7 @@ def login(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def login_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same as they come from click, for `read_login`."""
+    """Add the options of a login to a command, as separate arguments for `read_login`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -8,7 +8,7 @@ HERE = "."
 
 
 def tidy(path: str) -> str:
-    """Without `./`, doubled slashes and a slash at the end; `..` stays, since the folder before it may be a link.
+    """The path without `./`, doubled and trailing slashes. `..` stays, since the folder before it may be a link.
 
     A file that is named `-` keeps its `./`, since `-` is standard input, and a URL is not a path.
     """

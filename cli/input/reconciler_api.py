@@ -85,7 +85,7 @@ def endpoint(server: Server, login: ClusterLogin) -> Endpoint:
 
 
 def _tls(server: Server) -> ssl.SSLContext | None:
-    """None for plain HTTP, which is allowed on this machine only, since the request carries a token."""
+    """The TLS context; None for plain HTTP, which is only allowed on loopback, since the request carries a token."""
     try:
         scheme, host = urlsplit(server.url).scheme, urlsplit(server.url).hostname or ""
         if scheme == "https" and host:

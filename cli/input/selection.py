@@ -106,7 +106,7 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def selected_in_roots(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a command that judges several organisations."""
+    """Add the options of a selection to a command that judges several organisations."""
     command = click.option(
         "--within",
         metavar="DIR",

@@ -66,7 +66,7 @@ def _upward(paths: Sequence[str]) -> str | None:
 
 
 def _usual(gates: Collection[Dialect], installed: Installed) -> Configuration:
-    """Without a file."""
+    """The configuration without a file."""
     if not gates:
         return Configuration(kueue=KueueSettings(version=installed()))
     from policies.configuration.file import API_VERSION, KIND, read_configuration  # here, since it takes all rules

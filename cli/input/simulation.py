@@ -55,7 +55,7 @@ def note_problems(files: SimulatedFiles, simulation: KueueSimulation, beside: Se
 
 
 def engine_settings(engine: EngineOptions, configuration: Configuration) -> SimulationSettings:
-    """From Kueue's Configuration, and the section `kueue` of Quotree's. Raises Misused, naming the key."""
+    """The settings from Kueue's Configuration and the section `kueue` of Quotree's. Raises Misused with the key."""
     document = _kueue_configuration(engine.kueue_config) if engine.kueue_config else None
     try:
         return decision_settings(

@@ -79,7 +79,7 @@ class Survey:
 
 
 def survey(selection: InputSelection, *, render: bool = True) -> Survey:
-    """Without `render` the files of kustomizations are read as they are, and charts are passed over.
+    """Survey the selection. Without `render`, files of kustomizations are read as they are, and charts are skipped.
 
     Raises OutOfReach where a renderer that was asked for is not installed.
     """

@@ -87,7 +87,7 @@ def _names(cluster: ClusterClient, kind: GroupKind, namespace: str | None = None
 
 
 def _absent_queue(wanted: NamedWork, queue: str, there: list[str] | None) -> str:
-    """Empty where it exists, or may exist."""
+    """The message about a queue that does not exist; empty if it exists, or may exist."""
     if there is None or queue in there:
         return ""
     near = close(queue, there)

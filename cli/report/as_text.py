@@ -98,12 +98,12 @@ def where(place: Place) -> str:
 
 
 def rendered(place: Place) -> str:
-    """Empty for what is applied as it is written."""
+    """The renderer of the manifest; empty if it is applied as written."""
     return plain(f"as {place.overlay} renders it") if place.overlay else ""
 
 
 def consequence_lines(judged: Judged) -> Iterator[str]:
-    """What goes when the finding is mended, a line each; of many the worst, and how many more there are."""
+    """The consequences of the finding, a line each: the most severe ones, and how many more there are."""
     for each in judged.consequences[:_MOST_CONSEQUENCES]:
         finding, place = each.finding, f"{each.finding.object}: {each.finding.field}"
         is_there = (finding.object, finding.field) == (judged.finding.object, judged.finding.field)
@@ -113,7 +113,7 @@ def consequence_lines(judged: Judged) -> Iterator[str]:
 
 
 def without_fix(judged: Judged) -> str:
-    """The webhook's sentence without the fix at its end, for where that stands apart."""
+    """The webhook's sentence without the fix at its end, for reports that show the fix separately."""
     return sentence(replace(judged, finding=replace(judged.finding, fix="")))
 
 
@@ -123,12 +123,12 @@ def cause_line(located: LocatedCause) -> str:
 
 
 def not_evaluated_lines(report: Report) -> Iterator[str]:
-    """None where the head line has the one reason of all rules."""
+    """The rules that were not evaluated; none if the first line has the one reason of all rules."""
     return iter(()) if report.out_of_reach else reason_lines(report.not_evaluated)
 
 
 def reason_lines(not_evaluated: Sequence[Unjudged]) -> Iterator[str]:
-    """Each reason once, with the rules that gave it; of many rules their number."""
+    """Each reason once, with its rules, or their number if there are many."""
     for reason in dict.fromkeys(missed.reason for missed in not_evaluated):
         rules = [missed.rule.id for missed in not_evaluated if missed.reason == reason]
         named = ", ".join(rules) if len(rules) <= _NAMED else some(len(rules), "rule")

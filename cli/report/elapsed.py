@@ -8,7 +8,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def elapsed(start: int, time: int) -> str:
-    """Such as +1h30m. Times are in nanoseconds."""
+    """The time since `start`, such as +1h30m. Times are in nanoseconds."""
     rest, text = max(0, time - start) // SECOND, ""
     for seconds, unit in _UNITS:
         count, rest = divmod(rest, seconds)

@@ -43,7 +43,7 @@ def queue_name_of(manifest: Manifest, field: str) -> str:
 
 
 def age(manifest: Manifest, now: datetime) -> str:
-    """Such as 3d4h: the two largest units."""
+    """The age of an object in the two largest units, such as 3d4h."""
     created = text(metadata(manifest).get("creationTimestamp"))
     try:
         since = datetime.fromisoformat(created.replace("Z", "+00:00")) if created else now

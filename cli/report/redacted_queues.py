@@ -132,7 +132,7 @@ def _other(node: Node) -> Value:
 
 
 def _entries(node: yaml_nodes.Mapping, writer: _Writer) -> Iterator[tuple[str, Node]]:
-    """With the keys that `<<` merges in."""
+    """The entries of a mapping, including the keys that `<<` merges in."""
     merged: dict[str, Node] = {}
     own = {key.text for key, _ in node.entries}
     for key, value in node.entries:

@@ -182,7 +182,7 @@ def _pod_spec(spec: object) -> dict[str, Any]:
 
 
 def _with_status(manifest: Manifest) -> dict[str, Any]:
-    """Without messages and lists that name work."""
+    """The manifest with its status, without messages and lists that name work."""
     status = {key: value for key, value in mapping(manifest.get("status")).items() if key != "pendingWorkloadsStatus"}
     for key in ("conditions", "admissionChecks"):
         if key in status:

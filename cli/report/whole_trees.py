@@ -37,7 +37,7 @@ def of_cluster(against: Against) -> dict[str, Any]:
 
 
 def context_of(against: Against) -> Context:
-    """Empty for files, which are read with those that are given."""
+    """The context; empty for files, which are read together with the inputs."""
     if not against.of_cluster:
         return Context(against, Forest(frozenset(DECLARED)))
     return load(against, Configuration(yunikorn=YuniKornSettings(follow=False)))  # its objects are not drawn

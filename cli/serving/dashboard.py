@@ -137,7 +137,7 @@ def _ended(named: str) -> EndedSessions | None:
 
 
 def as_someone(api: Address | None, own: Callable[[], str | None] | None) -> Callable[[UserLogin], UserConnection]:
-    """With the token of the login, or with our own in the name of who the proxy says it is."""
+    """Connect with the user's token, or with our own token, impersonating the user that the proxy names."""
 
     def connection(login: UserLogin) -> UserConnection:
         header = login.authorization if login.authorization is not None or own is None else own()

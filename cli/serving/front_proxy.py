@@ -37,7 +37,7 @@ class FollowedProxy:
         )
 
     def start(self) -> bool:
-        """False where the API server says nothing of it: then nothing that it passes on is answered."""
+        """Start; False if the API server publishes no front proxy. Requests that it forwards are then refused."""
         try:
             self._take(self._cluster.get(CONFIG_MAPS.item(NAME, NAMESPACE)))
         except (ClusterError, OSError) as error:

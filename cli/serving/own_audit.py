@@ -23,7 +23,7 @@ _BRIEF = 1.0
 
 
 class OwnAudit:
-    """At most one audit runs at a time. It begins when somebody asks and the last one is old.
+    """The audit of the own dashboard. One audit runs at a time; it starts with a request, if the last one is old.
 
     An answer waits for it up to `brief` seconds, the first one up to `patience`. After that the last one is the answer;
     its `judged` says when that was. `judge` reads and judges; it raises OutOfReach.

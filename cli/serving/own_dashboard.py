@@ -75,7 +75,7 @@ class _OwnBackend:
 
 
 def of_cluster(cluster: ClusterClient, v1: Getter, audit: Getter) -> UserReader:
-    """With the rights of a kubeconfig."""
+    """Read the cluster with the rights of a kubeconfig."""
     return RemoteReader(cluster, v1, audit, v1.behind if isinstance(v1, ReadOnce) else lambda: 0.0)
 
 

@@ -32,7 +32,7 @@ class FrontProxy:
 
     @classmethod
     def of(cls, config_map: Mapping[str, Any]) -> FrontProxy | None:
-        """None where the API server passes nothing on. Raises ValueError for what is not understood."""
+        """Read the ConfigMap; None if the API server forwards no requests. Raises ValueError if it cannot be read."""
         data = config_map.get("data") or {}
         authority = data.get("requestheader-client-ca-file")
         users, groups, extras, names = (

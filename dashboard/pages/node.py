@@ -40,7 +40,7 @@ class Neighbour(NamedTuple):
 
 
 def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | None:
-    """None where there is no such node. Raises ClusterError."""
+    """The page of a node; None if the node does not exist. Raises ClusterError."""
     tree = read_tree(reader, dialect, key)
     node = tree.nodes.get(key)
     if node is None:

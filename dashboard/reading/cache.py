@@ -108,7 +108,7 @@ class AnswerCache:
         return made.read
 
     def _keep(self, key: tuple[object, ...], entry: _Entry | None) -> None:
-        """None: what was kept is no longer right. What is too old to be shown goes as well."""
+        """Store the entry; None removes an invalid one. Entries that are too old are removed as well."""
         with self._lock:
             self._entries.pop(key, None)
             if entry is not None:
@@ -133,7 +133,7 @@ class CachedReader:
         self.problems: list[str] = []
 
     def renew(self) -> None:
-        """From here on this request reads what is fresh; what it has read so far does not count."""
+        """Make this request read fresh data from here on; what it has read so far does not count."""
         self.oldest, self._enough = None, FRESH
         self.problems.clear()
 

@@ -103,7 +103,7 @@ class TreeNode:
 
     @property
     def exists(self) -> bool:
-        """False for a Cohort that other objects name and that has no object."""
+        """Whether the node has an object; False for a Cohort that is only named by others."""
         return self.entry.get("exists") is not False
 
     @property
@@ -171,7 +171,7 @@ class DialectTree:
         return self._children.get(node.key if node else None, ())
 
     def path(self, node: TreeNode) -> list[TreeNode]:
-        """From its root to itself."""
+        """The path from the root to the node."""
         found = [node]
         while (parent := self.parent(found[-1])) is not None:
             found.append(parent)

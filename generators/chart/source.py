@@ -64,7 +64,7 @@ def _kustomization(folder: str) -> dict[str, Any]:
 
 
 def _documents(file: Path) -> list[Object]:
-    """Without anchors: each use is an object of its own."""
+    """The documents without YAML anchors: each alias becomes a copy."""
     return [_copied(each) for each in documents(file)]
 
 

@@ -19,7 +19,7 @@ def generate() -> dict[str, str]:
 
 
 def _board(board: Board) -> dict[str, Any]:
-    """Without an id, which Grafana gives; edits of people are kept where they save a copy."""
+    """The dashboard without an id, which Grafana assigns. Users keep their edits by saving a copy."""
     return {
         "uid": board.uid,
         "title": board.title,

@@ -68,7 +68,7 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
 
 
 def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> QueuedJob | None:
-    """The same for a new Pod. What the job does not name, a LimitRange may have given the Pod.
+    """The job that counts a new Pod. Requests that the job lacks may be from a LimitRange.
 
     The Pod is as its controller makes it, so that it is counted there: it has the labels that the controller selects
     Pods by, and the marks and gates of one of the templates.

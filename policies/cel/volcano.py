@@ -12,7 +12,7 @@ AMOUNTS = (
 
 
 def amount_of(amounts: str, resource: str) -> str:
-    """It is a quantity of 0 or more; devices and pods come in whole ones."""
+    """A CEL condition: the amount is a quantity of 0 or more, and whole for devices and pods."""
     value = f"{amounts}[{resource}]"
     whole = f"({resource} == 'pods' || ({resource}.contains('/') && !{resource}.contains('kubernetes.io/')))"
     number = f"{quantity(value)}.asApproximateFloat()"  # isInteger() says no to 2000m

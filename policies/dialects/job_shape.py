@@ -114,7 +114,7 @@ class Sign:
     message: str = ""
 
     def message_in(self, manifest: Manifest) -> str | None:
-        """None where the status does not show it."""
+        """The message in the status, or None."""
         message = ""
         if self.conditions:
             found = next((each for each in conditions(manifest, "True") if each.get("type") in self.conditions), None)

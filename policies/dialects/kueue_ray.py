@@ -27,7 +27,7 @@ class Ray:
 
 
 def read_ray(kind: str, manifest: Manifest) -> Ray | None:
-    """None for other kinds."""
+    """Read a Ray job or cluster; None for other kinds."""
     if kind not in CLUSTERS:
         return None
     path, cluster = ray_cluster(kind, manifest)

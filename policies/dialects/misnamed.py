@@ -151,7 +151,7 @@ def _slip(written: GroupKind) -> Slip | None:
 
 
 def _slip_of_kubernetes(group: str, kind: str) -> Slip | None:
-    """Only certain slips: a newer Kubernetes may have more kinds."""
+    """The likely kind of Kubernetes, for certain slips only: a newer Kubernetes may have more kinds."""
     judged, others = _OF_KUBERNETES[group]
     every = (*judged, *others)
     if kind in every or kind.removesuffix("List") in every:

@@ -94,7 +94,7 @@ def _is_common(resource: str, value: object) -> bool:
 def odd(
     field: str, resource: str, quantity: Quantity, *, of_pod: bool = False, rounded_by: str = ""
 ) -> OddAmount | None:
-    """None for nearly every amount. `rounded_by` counts the part of a device as a whole one."""
+    """The fault of an implausible amount, or None. `rounded_by` counts the part of a device as a whole one."""
     outcome = "the API server refuses such Pods" if of_pod else ""
     if rounded_by:
         outcome = f"{rounded_by} counts {-(-quantity.nano // _UNIT)}"

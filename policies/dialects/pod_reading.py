@@ -72,7 +72,7 @@ class PodReading(PodLife):
 
     @property
     def namespace(self) -> str:
-        """Empty where none is written."""
+        """The namespace, or empty."""
         return text(self.meta.get("namespace")) or ""
 
     @property

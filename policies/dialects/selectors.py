@@ -64,7 +64,7 @@ class LabelSelector:
 
 
 def read_label_selector(value: object) -> LabelSelector | None:
-    """None if there is no selector; that selects nothing."""
+    """Read a label selector; None if there is none, which selects nothing."""
     if value is None:
         return None
     selector = mapping(value)

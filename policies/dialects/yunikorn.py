@@ -313,7 +313,7 @@ def application_id(pod: Pod, *, unique: bool = False, uid: str = "") -> str:
 
 
 def generated_application_id(namespace: str, *, unique: bool = False, uid: str = "") -> str:
-    """At most 63 characters, as for a label value.
+    """The generated application id, of at most 63 characters, as for a label value.
 
     Before the pod has a uid, a unique id ends in a mark, which the shim replaces by the uid later.
     """

@@ -109,7 +109,7 @@ class Proposal:
         return names.near(absent.name)
 
     def _named_like(self, absent: Ref, by_children: bool) -> KnownNames | None:
-        """None where there are too many objects to look at."""
+        """The names of this kind and namespace; None if there are too many objects to search."""
         like = absent.group_kind, absent.namespace
         refs = [node.ref for node in self.after.nodes()]
         if by_children:

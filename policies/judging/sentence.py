@@ -21,12 +21,12 @@ def sentence(judged: Judged) -> str:
 
 
 def statement(judged: Judged) -> str:
-    """The same without the object, for where that is shown beside it."""
+    """The sentence without the object, for reports that show it separately."""
     return f"{_subject(judged.finding)}{assertion(judged)}"
 
 
 def assertion(judged: Judged) -> str:
-    """The same without object and field, for where both are shown beside it."""
+    """The sentence without object and field, for reports that show both separately."""
     finding = judged.finding
     before = " (as before this change)" if judged.standing else ""
     fix = f"; {flat(finding.fix)}" if finding.fix else ""

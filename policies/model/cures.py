@@ -47,7 +47,7 @@ def write(field: str, value: str | int | None) -> Patch:
 
 
 def remove(field: str) -> Patch:
-    """Without the field or key at this path."""
+    """A patch that removes the field or key at this path."""
     steps = fields.steps(field)
     return ({"op": "remove", "path": fields.pointer(*steps)},) if steps else ()
 

@@ -30,7 +30,7 @@ class Edit:
 
     @property
     def change(self) -> Change:
-        """The same without the manifests."""
+        """The change without the manifests."""
         before, after = (it.object if it else None for it in (self.before, self.after))
         return Change(before, after)
 

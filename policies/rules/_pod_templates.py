@@ -15,7 +15,7 @@ MAKERS = (POD, *KINDS)
 
 
 def template(obj: KubeObject | None) -> WrittenTemplate | None:
-    """None for objects of other kinds. The template of a Pod is the Pod."""
+    """The pod template of an object; a Pod is its own template. None for other kinds."""
     if isinstance(obj, Pod):
         return WrittenTemplate("", obj.labels, obj.annotations, obj.scheduler_name)
     if isinstance(obj, QueuedJob | OtherWork) and obj.ref.group_kind in KINDS:

@@ -73,7 +73,7 @@ class FieldNames:
     types: Mapping[str, FieldsOf]
 
     def type_of(self, manifest: Mapping[str, Any]) -> str | None:
-        """None for other kinds, and for versions that are not known here."""
+        """The type of a manifest; None for unknown kinds and versions."""
         api_version, kind = manifest.get("apiVersion"), manifest.get("kind")
         if not isinstance(api_version, str) or not isinstance(kind, str):
             return None

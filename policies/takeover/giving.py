@@ -60,7 +60,7 @@ def _start(found: FoundCluster, names: ReleaseNames) -> PlanStep:
 
 
 def _convert(found: FoundCluster) -> PlanStep:
-    """Only now: the API server has somebody to ask at any time but for a moment."""
+    """The step that gives conversion back. Kueue's manager runs by then, so that it can answer."""
     mine = [each for each in found.definitions if is_converted(each)]
     return PlanStep("let Kueue's manager convert again", updates(found, map(_unconverted, mine)))
 
@@ -94,7 +94,7 @@ def _without_condition(webhook: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _visible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """They are created before they are forgotten; one that Kueue has brought back itself is left alone."""
+    """The step that recreates objects before their record is removed. Objects that Kueue recreated are left alone."""
     manager = found.objects[names.manager]
     kept = mapping(remembered(manager, SERVICES_BEFORE))
     present = {ref_of(each).name for each in found.of_kind("APIService")}

@@ -138,7 +138,7 @@ def _kueue_runs(found: FoundCluster, names: ReleaseNames) -> bool:
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """They end before the marks go: the reconciler would put them back, and stop Pods that lost their gate."""
+    """The step that stops our processes. Otherwise the reconciler would restore the marks, and stop ungated Pods."""
     ours = [ref for ref in sorted(found.objects) if (ref.kind, ref.namespace) == ("Deployment", names.namespace)]
     left = sum(found.pods.values())
     holder = found.held.get(names.reconciler_lease)

@@ -88,7 +88,7 @@ class _Shape:
         self._template: _Template | None = None
 
     def template(self, reader: Reader) -> _Template | None:
-        """None where a place is not that of a value."""
+        """The template of the document; None if a place is not that of a value."""
         if not self._made:
             self._made = True
             self._template = _template(self._pieces, reader)

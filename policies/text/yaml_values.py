@@ -59,7 +59,7 @@ def read(text: str, most: int = MAX_COPIED) -> Iterator[DocumentRoot | BadText]:
 
 
 def read_shared(text: str) -> Iterator[DocumentRoot | BadText]:
-    """The same for a reader that changes nothing: documents of equal text have the very same value.
+    """Read documents for a reader that does not change them: documents of equal text share one value.
 
     Two states of the same files, as of a branch and its base, are equal but for what the branch changes.
     """
@@ -78,7 +78,7 @@ def _known(text: str) -> KnownShape | None:
 
 
 def _alone(text: str) -> KnownShape | None:
-    """None where something is wrong with the document: a message needs the places of the whole text."""
+    """The shape of a single document; None if it has errors, since messages need positions in the whole text."""
     copies = _Copies(MAX_COPIED)
     found = list(_roots(text, 0, len(text), copies))
     roots = [each for each in found if isinstance(each, DocumentRoot)]

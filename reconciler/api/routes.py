@@ -101,7 +101,7 @@ class ReconcilerApi:
         return self._routed(target, lambda: self._callers.who(authorization, wanted))
 
     def answer_to(self, target: str, caller: Caller) -> dict[str, Any]:
-        """The same for a caller whom the API server has authenticated, at a path of the aggregated API."""
+        """Answer a caller whom the API server has authenticated, at a path of the aggregated API."""
         path, mark, query = target.partition("?")
         if (found := discovery(path)) is not None:
             return found

@@ -37,7 +37,7 @@ def observed(cluster: ClusterClient, settings: DecisionSettings | None = None) -
 
 
 def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSettings | None = None) -> World:
-    """The same for objects that were read before, in the API versions that the reconciler reads."""
+    """A World of manifests that were read before, in the API versions that the reconciler reads."""
     settings = settings or DecisionSettings()
     every = _kinds(settings)
     found: dict[str, list[Observed[object]]] = {each.kind: [] for each in every}

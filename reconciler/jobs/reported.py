@@ -21,7 +21,7 @@ def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, no
 
 
 def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: JobInputs, now: int) -> Patch | None:
-    """The same from numbers: the pods of each set that are done for good, and whether all others are ready."""
+    """The patch from numbers: the pods of each set that ended for good, and whether all others are ready."""
     after = reclaimed = _with_reclaimable(read, done) if inputs.reclaims else read
     if inputs.pods_ready:
         after = pods_ready(reclaimed, ready, now)

@@ -38,7 +38,7 @@ class Observed(Generic[T_co]):
 
     @property
     def namespace(self) -> str:
-        """Empty for what is in no namespace."""
+        """The namespace; empty for cluster-scoped objects."""
         return parted(self.key[1])[0]
 
     @property

@@ -97,7 +97,7 @@ def _pairs(settings: ClusterQueueSettings) -> tuple[FlavorResource, ...]:
 
 
 def _begins(resume: Progress | None) -> Hashable:
-    """The same for all searches that begin with the same flavors."""
+    """A key that is equal for all searches that begin with the same flavors."""
     if resume is None or not resume.pending:
         return None
     return tuple(tuple(sorted(places.items())) for places in resume.tried)

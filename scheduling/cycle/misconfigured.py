@@ -22,7 +22,7 @@ class Misconfigured(NamedTuple):
 
 
 def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured | None:
-    """None if the ClusterQueue may try it. The workload is that of a queue entry, with completed templates."""
+    """Why the workload cannot be tried; None if it can. `workload` is from a queue entry, with completed templates."""
     if workload.namespace not in world.queues.namespaces:
         return Misconfigured("Could not obtain workload namespace")
     if not world.queues.serves(name)(workload.namespace):

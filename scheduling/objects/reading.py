@@ -71,7 +71,7 @@ def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Only the fields that the status has; most pending workloads have few."""
+    """The fields that the status has; most pending workloads have few."""
     return {key: value for key, value in _status_fields(status) if value}
 
 

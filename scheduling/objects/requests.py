@@ -42,7 +42,7 @@ class PodSetRequests:
     flavors: Mapping[str, str] = field(default_factory=dict)
 
     def scaled_to(self, count: int) -> PodSetRequests:
-        """The same for another number of pods; works for a set of 0 pods, too, since `single` is known."""
+        """The requests of another number of pods. A set of 0 pods can be scaled as well, since `single` is known."""
         if count == self.count:
             return self
         return PodSetRequests(self.name, count, amounts.times(self.single, count), self.single, self.flavors)

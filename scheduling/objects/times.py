@@ -44,5 +44,5 @@ def _written(seconds: int) -> str:
 
 
 def exactly(moment: int) -> str:
-    """The same with microseconds; `parse` gives the moment back, down to these."""
+    """The time with microseconds; `parse` reads it back to this precision."""
     return f"{written(moment)[:-1]}.{moment % SECOND // 1000:06}Z"

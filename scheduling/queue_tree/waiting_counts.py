@@ -38,7 +38,7 @@ class WaitingCounts:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def change(self, before: AtGate | None, after: AtGate | None) -> None:
-        """None: it was not there, or is gone."""
+        """Count a changed Pod. None: it is new, or gone."""
         for pod, times in ((before, -1), (after, 1)):
             if pod is not None and pod.gated and not pod.deleting and not pod.ended:
                 self._count((pod.namespace, self._reason(pod.waits)), times)

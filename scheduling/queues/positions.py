@@ -80,7 +80,7 @@ class Positions:
         return self._within([self._of[local]], order)
 
     def names(self, offset: int, limit: int, local: str | None = None) -> list[str]:
-        """At most `limit` workloads from position `offset` (from 0) on, of one LocalQueue or of all."""
+        """The names of at most `limit` workloads from position `offset` (from 0) on, of one LocalQueue or of all."""
         if local is not None:
             return self._slice([self._of.get(local, [])], offset, limit)
         if self.usage_of is None:

@@ -182,7 +182,7 @@ class QuotaState:
         self.flavors[flavor.name] = flavor
 
     def drop_flavor(self, name: str) -> bool:
-        """False if there is none."""
+        """Remove a flavor. Returns False if it does not exist."""
         self.edits += 1
         return self.flavors.pop(name, None) is not None
 

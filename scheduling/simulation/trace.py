@@ -56,7 +56,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
-    """It was preempted by `preemptor`; `reason` and `message` are those of its condition Preempted."""
+    """A workload was preempted by `preemptor`; `reason` and `message` are those of its condition Preempted."""
 
     what: ClassVar[str] = "preempted"
     at: int
@@ -70,7 +70,7 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """It was evicted for another reason than preemption, as in its condition Evicted."""
+    """A workload was evicted for a reason other than preemption, as in its condition Evicted."""
 
     what: ClassVar[str] = "evicted"
     at: int

@@ -65,7 +65,7 @@ class PendingAgain(NamedTuple):
 
 
 def pending_again(before: Workload, after: Workload, now: int) -> PendingAgain | None:
-    """None unless an evicted workload loses its quota by this change."""
+    """Describe an evicted workload that loses its quota by this change; None if it does not."""
     evicted, admission = after.holding(EVICTED), before.admission
     if evicted is None or admission is None or not admission.cluster_queue:
         return None

@@ -39,7 +39,7 @@ def job_of(workload: Workload) -> dict[str, str]:
 
 
 def owners_job(owners: Sequence[tuple[str, str]], namespace: str, workload: str) -> dict[str, str]:
-    """The same of kind and name of each owner."""
+    """The job of a Workload, from kind and name of each owner."""
     if len(owners) == 1:
         kind, name = owners[0]
     else:

@@ -67,7 +67,7 @@ def remark(message: str) -> str:
 
 
 def at_the_door(world: World, workload: Workload, why: Explanation) -> WaitingCause:
-    """It is in no ClusterQueue, though its LocalQueue exists."""
+    """The cause of a workload that is in no ClusterQueue, although its LocalQueue exists."""
     local = world.queues.local_queues[workload.local_queue]
     door = f"LocalQueue {workload.local_queue}"
     if why.reason == ADMISSION_GATED:

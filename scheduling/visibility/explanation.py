@@ -218,7 +218,7 @@ def _room_above(path: list[QuotaNode], at: int, pair: FlavorResource) -> int:
 
 
 def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
-    """The same as if nothing were in use: the node because of which `wanted` can never fit."""
+    """The node whose limits keep `wanted` from ever fitting, even if nothing were in use."""
     path = node.path()
     rest = wanted
     for each in path[:-1]:

@@ -159,7 +159,7 @@ def divided(queues: QueueAccounts, requests: dict[str, dict[str, int]]) -> dict[
 
 
 def _cut(amounts: Amounts, limit: Limits, request: Amounts, guarantee: Amounts) -> dict[str, int]:
-    """At most the limit and the request, at least the guarantee."""
+    """The amounts, limited to the limit and the request, and raised to the guarantee."""
     most = {r: min(limit.get(r, inf), request.get(r, 0)) * _FINE for r in {**amounts, **guarantee}}
     return {
         r: amount for r in most if (amount := max(int(min(amounts.get(r, 0), most[r])), guarantee.get(r, 0) * _FINE))

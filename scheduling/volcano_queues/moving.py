@@ -37,7 +37,7 @@ def objections(tree: VolcanoQueueTree, name: str, source: str, target: str, conf
 
 
 def _work_in_parent(tree: VolcanoQueueTree, name: str, target: str) -> list[str]:
-    """Only leaves take work, and Volcano's scheduler refuses all where another queue has some."""
+    """Why the target cannot be a parent: only leaves take work, and Volcano's scheduler stops if a parent has some."""
     held = 0 if target == TOP else tree.pod_groups(target)
     others = [child for child in tree.children(target) if child != name]
     if not held or others:
@@ -47,7 +47,7 @@ def _work_in_parent(tree: VolcanoQueueTree, name: str, target: str) -> list[str]
 
 
 def _over_capability(tree: VolcanoQueueTree, queue: Queue, source: str, target: str) -> list[str]:
-    """Where what runs in the queue would not fit below the new parent, beside what runs there."""
+    """Why the allocated amounts of the queue would not fit below the new parent, beside those of its descendants."""
     held = tree.queues[queue.name].allocated
     counted = {source, *islice(tree.ancestors(source), _FAR)}
     found = []

@@ -32,7 +32,7 @@ class VolcanoQueueTree:
     # --- the tree
 
     def put(self, queue: QueueObject) -> None:
-        """It is there, or has changed; those next to it are touched where its state is another one."""
+        """Store a queue. If it is new or its state changed, its parent and children are touched."""
         before = self.queues.get(queue.name)
         self._link(queue.name, None if queue.name == TOP else queue.parent or TOP)
         self.queues[queue.name] = queue
@@ -41,7 +41,7 @@ class VolcanoQueueTree:
             self._touch_around(queue.name)
 
     def drop(self, name: str) -> None:
-        """It is gone; what is below keeps naming it."""
+        """Remove a queue; its children still name it as their parent."""
         self._touch_around(name)
         self._link(name, None)
         self.queues.pop(name, None)
@@ -55,7 +55,7 @@ class VolcanoQueueTree:
         return self._up.get(name)
 
     def subtree(self, name: str) -> list[str]:
-        """It and all queues below, parents first."""
+        """The queue and its descendants, parents first."""
         found = [name]
         for each in found:
             found += self.children(each)

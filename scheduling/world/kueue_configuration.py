@@ -59,7 +59,7 @@ def observability_of(configuration: KueueConfiguration) -> Observability:
 
 
 def waiting_of(configuration: KueueConfiguration) -> WaitForPodsReady | None:
-    """None if there is no limit on the time until pods are ready."""
+    """The settings of waitForPodsReady; None if there is no timeout."""
     ready = configuration.pods_ready
     if not ready.enabled:
         return None
@@ -73,7 +73,7 @@ def waiting_of(configuration: KueueConfiguration) -> WaitForPodsReady | None:
 
 
 def decay_of(configuration: KueueConfiguration) -> UsageDecay | None:
-    """None where LocalQueues do not share by what they used."""
+    """The settings of usage decay; None without admission fair sharing."""
     sharing = configuration.admission_fair_sharing
     if sharing is None:
         return None

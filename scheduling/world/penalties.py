@@ -24,7 +24,7 @@ def penalise(
     *,
     ignore_undeclared: bool,
 ) -> None:
-    """It has just got quota. `ignore_undeclared`: see `Options`."""
+    """Add the penalty of a workload that has just got quota. `ignore_undeclared`: see `Options`."""
     if not queue.settings.usage_based:
         return
     asked = total(entry.requests for entry in total_requests(workload, counting))

@@ -91,7 +91,7 @@ class LeafWork:
         return (priority, submitted) if properties.by_priority else (submitted, priority)
 
     def reach(self) -> Reach | None:
-        """None where nothing waits."""
+        """The reach of the waiting applications; None if none waits."""
         if not self._counts:
             return None
         if self._least is None:

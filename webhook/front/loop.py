@@ -181,7 +181,7 @@ class Front:
                 return
 
     def _accept_one(self, listener: socket.socket) -> bool:
-        """False where nobody waits, or nobody can be let in."""
+        """Accept one connection. Returns False if none is waiting, or none can be accepted."""
         try:
             sock, address = listener.accept()
         except OSError as error:

@@ -102,7 +102,7 @@ def _output(process: subprocess.Popen[bytes], seconds: float, most: int) -> byte
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With its process group; Windows has none, and ends the program alone."""
+    """End the process and its process group. Windows has no groups, so only the process ends."""
     if not hasattr(os, "killpg"):
         process.kill()
         return

@@ -45,5 +45,5 @@ def within(audited: ShownAudit, root: str) -> ShownAudit:
 
 
 def without_old(audited: ShownAudit, baseline: Baseline) -> ShownAudit:
-    """Without what the baseline has, counted. `quotree validate` tells of entries that find nothing any more."""
+    """The audit without the findings of the baseline, and their number. `quotree validate` reports stale entries."""
     return replace(audited, audit=audited.audit.without(baseline.known), has_baseline=True)

@@ -74,7 +74,7 @@ def _node(node: NodeChange) -> dict[str, Any]:
 
 
 def _parent(node: NodeQuotas | None) -> str | None:
-    """Empty for a root, null for a node that does not exist."""
+    """The parent of a node; empty for a root, null if the node does not exist."""
     return node.parent if node is not None else None
 
 

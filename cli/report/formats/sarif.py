@@ -121,5 +121,5 @@ def _message(text: str) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
-    """Without what a viewer takes for a link, `[text](target)`; brackets alone are none."""
+    """The text with brackets escaped where a viewer would read a link, `[text](target)`."""
     return text.replace("](", "] (")

@@ -27,7 +27,7 @@ def paragraph(entry: ReportEntry) -> str:
 
 
 def annotated(entry: ReportEntry) -> str:
-    """The same with the kustomization, for a place that is not in a text."""
+    """The message with the kustomization, for findings without a place in a text."""
     return "\n".join(filter(None, [paragraph(entry), rendered(entry.place)]))
 
 

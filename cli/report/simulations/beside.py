@@ -28,13 +28,13 @@ def as_json(simulations: Simulations) -> dict[str, Any]:
 
 
 def why_text(simulations: OtherQueues, name: str) -> str:
-    """Empty where neither has work of this name."""
+    """Why the work waits in Volcano or YuniKorn; empty if neither has work of this name."""
     found = volcano_text.why_text(simulations.volcano, name)
     return found or yunikorn_text.why_text(simulations.yunikorn, name)
 
 
 def why_json(simulations: OtherQueues, name: str) -> dict[str, Any]:
-    """Empty where neither has work of this name."""
+    """Why the work waits in Volcano or YuniKorn; empty if neither has work of this name."""
     for kind, found in (
         ("PodGroupExplanation", volcano_json.why_json(simulations.volcano, name)),
         ("ApplicationExplanation", yunikorn_json.why_json(simulations.yunikorn, name)),

@@ -43,7 +43,7 @@ class QuotasInUse(Quotas):
 
 
 class QuotasAndWorkloads(QuotasInUse):
-    """The same, with the number of workloads that are pending, reserve quota and are admitted."""
+    """Rows of quota, with the number of workloads that are pending, reserve quota and are admitted."""
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
         if ref.group != kueue.GROUP:

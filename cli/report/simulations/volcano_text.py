@@ -127,7 +127,7 @@ def _limit(simulation: VolcanoSimulation, holders: Holders, shortage: Shortage) 
 
 
 def _trees(simulation: VolcanoSimulation) -> Iterator[str]:
-    """From root; what has no way there is drawn separately."""
+    """The trees of queues: that of root, then those that are not connected to it."""
     queues = simulation.engine.world.queues
     phases = phases_by_queue(simulation.engine.world)
     tops = [node for node in queues if node.parent is None]

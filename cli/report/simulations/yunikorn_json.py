@@ -82,5 +82,5 @@ def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
 
 
 def _amounts(amounts: Amounts | None) -> dict[str, str] | None:
-    """None if nothing is limited."""
+    """The amounts as text; None if nothing is limited."""
     return None if amounts is None else {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}

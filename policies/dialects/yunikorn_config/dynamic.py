@@ -26,7 +26,7 @@ class Leaf:
 
 
 def tagged_amounts(application: ReportedApplication, tag: str) -> Amounts | None:
-    """None where the tag is absent or cannot be read, is negative somewhere, or all zero."""
+    """The amounts in a tag; None if it is absent, unreadable, has a negative amount, or only zeros."""
     try:
         return effective(from_tag(application.tag(tag)))
     except ValueError:

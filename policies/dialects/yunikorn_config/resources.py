@@ -80,7 +80,7 @@ def is_zero(amounts: Amounts | None) -> bool:
 
 
 def is_positive(amounts: Amounts | None) -> bool:
-    """None below zero, and one above."""
+    """Whether no amount is below zero, and at least one above."""
     return not is_zero(amounts) and not has_negative(amounts)
 
 

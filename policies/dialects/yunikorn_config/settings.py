@@ -85,7 +85,7 @@ def _ignored_of(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 
 def _ignored_without_preemption(queue: ConfiguredQueue) -> Iterator[Problem]:
-    """The same where the partition does not preempt for quota."""
+    """Settings without effect, because the partition does not preempt for quota."""
     yield from _ignored_of(queue)
     yield from _quota_delay(queue)
 

@@ -64,7 +64,7 @@ def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _patch(queue: Queue, resource: str, capability: Quantity) -> tuple[dict[str, object], ...]:
-    """Empty where the queue is guaranteed more than its capability: lowering one amount does not fix that."""
+    """The patch; empty if the guarantee exceeds the capability as well, since lowering one amount does not fix that."""
     if queue.guarantee.get(resource, capability) > capability:
         return ()
     return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.value},)

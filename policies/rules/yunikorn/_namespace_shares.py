@@ -68,7 +68,7 @@ class Declared:
 
 @lru_cache(maxsize=8)
 def declared(text: str) -> Declared | None:
-    """None where the text has no queues."""
+    """Read the declared queues; None if the text has none."""
     partition = config(text).partition
     if partition is None or partition.root is None:
         return None

@@ -143,7 +143,7 @@ class GatedGang:
         return gone, new
 
     def _now(self) -> _Stage | None:
-        """None while nothing may pass, whatever the quota."""
+        """The current stage; None while no Pod may pass, whatever the quota."""
         group = self.group
         if group is None or not self._waiting or self.lacks():
             return None

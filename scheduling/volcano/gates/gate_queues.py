@@ -46,7 +46,7 @@ class GateQueues:
             self.queues.put(VolcanoQueueSettings(name))
 
     def put(self, name: str, queue: GatedQueue | None) -> bool:
-        """None: it is gone. Whether anything that counts has changed."""
+        """Store a queue; None removes it. Returns whether anything that counts has changed."""
         node = self.queues.get(name)
         if queue is None and name in BUILT_IN:
             queue = GatedQueue(VolcanoQueueSettings(name))

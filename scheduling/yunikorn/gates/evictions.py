@@ -43,7 +43,7 @@ class Evictions:
                 scheduler.preemptors.in_vain(leaf, {ANYWHERE}, None)
 
     def gone(self, pod: str) -> None:
-        """It has ended, or was not deleted after all."""
+        """Forget a Pod that has ended, or was not deleted after all."""
         leaf = self.leaves.pop(pod, None)
         if leaf is not None and leaf not in self.leaves.values():
             self._until.pop(leaf, None)

@@ -37,7 +37,7 @@ class GateUsage:
         self._used: Counter[tuple[str, str]] = Counter()
 
     def change(self, before: YuniKornGatedPod | None, after: YuniKornGatedPod | None) -> None:
-        """None: it was not there, or is gone."""
+        """Count a changed Pod. None: it is new, or gone."""
         before, after = self._ours(before), self._ours(after)
         self._waiting.change(before, after)
         for pod, times in ((before, -1), (after, 1)):

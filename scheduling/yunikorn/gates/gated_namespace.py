@@ -43,7 +43,7 @@ class GatedNamespaces:
         return name in self._found
 
     def put(self, name: str, namespace: Namespace | None) -> bool:
-        """None: it is gone. Returned is whether anything is decided otherwise."""
+        """Store a Namespace; None removes it. Returns whether decisions may change."""
         before = self._found.pop(name, None)
         if namespace is None:
             return True

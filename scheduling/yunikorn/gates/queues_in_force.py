@@ -22,7 +22,7 @@ class QueuesInForce:
         self._renewed = False
 
     def put(self, name: str, config_map: QueueConfigMap | None) -> None:
-        """None: it is gone."""
+        """Store the ConfigMap; None removes it."""
         if config_map is None:
             self._maps.pop(name, None)
         elif config_map.ref.namespace == self._namespace:

@@ -55,10 +55,11 @@ class ReportEntry:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged, and against what. `held` counts the queues of the context, `others` documents without quota.
+    """What was judged, and against what.
 
-    `as_of` is when the context was so; None where it is read with the inputs. `base` is the revision that the change
-    begins at; `changed` and `deleted` count what differs from it.
+    `context_queues` counts the queues of the context, `others` the documents without quota. `as_of`: the time of the
+    context; None if it is read together with the inputs. `base`: the revision that the change begins at; `changed` and
+    `deleted` count the objects that differ from it.
     """
 
     against: str
@@ -66,7 +67,7 @@ class Subject:
     name: str
     objects: int
     queues: int
-    held: int
+    context_queues: int
     profile: str
     as_of: datetime | None = None
     judged_at: datetime | None = None
@@ -141,8 +142,8 @@ def report(
     """`base` is the revision that the change begins at, with the inputs there; `around` are files of other roots."""
     places = InputPlaces(joined(around, inputs), judgement.proposal, base[1] if base else None)
     entries = in_order(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
-    held = sum(1 for _ in context.world.nodes()) + count_queues(context.world.objects())
-    subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
+    context_queues = sum(1 for _ in context.world.nodes()) + count_queues(context.world.objects())
+    subject = _subject(inputs, context.against, context_queues, judgement.proposal.configuration)
     subject = replace(subject, as_of=context.as_of, judged_at=judgement.proposal.circumstances.now)
     if context.cluster:
         subject = replace(subject, against=f"{context.against} of cluster {context.cluster}")
@@ -171,14 +172,14 @@ def unjudged(inputs: InputObjects, against: ContextName, configuration: Configur
     return Report(subject, (), missed, inputs.unreadable, out_of_reach=reason)
 
 
-def _subject(inputs: InputObjects, against: ContextName, held: int, configuration: Configuration) -> Subject:
+def _subject(inputs: InputObjects, against: ContextName, context_queues: int, configuration: Configuration) -> Subject:
     return Subject(
         against=str(against),
         kind=against.kind,
         name=against.name,
         objects=len(inputs.objects),
         queues=inputs.queues,
-        held=held,
+        context_queues=context_queues,
         profile=configuration.profile.value,
         others=inputs.others,
     )

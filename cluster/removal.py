@@ -49,7 +49,7 @@ class RemovalReader:
         return FoundCluster(
             {**self._work, **objects},
             pods={ObjectRef("Namespace", self._names.namespace): pods},
-            held=dict(self._reader.held()),
+            lease_holders=dict(self._reader.lease_holders()),
             other_clusters=self._reader.other_clusters(),
         )
 

@@ -102,7 +102,7 @@ class PlanReader:
         return FoundCluster(
             objects,
             pods={ref: self._pods(objects[ref]) for ref in deployments if ref in objects},
-            held=dict(self.held()),
+            lease_holders=dict(self.lease_holders()),
             groups=frozenset(str(group.get("name")) for group in groups),
             other_clusters=self.other_clusters(),
         )
@@ -144,7 +144,7 @@ class PlanReader:
         pods = self._cluster.list(PODS, namespace=deployment["metadata"]["namespace"], label_selector=selector)
         return sum(not pod_reading(each).ended for each in pods)
 
-    def held(self) -> Iterator[tuple[ObjectRef, str]]:
+    def lease_holders(self) -> Iterator[tuple[ObjectRef, str]]:
         """Each Lease of a manager that is held, with its holder."""
         for ref in (self._names.manager_lease, self._names.reconciler_lease):
             try:

@@ -42,7 +42,7 @@ def _context(report: Report) -> dict[str, Any]:
     return {
         "against": subject.kind,
         "name": subject.name,
-        "queuesHeld": subject.held,
+        "queuesHeld": subject.context_queues,
         "objects": subject.objects,
         "queues": subject.queues,
         "profile": subject.profile,

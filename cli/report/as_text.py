@@ -59,7 +59,7 @@ def looked_lines(report: Report) -> Iterator[str]:
 
 
 def _head(subject: Subject) -> str:
-    held = "" if subject.kind == "nothing" else f"{_age(subject)}, {some(subject.held, 'queue')} there"
+    held = "" if subject.kind == "nothing" else f"{_age(subject)}, {some(subject.context_queues, 'queue')} there"
     inputs = f"{some(subject.objects, 'object')}, {some(subject.queues, 'queue')}"
     if subject.base is None:
         return f"judged against {subject.against}{held}: {inputs}"

@@ -46,7 +46,7 @@ def _subject(subjects: Sequence[Subject]) -> Subject:
         name=named.name if len(contexts) == 1 else "",
         objects=sum(each.objects for each in subjects),
         queues=sum(each.queues for each in subjects),
-        held=sum(each.held for each in contexts.values()),
+        context_queues=sum(each.context_queues for each in contexts.values()),
         changed=sum(each.changed for each in subjects),
         deleted=sum(each.deleted for each in subjects),
         others=sum(each.others for each in subjects),

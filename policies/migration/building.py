@@ -116,7 +116,7 @@ class _Building:
         for cut in self.quota.cuts:
             why = (
                 f"{resource_amount(cut.resource, cut.wanted)} is promised, but under its limits and beside its siblings"
-                f" there is room for {resource_amount(cut.resource, cut.held)}"
+                f" there is room for {resource_amount(cut.resource, cut.granted)}"
             )
             instead = "raise the limits above, or promise less here and to its siblings"
             yield NotKept(self._called(cut.name), f"{self.words.deserved}[{cut.resource}]", why, instead)

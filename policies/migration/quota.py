@@ -23,12 +23,12 @@ from policies.model.pools import Terms
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A queue that holds less than its source promises, for want of room under the limits above."""
+    """A queue that gets less quota than its source promises, because of the limits of its ancestors."""
 
     name: str
     resource: str
     wanted: int
-    held: int
+    granted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +74,25 @@ class _One:
         self.tree, self.resource, self.total = tree, resource, total
         self.most = {name: tree.queues[name].most.get(resource) for name in tree.order}
         self.kept: dict[str, int] = {}
-        self.held: dict[str, int] = {}
+        self.granted: dict[str, int] = {}
         self.cuts: dict[str, Cut] = {}
         self._gather()
         for name in tree.order:
             self._share_out(name)
         self.kept_below = {name: self._kept_below(name) for name in tree.order}
         self.leaves = self._count_leaves()
-        self.reach = {tree.root: self.held[tree.root]}
+        self.reach = {tree.root: self.granted[tree.root]}
         self._look_down()
 
     def terms(self, name: str) -> Terms:
         """Root has neither limit: it has nobody to borrow from, and nobody to lend to."""
-        nominal = self.held[name] - sum(self.held[child] for child in self.tree.children[name])
+        nominal = self.granted[name] - sum(self.granted[child] for child in self.tree.children[name])
         if name == self.tree.root:
             return Terms(nominal)
         most = self.most[name]
-        borrowing = most - self.held[name] if most is not None and most <= self._offered(name) else None
+        borrowing = most - self.granted[name] if most is not None and most <= self._offered(name) else None
         keeps = self.kept[name] > self.kept_below[name] and self.leaves[name] < self.leaves[self.tree.root]
-        return Terms(nominal, borrowing, self.held[name] - self.kept[name] if keeps else None)
+        return Terms(nominal, borrowing, self.granted[name] - self.kept[name] if keeps else None)
 
     def unreachable(self) -> Iterator[UnreachableLimit]:
         for name in self.tree.order[1:]:
@@ -103,7 +103,7 @@ class _One:
     def lenders(self) -> Iterator[str]:
         lending: set[str] = set()
         for name in self.tree.order[1:]:
-            if self.held[name] > self.kept[name] or self.tree.parent(name) in lending:
+            if self.granted[name] > self.kept[name] or self.tree.parent(name) in lending:
                 lending.add(name)
                 yield name
 
@@ -114,40 +114,40 @@ class _One:
         for name in reversed(self.tree.order):
             queue = self.tree.queues[name]
             kept = max(queue.guarantee.get(self.resource, 0), self._kept_below(name))
-            held = max(queue.deserved.get(self.resource, 0), kept, self._held_below(name))
+            granted = max(queue.deserved.get(self.resource, 0), kept, self._granted_below(name))
             most = self.most[name]
             if name == self.tree.root and self.total is not None:
-                held = self.total
-            elif most is not None and most < held:
-                self._cut(name, held, most)
-                held = most
-            self.kept[name], self.held[name] = min(kept, held), held
+                granted = self.total
+            elif most is not None and most < granted:
+                self._cut(name, granted, most)
+                granted = most
+            self.kept[name], self.granted[name] = min(kept, granted), granted
 
     def _kept_below(self, name: str) -> int:
         return sum(self.kept[child] for child in self.tree.children[name])
 
-    def _held_below(self, name: str) -> int:
-        return sum(self.held[child] for child in self.tree.children[name])
+    def _granted_below(self, name: str) -> int:
+        return sum(self.granted[child] for child in self.tree.children[name])
 
     # -- what there is of it, from the root down --------------------------------------------------------------------
 
     def _share_out(self, name: str) -> None:
         """Cut the children to what the queue holds: what they are guaranteed last, and all in proportion."""
-        children, room = self.tree.children[name], self.held[name]
-        kept, held = self._kept_below(name), self._held_below(name)
-        if held <= room:
+        children, room = self.tree.children[name], self.granted[name]
+        kept, granted = self._kept_below(name), self._granted_below(name)
+        if granted <= room:
             return
         for child in children:
-            wanted, own = self.held[child], self.kept[child]
-            beyond = (wanted - own) * (room - kept) // (held - kept) if kept <= room else 0
+            wanted, own = self.granted[child], self.kept[child]
+            beyond = (wanted - own) * (room - kept) // (granted - kept) if kept <= room else 0
             now = own + beyond if kept <= room else own * room // kept
-            self.kept[child], self.held[child] = min(own, now), now
+            self.kept[child], self.granted[child] = min(own, now), now
             if now < wanted:
                 self._cut(child, wanted, now)
 
-    def _cut(self, name: str, wanted: int, held: int) -> None:
+    def _cut(self, name: str, wanted: int, granted: int) -> None:
         before = self.cuts.get(name)
-        self.cuts[name] = Cut(name, self.resource, before.wanted if before else wanted, held)
+        self.cuts[name] = Cut(name, self.resource, before.wanted if before else wanted, granted)
 
     # -- what could be reached --------------------------------------------------------------------------------------
 

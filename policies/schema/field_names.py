@@ -40,28 +40,28 @@ class Unknown(NamedTuple):
 
 @dataclass(frozen=True)
 class FieldsOf:
-    """The fields of one type: `held` has the type of what each holds; None where that is not looked into."""
+    """The fields of one type. `type_of_field`: the type of each value; None if the values are not checked."""
 
-    held: Mapping[str, str | None]
+    type_of_field: Mapping[str, str | None]
 
     def unknown(self, name: str, path: FieldPath, beside: Mapping[str, Any]) -> Unknown:
         same = self._by_bare_name.get(bare(name))
         near = [same] if same else self._names.near(name)
         if near and near[0] not in beside:
             return Unknown(path, (*path[:-1], near[0]), tuple(each for each in near if each not in beside))
-        longer = [each for each in self.held if each.startswith(name) and each[len(name)].isupper()]
+        longer = [each for each in self.type_of_field if each.startswith(name) and each[len(name)].isupper()]
         if len(longer) == 1 and longer[0] not in beside and longer[0][len(name) + 1 :].islower():
             return Unknown(path, (*path[:-1], longer[0]), short=True)
-        like = close(name, (each for each in self.held if each not in beside), _LIKE)
+        like = close(name, (each for each in self.type_of_field if each not in beside), _LIKE)
         return Unknown(path, (*path[:-1], like) if like else ())
 
     @cached_property
     def _names(self) -> KnownNames:
-        return KnownNames(self.held)
+        return KnownNames(self.type_of_field)
 
     @cached_property
     def _by_bare_name(self) -> Mapping[str, str]:
-        return {bare(name): name for name in self.held}
+        return {bare(name): name for name in self.type_of_field}
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,12 @@ class FieldNames:
                     yield from self._unknown(entry, type, (*path, index), seen)
         elif isinstance(value, dict):
             of = self.types[type]
-            for name, held in value.items():
-                if name not in of.held:
+            for name, item in value.items():
+                if name not in of.type_of_field:
                     if isinstance(name, str):
                         yield of.unknown(name, (*path, name), value)
-                elif held and (inner := of.held[name]) is not None:
-                    yield from self._unknown(held, inner, (*path, name), seen)
+                elif item and (inner := of.type_of_field[name]) is not None:
+                    yield from self._unknown(item, inner, (*path, name), seen)
 
     def _elsewhere(self, path: FieldPath, type: str) -> FieldPath:
         """Where a field of this name belongs: in a type around it, or in the only one at most two steps below."""
@@ -113,19 +113,19 @@ class FieldNames:
             if isinstance(step, int):
                 around[-1] = (tuple(steps[:index]), last)
             else:
-                around.append((tuple(steps[:index]), self.types[last].held[step] or ""))
+                around.append((tuple(steps[:index]), self.types[last].type_of_field[step] or ""))
         below = [around.pop()]
         for at, type in reversed(around):
-            if name in self.types[type].held:
+            if name in self.types[type].type_of_field:
                 return (*at, name)
         for _ in range(2):
             below = [
                 ((*at, field), inner)
                 for at, type in below
-                for field, inner in self.types[type].held.items()
+                for field, inner in self.types[type].type_of_field.items()
                 if inner is not None
             ]
-            found = [(*at, name) for at, type in below if name in self.types[type].held]
+            found = [(*at, name) for at, type in below if name in self.types[type].type_of_field]
             if found:
                 return found[0] if len(found) == 1 else ()
         return ()

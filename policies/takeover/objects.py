@@ -132,13 +132,13 @@ class ReleaseNames:
 class FoundCluster:
     """A cluster as it was read. `objects` are those that exist.
 
-    `pods`: how many Pods of a Deployment are left, those that are ending included. `held`: who holds a Lease, of those
-    that somebody holds. `groups`: the API groups that are served. `other_clusters`: there are MultiKueueClusters.
+    `pods`: how many Pods of a Deployment are left, including those that are ending. `lease_holders`: the holder of each
+    Lease that is held. `groups`: the API groups that are served. `other_clusters`: there are MultiKueueClusters.
     """
 
     objects: Mapping[ObjectRef, Manifest]
     pods: Mapping[ObjectRef, int] = field(default_factory=dict)
-    held: Mapping[ObjectRef, str] = field(default_factory=dict)
+    lease_holders: Mapping[ObjectRef, str] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     other_clusters: bool = False
 
@@ -315,7 +315,7 @@ def at_work(found: FoundCluster, deployment: ObjectRef, lease: ObjectRef) -> str
     """What may still write for a Deployment that is at 0; empty if nothing can."""
     if left := found.pods.get(deployment, 0):
         return f"{left} Pod{'s' * (left > 1)} of {deployment} to end"
-    holder = found.held.get(lease)
+    holder = found.lease_holders.get(lease)
     return f"{lease}, which {holder} holds, to be given up" if holder else ""
 
 

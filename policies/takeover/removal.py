@@ -134,14 +134,14 @@ _ASKED = (
 
 def _kueue_runs(found: FoundCluster, names: ReleaseNames) -> bool:
     manager = found.objects.get(names.manager)
-    return names.manager_lease in found.held or (manager is not None and replicas(manager) > 0)
+    return names.manager_lease in found.lease_holders or (manager is not None and replicas(manager) > 0)
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """The step that stops our processes. Otherwise the reconciler would restore the marks, and stop ungated Pods."""
     ours = [ref for ref in sorted(found.objects) if (ref.kind, ref.namespace) == ("Deployment", names.namespace)]
     left = sum(found.pods.values())
-    holder = found.held.get(names.reconciler_lease)
+    holder = found.lease_holders.get(names.reconciler_lease)
     waits = f"{left} Pod{'s' * (left > 1)} in {names.namespace} to end" if left else ""
     if not waits and holder:
         waits = f"{names.reconciler_lease}, which {holder} holds, to be given up"

@@ -144,7 +144,7 @@ def test_marks_stay_until_the_programs_have_ended() -> None:
     """The reconciler would stop a Pod that lost its gate."""
     running = cluster(*quotree(), pod(), pods={ObjectRef("Namespace", NAMES.namespace): 2})
     ending = cluster(pod(), pods={ObjectRef("Namespace", NAMES.namespace): 1})
-    held = cluster(pod(), held={NAMES.reconciler_lease: "quotree-reconciler-1"})
+    held = cluster(pod(), lease_holders={NAMES.reconciler_lease: "quotree-reconciler-1"})
 
     titles = [step.title for step in remove(running, NAMES, Wishes()).steps if not step.done]
     assert titles[:2] == ["stop the API server from calling Quotree", "stop Quotree's programs"]

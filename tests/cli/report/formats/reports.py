@@ -15,7 +15,7 @@ from policies.model.objects import Ref
 from policies.rules import registry
 
 RULES = registry()
-SUBJECT = Subject("the files in trees", "files", "trees", objects=3, queues=2, held=4, profile="strict")
+SUBJECT = Subject("the files in trees", "files", "trees", objects=3, queues=2, context_queues=4, profile="strict")
 HOSTILE = (
     *("::error::x", "%0A", "\n::warning::y", "]]>", "<!--", "--><script>alert(1)</script>", "' onload='x", '"', "&lt;"),
     *("|", "\\|", "`", "``", "@team", "[a](b)", "![a](b)", "{0}", "# SKIP", "# TODO", "*", "__", "~~", "- "),

@@ -9,6 +9,7 @@ from typing import Any
 
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
+from policies.configuration.settings import Configuration
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.process import Reconciler
 from tests import builders
@@ -32,9 +33,9 @@ def install(server: ControlPlane) -> None:
 
 
 @contextmanager
-def following(server: ControlPlane, **configuration: Any) -> Iterator[Reconciler]:
-    """A reconciler that knows all there is, with these sections of Kueue's Configuration."""
-    settings = read_configured({**DEFAULTS, **configuration}).settings if configuration else None
+def following(server: ControlPlane, own: Configuration | None = None, **configuration: Any) -> Iterator[Reconciler]:
+    """A reconciler that knows all there is, with these sections of Kueue's Configuration, and Quotree's `own`."""
+    settings = read_configured({**DEFAULTS, **configuration}, own=own).settings if configuration else None
     with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
         running = Reconciler(cluster, settings)
         running.start()

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.kueue.gates import KueueVersion
+from policies.configuration.settings import Configuration, KueueSettings
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.jobs.batch_jobs import job
@@ -198,3 +200,30 @@ def _deactivated(server: ControlPlane) -> bool:
     items = server.request("GET", WORKLOADS)["items"]
     reported = [each for item in items for each in item.get("status", {}).get("conditions", [])]
     return any(each["reason"] == "DeactivatedDueToRequeuingLimitExceeded" for each in reported)
+
+
+def test_the_quotas_that_an_orchestrator_writes_apply_with_their_gate_and_stay(server: ControlPlane) -> None:
+    def effective(cpu: str) -> None:
+        groups = queue("org", cpu)["resourceGroups"]
+        orchestrator = {"apiGroup": "example.com", "kind": "Capacity", "name": "main"}
+        body = {"status": {"effectiveQuotas": {"orchestratorRef": orchestrator, "resourceGroups": groups}}}
+        path = f"{KUEUE}/clusterqueues/team/status"
+        server.request("PATCH", path, body, content_type="application/merge-patch+json")
+
+    put_queue(server, "5", "main")
+    effective("1")
+    server.request("POST", WORKLOADS, workload("waits", "2"))
+    own = Configuration(kueue=KueueSettings(version=KueueVersion.V0_20))
+    with following(server, own, featureGates={"DynamicQuotaOrchestration": True}):
+        reason = ("False", "ExceedsMaxQuota")
+        eventually(lambda: conditions(server, "default", "waits").get("QuotaReserved") == reason)
+
+        effective("3")
+        eventually(lambda: admitted(server, "waits"))
+        eventually(lambda: server.request("GET", f"{KUEUE}/clusterqueues/team")["status"].get("admittedWorkloads") == 1)
+    status = server.request("GET", f"{KUEUE}/clusterqueues/team")["status"]
+    assert status["effectiveQuotas"]["resourceGroups"] == queue("org", "3")["resourceGroups"]
+
+    server.request("POST", WORKLOADS, workload("more", "3"))
+    with following(server, own, featureGates={}):
+        assert eventually(lambda: admitted(server, "more"))

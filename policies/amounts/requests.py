@@ -80,21 +80,23 @@ def without(requests: Amounts, prefixes: Iterable[str]) -> Amounts:
     return {resource: quantity for resource, quantity in requests.items() if not resource.startswith(excluded)}
 
 
-def transformed(requests: Amounts, by_input: Mapping[str, Transformation]) -> Amounts:
-    """The requests as transformed.
+def transformed(requests: Amounts, by_input: Mapping[str, Transformation], excluded: Iterable[str] = ()) -> Amounts:
+    """The requests as transformed, but for inputs whose name starts with one of the prefixes `excluded`.
 
-    A negative output is an allowance against other outputs of the same name; what is left of it counts as nothing and
-    never lessens a request.
+    An excluded input is transformed all the same: it has its outputs, and multiplies those of others. A negative output
+    is an allowance against other outputs of the same name; what is left of it counts as nothing and never lessens a
+    request.
     """
     applied = {resource: by_input[resource] for resource in requests if resource in by_input}
     if not applied:
-        return requests
+        return without(requests, excluded)
     outputs: dict[str, Quantity] = {}
     for resource, transformation in applied.items():
         outputs = add(outputs, _outputs(requests, resource, transformation))
     made = {resource: max(quantity, Quantity.ZERO) for resource, quantity in outputs.items()}
     replaced = {resource for resource, transformation in applied.items() if transformation.replace}
-    return add({resource: quantity for resource, quantity in requests.items() if resource not in replaced}, made)
+    kept = {resource: quantity for resource, quantity in requests.items() if resource not in replaced}
+    return add(without(kept, excluded), made)
 
 
 def _outputs(requests: Amounts, resource: str, transformation: Transformation) -> dict[str, Quantity]:

@@ -18,7 +18,8 @@ from scheduling.objects.workload import PodSet, PodSetAdmission, Workload
 class Counting:
     """How requests are counted and compared: Kueue's configuration `resources`, and two of its gates.
 
-    `transformations` are by input resource. `hashes_names`: Workloads whose pod sets have other names are not alike.
+    `transformations` are by input resource. `transforms_excluded`: resources that are excluded have outputs, too, as in
+    Kueue v0.20. `hashes_names`: Workloads whose pod sets have other names are not alike.
     Reuse one object: results are cached by it.
     """
 
@@ -26,6 +27,7 @@ class Counting:
     transformations: Mapping[str, Transformation] = field(default_factory=dict)
     reclaimable_pods: bool = True
     hashes_names: bool = True
+    transforms_excluded: bool = False
 
 
 DEFAULT = Counting()
@@ -85,8 +87,12 @@ def usage(requests: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
 @lru_cache(maxsize=16384)
 def per_pod(template: PodTemplate, counting: Counting = DEFAULT) -> Requests:
     """What one pod counts. Sums are exact up to here, then rounded up once; never below zero."""
-    kept = without(pod_requests(template.spec), counting.excluded_prefixes)
-    counted = amounts.counted(transformed(kept, counting.transformations))
+    requests, excluded = pod_requests(template.spec), counting.excluded_prefixes
+    if counting.transforms_excluded:
+        kept = transformed(requests, counting.transformations, excluded)
+    else:
+        kept = transformed(without(requests, excluded), counting.transformations)
+    counted = amounts.counted(kept)
     return MappingProxyType({resource: max(0, amount) for resource, amount in counted.items()})
 
 

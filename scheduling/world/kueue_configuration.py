@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.configuration.kueue.gates import ORCHESTRATION
+from policies.configuration.kueue.gates import ORCHESTRATION, KueueVersion
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import Counting
@@ -49,6 +49,7 @@ def counting_of(configuration: KueueConfiguration) -> Counting:
         resources.transformations,
         gates.enabled("ReclaimablePods"),
         not gates.enabled("SchedulingEquivalenceHashingIgnorePodSetName"),
+        transforms_excluded=gates.version is not KueueVersion.V0_19,
     )
 
 

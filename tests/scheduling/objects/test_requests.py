@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from policies.amounts.requests import Transformation
 from policies.model.quantity import Quantity
 from scheduling.objects.amounts import FlavorResource
@@ -104,3 +106,16 @@ def test_what_one_template_counts_is_counted_once() -> None:
     first, second = (workload(pod_set(cpu="1", memory="7")) for _ in range(2))
 
     assert per_pod(first.pod_sets[0].template) is per_pod(second.pod_sets[0].template)
+
+
+@pytest.mark.parametrize(
+    ("of_v0_20", "counted"),
+    [(True, {"cpu": 1000, "credit": 6, "total": 2048}), (False, {"cpu": 1000, "total": 1024})],
+)
+def test_excluded_resources_have_outputs_and_multiply_in_v0_20_only(of_v0_20: bool, counted: dict[str, int]) -> None:
+    credit = Transformation({"credit": Quantity.parse("3")})
+    by_gpu = Transformation({"total": Quantity.parse("1")}, multiply_by="ex/gpu", replace=True)
+    counting = Counting(("ex/",), {"ex/gpu": credit, "mem": by_gpu}, transforms_excluded=of_v0_20)
+    spec = {"containers": [{"resources": {"requests": {"cpu": "1", "ex/gpu": "2", "mem": "1024"}}}]}
+
+    assert asked(workload(pod_set(spec=spec)), counting) == [(1, counted)]

@@ -51,6 +51,11 @@ def test_transformations_and_excluded_prefixes_count() -> None:
     assert per_pod(pod, counting) == {"cpu": 1000, "credit": 6}
 
 
+@pytest.mark.parametrize(("version", "both"), [(KueueVersion.V0_19, False), (KueueVersion.V0_20, True)])
+def test_excluded_inputs_are_transformed_from_v0_20_on(version: KueueVersion, both: bool) -> None:
+    assert counting_of(read({}, FeatureGates(version=version))).transforms_excluded is both
+
+
 def test_waiting_counts_in_seconds() -> None:
     requeuing = {"timestamp": "Creation", "backoffBaseSeconds": 10, "backoffMaxSeconds": 20, "backoffLimitCount": 3}
     section = {"timeout": "5m0s", "recoveryTimeout": "90s", "requeuingStrategy": requeuing}

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.configuration.kueue.gates import KueueVersion
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue, ConcurrentAdmission
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
 
-_MOST_FLAVORS = 16
+_MOST_FLAVORS = {KueueVersion.V0_19: 16}
+_MOST = 32
+"""Since Kueue v0.20."""
 _POLICY = "spec.concurrentAdmissionPolicy"
 _CONSTRAINTS = f"{_POLICY}.migration.constraints"
 
@@ -23,8 +26,9 @@ def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
     """The concurrent admission policy of a ClusterQueue contradicts the rest of its spec, or is changed.
 
     Why it is refused: a workload is tried on every flavor of one group at the same time, with one variant for each
-    flavor. That needs exactly one group of at most 16 flavors, and no strict order of workloads. Existing variants
-    follow the policy that they were created with. So the policy never changes, whether the feature gate is on or off.
+    flavor. That needs exactly one group of at most 32 flavors (16 before Kueue v0.20), and no strict order of
+    workloads. Existing variants follow the policy that they were created with. So the policy never changes, whether the
+    feature gate is on or off.
     Example: a policy beside two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called `spot`.
     Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one. For
     another policy create a new ClusterQueue.
@@ -35,11 +39,11 @@ def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
             message = "a concurrent admission policy cannot be set, changed or removed once the ClusterQueue exists"
             yield Finding(queue.ref, _POLICY, message, fix="create a new ClusterQueue with the new policy")
         if queue.concurrent is not None and gate:
-            yield from _shape(queue)
+            yield from _shape(queue, _MOST_FLAVORS.get(proposal.configuration.kueue.version, _MOST))
             yield from _constraints(queue, queue.concurrent)
 
 
-def _shape(queue: ClusterQueue) -> Iterator[Finding]:
+def _shape(queue: ClusterQueue, most: int) -> Iterator[Finding]:
     if len(queue.groups) != 1:
         yield Finding(
             queue.ref,
@@ -47,12 +51,12 @@ def _shape(queue: ClusterQueue) -> Iterator[Finding]:
             f"{len(queue.groups)} resource groups; a concurrent admission policy needs exactly 1",
             fix="put all resources into one group, or remove the concurrentAdmissionPolicy",
         )
-    elif (flavors := len(queue.groups[0].flavors)) > _MOST_FLAVORS:
+    elif (flavors := len(queue.groups[0].flavors)) > most:
         yield Finding(
             queue.ref,
             "spec.resourceGroups[0].flavors",
-            f"{flavors} flavors; a concurrent admission policy allows at most {_MOST_FLAVORS}",
-            fix=f"keep {_MOST_FLAVORS} flavors, or remove the concurrentAdmissionPolicy",
+            f"{flavors} flavors; a concurrent admission policy allows at most {most}",
+            fix=f"keep {most} flavors, or remove the concurrentAdmissionPolicy",
             excess=flavors,
         )
     if queue.queueing_strategy == "StrictFIFO":

@@ -10,7 +10,7 @@ from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.source import source
 from reconciler.objects.following import queued_since
 from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
-from scheduling.status.deadlines import STARTED
+from scheduling.status.deadlines import RECOVERED, STARTED
 
 RESERVED = counter_twins("quota_reserved_workloads_total", "Workloads that reserved quota.", PRIORITY_CLASS)
 RESERVED_WAIT = waiting_time_twins(
@@ -29,6 +29,10 @@ READY_WAIT = waiting_time_twins(
 )
 ADMITTED_READY = waiting_time_twins(
     "admitted_until_ready_wait_time_seconds", "From admission to pods that are ready.", PRIORITY_CLASS
+)
+
+RECOVERY_WAIT = waiting_time_twins(
+    "workload_recovery_wait_time_seconds", "From pods that failed to pods that are ready again.", PRIORITY_CLASS
 )
 
 
@@ -53,6 +57,14 @@ def admissions(change: WorkloadChange) -> Iterator[Sample]:
         yield from CHECKS_WAIT.samples(seconds_between(reserved.since, admitted.since), *labels)
         for cohort in change.cohorts_above(change.queue):
             yield BELOW.sample(1, cohort, change.priority_class)
+
+
+@source(WorkloadChange, *RECOVERY_WAIT)
+def recoveries(change: WorkloadChange) -> Iterator[Sample]:
+    ready, failed = change.new(PODS_READY), change.before.conditions.get(PODS_READY)
+    if ready is not None and ready.reason == RECOVERED and failed is not None:
+        waited = seconds_between(failed.since, ready.since)
+        yield from RECOVERY_WAIT.samples(waited, change.queue, change.local, change.priority_class)
 
 
 @source(WorkloadChange, *READY_WAIT, *ADMITTED_READY)

@@ -1,4 +1,4 @@
-"""The metrics of Kueue v0.19.2 and one of v0.20, and which of them are exported under their names and labels.
+"""The metrics of Kueue v0.19.2 and some of v0.20, and which of them are exported under their names and labels.
 
 Written from what Kueue documents of them, not from our own declarations.
 """
@@ -24,6 +24,7 @@ KEPT: dict[str, tuple[str, ...]] = {
                 "admission_checks_wait_time_seconds",
                 "ready_wait_time_seconds",
                 "admitted_until_ready_wait_time_seconds",
+                "workload_recovery_wait_time_seconds",
             ),
         ),
         (*CQ, *CLASS),
@@ -58,6 +59,7 @@ KEPT: dict[str, tuple[str, ...]] = {
             *("quota_reserved_workloads_total", "admitted_workloads_total", "finished_workloads_total"),
             *("quota_reserved_wait_time_seconds", "admission_wait_time_seconds", "ready_wait_time_seconds"),
             *("admission_checks_wait_time_seconds", "admitted_until_ready_wait_time_seconds"),
+            "workload_recovery_wait_time_seconds",
         )
     },
     **{

@@ -198,6 +198,15 @@ def test_a_cycle_is_an_attempt_and_shows_who_lost_the_victims() -> None:
     assert counted.value("admission_cycle_preemption_skips", cluster_queue="q") is None
 
 
+def test_a_recovery_is_counted_from_the_failure_and_is_no_start() -> None:
+    counted = Counted()
+    failed = with_condition(ADMITTED, PODS_READY, "False", "WaitForRecovery", "", NOW + 10 * SECOND)
+    counted.see(ADMITTED, failed, with_condition(failed, PODS_READY, "True", "Recovered", "", NOW + 40 * SECOND))
+    of = {"priority_class": "high"}
+    assert counted.both("workload_recovery_wait_time_seconds_sum", **of) == (30, 30)
+    assert counted.both("ready_wait_time_seconds_count", **of) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("requeue", "message", "result"),
     [

@@ -152,7 +152,7 @@ def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[JobStep]:
     try:
         made = composed(kind, job, inputs)
     except UnknownPriorityClass as error:
-        return [JobStep(None, "WorkloadPriorityClassNotFound", str(error), warning=True)]
+        return [JobStep(None, "WorkloadPriorityClassNotFound", error.event, warning=True)]
     if made is None:
         return []
     key = f"{made['metadata']['namespace']}/{made['metadata']['name']}"

@@ -49,5 +49,5 @@ def not_composed(unit: PodUnit, error: IncompleteGroup | CannotCompose | Unknown
     """The Event on the oldest Pod that explains why no Workload can be composed."""
     of_class = isinstance(error, UnknownPriorityClass)
     reason = "WorkloadPriorityClassNotFound" if of_class else "ErrWorkloadCompose"
-    message = error.event if isinstance(error, TooFewPods) else str(error)
+    message = error.event if isinstance(error, TooFewPods | UnknownPriorityClass) else str(error)
     return WantedWrite((WORKLOAD, unit.key), None, about(unit.first), reason, message, warning=True)

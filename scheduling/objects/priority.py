@@ -26,6 +26,11 @@ class UnknownPriorityClass(PolicyError):
         super().__init__(missing(kind.kind, name, known))
         self.kind, self.name = kind, name
 
+    @property
+    def event(self) -> str:
+        """The text of the Event that Kueue records."""
+        return f'{self.kind.kind} "{self.name}" not found'
+
 
 class WorkloadPriority(NamedTuple):
     """`reference` is the class that gave the value, None if none did."""

@@ -103,7 +103,7 @@ def test_a_priority_class_that_is_missing_is_told_and_nothing_is_made() -> None:
     (step,) = first(job(labels={**QUEUE, f"{K}priority-class": "none"}))
 
     assert (step.action, step.reason, step.warning) == (None, "WorkloadPriorityClassNotFound", True)
-    assert "none" in step.message
+    assert step.message == 'WorkloadPriorityClass "none" not found'
 
 
 def test_a_job_that_has_ended_needs_no_workload() -> None:

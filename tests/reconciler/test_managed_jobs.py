@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from policies.configuration.kueue.gates import FeatureGates
+from policies.configuration.kueue.gates import FeatureGates, KueueVersion
 from policies.configuration.kueue.reading import read
 from policies.dialects.selectors import read_label_selector
 from reconciler.configured import DEFAULTS, read_configured
@@ -105,6 +105,20 @@ def test_the_gates_about_orphans_and_reclaimable_pods_are_asked() -> None:
 
     assert (usual.reclaims, usual.finishes_orphans) == (True, True)
     assert (without.reclaims, without.finishes_orphans) == (False, False)
+
+
+def test_the_gates_about_pods_are_asked_in_their_versions() -> None:
+    jobs, off = read({}).jobs, FeatureGates({"SkipReassignmentForPodOwnedWorkloads": False})
+    of_v0_20 = FeatureGates(version=KueueVersion.V0_20)
+
+    found = [managed_jobs_of(jobs, gates) for gates in (FeatureGates(version=KueueVersion.V0_19), of_v0_20, off)]
+
+    assert [each.succeeded_ready for each in found[:2]] == [False, True]
+    assert [each.requeues_pods for each in found] == [False, False, True]
+    inputs = [selection(each)[0].inputs(PriorityClasses(), pods_ready=True) for each in found[1:]]
+    assert [(each.succeeded_ready, each.requeues_pods) for each in inputs] == [
+        (each.succeeded_ready, each.requeues_pods) for each in found[1:]
+    ]
 
 
 def test_the_gates_about_names_are_asked() -> None:

@@ -125,9 +125,9 @@ def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monk
         (["--feature-gates", "NoSuch=true"], 2, "unrecognized feature gate: NoSuch"),
         (["--feature-gates", "MetricsForCohort=false"], 2, "did you mean 'MetricsForCohorts'?"),
         (
-            ["--feature-gates", "LWSImmutableGroupSize=false"],
+            ["--feature-gates", "SkipAncestorCheckForDeletedWorkloads=false"],
             2,
-            "LWSImmutableGroupSize: the reconciler does not support",
+            "SkipAncestorCheckForDeletedWorkloads: the reconciler does not support",
         ),
         (["--port", "65536"], 2, "--port"),
     ],

@@ -56,6 +56,13 @@ def test_excluded_inputs_are_transformed_from_v0_20_on(version: KueueVersion, bo
     assert counting_of(read({}, FeatureGates(version=version))).transforms_excluded is both
 
 
+def test_effective_quotas_apply_only_with_their_gate() -> None:
+    gates = ({}, {"DynamicQuotaOrchestration": True})
+    found = [options_of(read({}, FeatureGates(each, KueueVersion.V0_20))) for each in gates]
+
+    assert [each.orchestrated for each in found] == [False, True]
+
+
 def test_waiting_counts_in_seconds() -> None:
     requeuing = {"timestamp": "Creation", "backoffBaseSeconds": 10, "backoffMaxSeconds": 20, "backoffLimitCount": 3}
     section = {"timeout": "5m0s", "recoveryTimeout": "90s", "requeuingStrategy": requeuing}

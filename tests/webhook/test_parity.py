@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import inputs
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.context import Context
@@ -107,21 +107,21 @@ def _of_rules(verdict: Verdict) -> object:
     )
 
 
-@inputs(st.lists(volcano, max_size=8), volcano, st.booleans())
+@given(st.lists(volcano, max_size=8), volcano, st.booleans())
 def test_of_volcano_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
     of_webhook, of_files = differences(VOLCANO, stored, change, gone)
 
     assert of_webhook == of_files
 
 
-@inputs(st.lists(kueue, max_size=8), kueue, st.booleans())
+@given(st.lists(kueue, max_size=8), kueue, st.booleans())
 def test_of_kueue_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
     of_webhook, of_files = differences(KUEUE, stored, change, gone)
 
     assert of_webhook == of_files
 
 
-@inputs(st.lists(volcano_queues(), max_size=8), volcano_queues())
+@given(st.lists(volcano_queues(), max_size=8), volcano_queues())
 def test_judging_leaves_the_world_as_it_was(stored: list[Manifest], change: Manifest) -> None:
     forest = world(*stored)
     before = {obj.ref: obj for obj in forest.objects()}

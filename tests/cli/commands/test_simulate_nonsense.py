@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, inputs, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis.simulation import SimulatedFiles
@@ -109,7 +109,7 @@ _PLACES = [(index, at) for index, manifest in enumerate(ORGANISATION) for at in 
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@inputs(wrong=st.lists(st.tuples(st.sampled_from(_PLACES), _NONSENSE), min_size=1, max_size=3))
+@given(wrong=st.lists(st.tuples(st.sampled_from(_PLACES), _NONSENSE), min_size=1, max_size=3))
 def test_nonsense_anywhere_is_played_or_told(
     tmp_path: Path, wrong: list[tuple[tuple[int, tuple[Any, ...]], Any]]
 ) -> None:

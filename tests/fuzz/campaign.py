@@ -21,7 +21,9 @@ from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import Target, targets
 
 BOUND = 10.0
-"""Seconds for one input, on a machine that is shared; most take less than a millisecond."""
+"""Seconds of processor time for one input; most take less than a millisecond."""
+BUSY = 30
+"""How many times as long an input may take by the clock, on a machine with other work."""
 GROWTH = 64 * 2**20
 """Bytes by which a process may grow after its first fifth: caches of bounded size fill until then."""
 _EVERY = 50_000
@@ -121,18 +123,22 @@ def _place(error: BaseException) -> str:
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Raises Hang in what takes longer. Only for the main thread."""
+    """Raises Hang in what takes more processor time, or BUSY times as long. Only for the main thread."""
 
     def ring(_number: int, _frame: FrameType | None) -> None:
         raise Hang(f"longer than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, seconds), signal.ITIMER_REAL: (signal.SIGALRM, seconds * BUSY)}
+    before = {number: signal.signal(number, ring) for number, _ in timers.values()}
+    for timer, (_, bound) in timers.items():
+        signal.setitimer(timer, bound)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def resident() -> int:

@@ -56,6 +56,13 @@ def test_a_failure_is_counted_with_how_to_play_it_again(monkeypatch: pytest.Monk
     assert "KeyError: 'found'" in shown
 
 
+def _spin() -> None:
+    while True:
+        pass
+
+
 def test_what_takes_too_long_is_ended() -> None:
     with pytest.raises(Hang), bounded(0.05):
         threading.Event().wait(60)
+    with pytest.raises(Hang), bounded(0.05):
+        _spin()

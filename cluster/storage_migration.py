@@ -168,7 +168,7 @@ def _patiently(request: Callable[[], T], pause: Pause) -> T:
 
 
 def _trimmed(cluster: ClusterClient, kind: StoredKind) -> StoredKind | None:
-    """None once the old versions are off the list; the kind as it is now if its definition changed since it was read.
+    """Remove the old versions from status.storedVersions. Returns None, or the kind if its definition has changed.
 
     A changed definition may store another version again.
     """

@@ -232,9 +232,14 @@ class _Life:
         return self.inputs.elastic and resizable(self.kind, self.job)
 
     @property
-    def startable(self) -> bool:
+    def entitled(self) -> bool:
+        """Whether it may go on running, also while a check is Pending again."""
         read = self.read
-        return read.admitted and read.active and read.checks_ready and not read.evicted and read.admission is not None
+        return read.admitted and read.active and not read.evicted and read.admission is not None
+
+    @property
+    def startable(self) -> bool:
+        return self.entitled and self.read.checks_ready
 
     def _finished(self) -> list[JobStep] | None:
         if not self.read.finished:
@@ -291,7 +296,7 @@ class _Life:
 
     def _reported(self) -> list[JobStep] | None:
         """The job's reports about its pods are written first; pods that may not run at all are stopped before that."""
-        if not (self.kind.suspended(self.job) or self.startable or self.read.evicted):
+        if not (self.kind.suspended(self.job) or self.entitled or self.read.evicted):
             return None
         if self.sliced and self.asked is not None and resized(self.asked, self.workload):
             return None  # its report about its pods is about another size
@@ -312,7 +317,7 @@ class _Life:
 
     def _unlike(self) -> list[JobStep] | None:
         """The Workload no longer matches the job's requests."""
-        if not (self.kind.suspended(self.job) or self.startable):
+        if not (self.kind.suspended(self.job) or self.entitled):
             return None
         asks = self._asks()
         if asks is None or fits(self.kind, self.job, asks, self.workload, self.read, self.inputs):
@@ -377,9 +382,9 @@ class _Life:
     def _running(self) -> list[JobStep] | None:
         if self.kind.suspended(self.job):
             return None
-        if not self.startable and self.sliced and marked(self.kind, self.job):
+        if not self.entitled and self.sliced and marked(self.kind, self.job):
             return []  # pods that are not admitted wait at their gate
-        if not self.startable:
+        if not self.entitled:
             return _undone(self._stop("Not admitted by cluster queue"))
         as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
         as_admitted = as_admitted and (not self.sliced or marked(self.kind, self.job))

@@ -113,7 +113,7 @@ class _Life:
             found = step()
             if found is not None:
                 return found
-        return [*(self._start() if self.startable else self._stopped()), *self._reported(), *self._strangers()]
+        return [*self._run(), *self._reported(), *self._strangers()]
 
     @cached_property
     def selection(self) -> GroupSelection:
@@ -147,11 +147,23 @@ class _Life:
         return sum(pod_set.count for pod_set in self.read.pod_sets)
 
     @property
-    def startable(self) -> bool:
-        """Whether the Pods may run on this cluster. Pods of a Workload that runs elsewhere keep their gate."""
+    def entitled(self) -> bool:
+        """Whether Pods that run on this cluster may go on, also while a check is Pending again.
+
+        Pods of a Workload that runs elsewhere keep their gate.
+        """
         read = self.read
-        fit = read.admitted and read.active and read.checks_ready and not read.evicted
+        fit = read.admitted and read.active and not read.evicted
         return fit and read.admission is not None and not read.cluster
+
+    @property
+    def startable(self) -> bool:
+        return self.entitled and self.read.checks_ready
+
+    def _run(self) -> list[WantedWrite]:
+        if self.startable:
+            return self._start()
+        return [] if self.entitled else self._stopped()
 
     def _unpaid(self) -> list[WantedWrite] | None:
         """Pods run without reserved quota."""
@@ -245,7 +257,7 @@ class _Life:
     def _stripped(self) -> list[WantedWrite] | None:
         """Restore the finalizer if another client removed it: it keeps an ended Pod until its end is recorded."""
         unprotected = [each for each in self.selection.kept if not (each.finalized or each.parental or each.ended)]
-        return [finalized(each) for each in unprotected if each.gated or self.startable] or None
+        return [finalized(each) for each in unprotected if each.gated or self.entitled] or None
 
     def _sorted_out(self) -> list[WantedWrite] | None:
         strangers = self.selection.strangers

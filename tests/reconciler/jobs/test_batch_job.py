@@ -212,6 +212,18 @@ def test_nothing_starts_that_may_not(hindered: Any) -> None:
     assert world.job["spec"]["suspend"] is True
 
 
+def test_a_job_runs_on_while_a_check_is_pending_again() -> None:
+    world = queued()
+    world.admit()
+    world.settle()
+    assert world.job["spec"]["suspend"] is False
+
+    world.decide(lambda read: replace(read, checks=(CheckState("a", "Pending", since=NOW),)))
+    world.settle()
+
+    assert world.job["spec"]["suspend"] is False
+
+
 def test_a_start_waits_for_a_flavor_that_is_not_known() -> None:
     world = queued()
     world.admit(flavor="unknown")

@@ -10,7 +10,15 @@ from cluster.actions import Create, Patch
 from reconciler.controllers.pods import watched_pods
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.naming import Naming
-from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT
+from scheduling.objects.workload import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    QUOTA_RESERVED,
+    WAITING_FOR_REPLACEMENT,
+    CheckState,
+)
 from scheduling.status.eviction import evict
 from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, group, pod, running
 from tests.reconciler.jobs.world import AROUND, K
@@ -235,6 +243,15 @@ def test_a_pod_that_cannot_be_replaced_ends_the_group() -> None:
 
     assert world.settle() == ["FinishedWorkload"]
     assert world.read.conditions[FINISHED].message == "Pods succeeded: 1/2."
+
+
+def test_pods_run_on_while_a_check_is_pending_again() -> None:
+    world = running(*group(2))
+    world.decide(lambda read: replace(read, checks=(CheckState("c", "Pending", since=NOW),)))
+
+    assert world.settle() == []
+
+    assert world.running() == ["a", "b"]
 
 
 def test_a_group_that_serves_is_never_done() -> None:

@@ -46,7 +46,7 @@ quickstart: venv ## the quick start of the README without Docker, on its own con
 test: unit programs ## every test, storms in their short form; builds the control plane on first use, starts servers, commands and the demo
 	$(LAZY_GC) $(BIN)/python -m pytest -m "apiserver and not nightly" $(BY_FILE)
 
-nightly: venv programs ## every test with twenty times as many random examples, then each long run; takes hours
+nightly: venv programs ## every test with forty times as many random examples, then each long run; takes hours
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=nightly
 	$(LAZY_GC) $(BIN)/python -m pytest -m apiserver $(BY_FILE) --hypothesis-profile=nightly
 	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers
@@ -60,7 +60,7 @@ programs: venv
 unit: venv ## the tests that need no API server, no process of ours and no copy of the project
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
 
-thorough: venv ## the same with two hundred times as many random examples
+thorough: venv ## the same with four hundred times as many random examples
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=thorough
 
 check: venv ## format, lint, types, import contract, generated files

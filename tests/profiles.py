@@ -14,7 +14,7 @@ from hypothesis import settings
 
 T = TypeVar("T")
 
-PROFILES = {"lean": 10, "nightly": 200, "thorough": 2000}
+PROFILES = {"lean": 5, "nightly": 200, "thorough": 2000}
 
 
 def register() -> None:

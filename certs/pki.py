@@ -7,12 +7,16 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
-    from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 # Clocks of API servers may lag behind ours; they would reject a certificate from the future.
 BACKDATE = timedelta(hours=1)
@@ -45,9 +49,6 @@ class CertificateFacts:
 
 def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:
     """A self-signed authority for serving certificates only: it may not sign further authorities."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(common_name)
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -66,10 +67,6 @@ def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime
 
     Raises ValueError for a missing or invalid name or an expired authority; BadCertificate for an unreadable authority.
     """
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
     issuer, issuer_key = _read(authority)
     if issuer.not_valid_after_utc <= now:
         raise ValueError(f"the authority expired at {issuer.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; create a new one")
@@ -91,8 +88,6 @@ def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime
 
 def inspect(pem: bytes) -> CertificateFacts:
     """The fields of the first certificate in `pem`. Raises BadCertificate."""
-    from cryptography import x509
-
     certificate = _certificate(pem)
     try:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -118,9 +113,6 @@ def canonical(name: str) -> str:
 
 def split(pem: bytes) -> tuple[bytes, ...]:
     """The certificates in `pem`, each as its own PEM. Raises BadCertificate."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     try:
         certificates = x509.load_pem_x509_certificates(pem)
     except ValueError as error:
@@ -135,8 +127,6 @@ def check_pair(pair: KeyPair) -> None:
 
 def signed_by(certificate: bytes, authority: bytes) -> bool:
     """Whether `authority` issued and signed `certificate` (both PEM). Raises BadCertificate."""
-    from cryptography.exceptions import InvalidSignature
-
     try:
         _certificate(certificate).verify_directly_issued_by(_certificate(authority))
     except (InvalidSignature, ValueError, TypeError):
@@ -145,10 +135,8 @@ def signed_by(certificate: bytes, authority: bytes) -> bool:
 
 
 def _builder(
-    subject: "x509.Name", issuer: "x509.Name", public_key: "EllipticCurvePublicKey", now: datetime, until: datetime
-) -> "x509.CertificateBuilder":
-    from cryptography import x509
-
+    subject: x509.Name, issuer: x509.Name, public_key: EllipticCurvePublicKey, now: datetime, until: datetime
+) -> x509.CertificateBuilder:
     if now.tzinfo is None:
         raise ValueError("the time needs a time zone")
     return (
@@ -163,25 +151,17 @@ def _builder(
 
 
 def _signed(
-    builder: "x509.CertificateBuilder", key: "EllipticCurvePrivateKey", signer: "CertificateIssuerPrivateKeyTypes"
+    builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey, signer: CertificateIssuerPrivateKeyTypes
 ) -> KeyPair:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
     certificate = builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
     return KeyPair(certificate, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 
-def _name(common_name: str) -> "x509.Name":
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
+def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)] if common_name else [])
 
 
-def _key_usage(*, signs_certificates: bool) -> "x509.KeyUsage":
-    from cryptography import x509
-
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         key_cert_sign=signs_certificates,
@@ -195,26 +175,20 @@ def _key_usage(*, signs_certificates: bool) -> "x509.KeyUsage":
     )
 
 
-def _alternative_names(names: Sequence[str]) -> "x509.SubjectAlternativeName":
-    from cryptography import x509
-
+def _alternative_names(names: Sequence[str]) -> x509.SubjectAlternativeName:
     if not names or not all(name and name.isascii() and " " not in name for name in names):
         raise ValueError(f"a certificate needs host names or IP addresses, not {list(names)!r}")
     return x509.SubjectAlternativeName([_general_name(name) for name in dict.fromkeys(names)])
 
 
-def _general_name(name: str) -> "x509.GeneralName":
-    from cryptography import x509
-
+def _general_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
 
 
-def _names(certificate: "x509.Certificate") -> frozenset[str]:
-    from cryptography import x509
-
+def _names(certificate: x509.Certificate) -> frozenset[str]:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -223,9 +197,7 @@ def _names(certificate: "x509.Certificate") -> frozenset[str]:
     return frozenset([*names.get_values_for_type(x509.DNSName), *addresses])
 
 
-def _certificate(pem: bytes) -> "x509.Certificate":
-    from cryptography import x509
-
+def _certificate(pem: bytes) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(pem)
     except ValueError as error:
@@ -233,8 +205,6 @@ def _certificate(pem: bytes) -> "x509.Certificate":
 
 
 def _read(pair: KeyPair) -> "tuple[x509.Certificate, CertificateIssuerPrivateKeyTypes]":
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     certificate = _certificate(pair.certificate)
     try:
         key = load_pem_private_key(pair.key, password=None)

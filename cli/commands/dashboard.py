@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
+from cli.exits import EXIT_CODES_OF_ACTIONS, Misused, OutOfReach
 from cli.input.against import Against
 from cli.input.options import against_of
 from cli.input.reconciler_api import Server, endpoint
 from cli.input.reconciler_api import options as reconciler_options
 from cli.output import note
+from cluster.errors import ClusterError
 
 if TYPE_CHECKING:
     from dashboard.reading.backend import UserReader
@@ -83,11 +84,9 @@ def _audit(against: Against) -> Getter:
 
 def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserReader:
     """The reader of a cluster. Raises OutOfReach if the cluster does not answer."""
-    from cli.exits import OutOfReach
     from cli.report.whole_trees import of_cluster
     from cli.serving import own_dashboard
     from cluster.client import ClusterClient
-    from cluster.errors import ClusterError
 
     try:
         cluster = against.login.connect()

@@ -13,6 +13,7 @@ from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.options import output
 from cli.output import emit, json_text, paint
+from cluster.errors import NotConfigured
 from policies.model.printing import plain
 from policies.takeover.objects import ReleaseNames
 
@@ -61,7 +62,6 @@ def doctor(
     from cli.doctor.checks import CHECKS  # here, since these take long to load
     from cli.doctor.diagnosis import diagnose
     from cli.doctor.target import CheckedCluster
-    from cluster.errors import NotConfigured
 
     if webhook is not None and not webhook.rpartition(":")[2].isdecimal():
         raise Misused(f"--webhook {webhook}: write HOST:PORT")

@@ -15,14 +15,14 @@ from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.output import emit, write
 from cli.subcommands import SubCommands
+from policies.configuration.settings import Configuration
+from policies.dialects.reading import Manifest
 from policies.model.printing import plain
 from policies.takeover.objects import FoundCluster, PlannedWrite, ReleaseNames, TakeoverPlan
 from policies.vap.admission_policies import policies
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
-    from policies.configuration.settings import Configuration
-    from policies.dialects.reading import Manifest
 
 
 class _Readable(yaml.SafeDumper):

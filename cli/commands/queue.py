@@ -15,7 +15,9 @@ from cli.input.login import login as login_option
 from cli.input.settings import settings as read_settings
 from cli.output import emit
 from cli.subcommands import SubCommands
+from policies.configuration.settings import Configuration
 from policies.model.printing import plain
+from scheduling.volcano_queues.states import QueueAction
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
@@ -234,10 +236,8 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
       quotree queue operate --name research --action update --weight 4
     """
     from cluster.apply import perform
-    from policies.configuration.settings import Configuration
     from reconciler.controllers.volcano.by_hand import ByHand
     from reconciler.controllers.volcano.queue_writes import patch
-    from scheduling.volcano_queues.states import QueueAction
     from scheduling.volcano_queues.vcctl import requested
 
     with _asked(login, partial(requested, name, action, weight)) as (cluster, wanted):

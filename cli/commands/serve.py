@@ -10,6 +10,7 @@ import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
 from cli.input.against import Against, AgainstType
+from cli.input.settings import read_file, read_gates
 from cli.input.settings import settings as read_settings
 from cli.serving.audit_command import audit as audit_command
 from cli.serving.kueue_version import beside_webhook, logged
@@ -224,7 +225,6 @@ def reconciler(
       quotree serve reconciler --config kueue.yaml --lease quotree-system/quotree-reconciler
       quotree serve reconciler --part batch
     """
-    from cli.input.settings import read_file, read_gates
     from cli.serving.reconciler import run  # here, since servers take long to load
     from reconciler.configured import DEFAULTS, of_part, read_configured
     from reconciler.parts.claims import lease_of

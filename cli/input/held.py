@@ -6,6 +6,8 @@ from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from cli.input.login import ClusterLogin
+from cluster.errors import Forbidden, NotFound
+from policies.dialects.reading import metadata
 from scheduling.simulation.submissions import LeftOut
 
 if TYPE_CHECKING:
@@ -20,10 +22,8 @@ def of_cluster(
     `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
     Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
     """
-    from cluster.errors import Forbidden, NotFound
     from cluster.held_jobs import CLASSES, held_jobs, owners_of
     from cluster.sources import WORKLOADS
-    from policies.dialects.reading import metadata
 
     with login.connected() as cluster:
         try:

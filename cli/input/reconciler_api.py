@@ -15,6 +15,7 @@ import click
 from cli.exits import Misused
 from cli.input.login import ClusterLogin, unavailable
 from cluster.addresses import is_loopback
+from cluster.errors import ClusterError, NotFound
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
@@ -62,7 +63,6 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 def get(server: Server, path: str, login: ClusterLogin) -> dict[str, Any]:
     """Its answer. Raises Misused, OutOfReach."""
     from cluster.client import ClusterClient  # here, since these take long to load
-    from cluster.errors import ClusterError, NotFound
 
     try:
         with ClusterClient(endpoint(server, login)) as client:

@@ -13,6 +13,7 @@ from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.named import named, owners, workload_of
 from cli.subcommands import SubCommands
+from cluster.errors import NotFound
 from policies.dialects import kueue
 from policies.dialects.reading import mapping, metadata
 from policies.model.objects import GroupKind
@@ -96,7 +97,6 @@ def switch(
     """Set the field; the sentence for what was done. Raises Misused for an unknown name, and OutOfReach."""
     from cluster.actions import Patch  # here, since these take long to load
     from cluster.apply import perform
-    from cluster.errors import NotFound
 
     within = f" in namespace {namespace}" if namespace else ""
     with login.connected() as cluster:

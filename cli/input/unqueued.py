@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from cli.input.login import ClusterLogin
 from cli.input.named import NamedWork
 from cli.output import first_of
+from cluster.errors import Forbidden, NotFound
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.reading import mapping, metadata, texts
 from policies.model.objects import GroupKind
 from policies.model.suggestion import close
 
@@ -43,7 +46,6 @@ def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None
 
 def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described, Manifest]]:
     """The jobs of this name, those of Kubernetes itself first."""
-    from cluster.errors import Forbidden, NotFound
     from reconciler.jobs.kinds import SHIPPED
 
     kinds = [each for each in SHIPPED.values() if wanted.kind in ("", each.shape.kind.kind)]
@@ -56,8 +58,6 @@ def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described
 
 def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Manifest) -> str:
     from policies.dialects.kueue import LOCAL_QUEUE
-    from policies.dialects.kueue_owners import controller_of
-    from policies.dialects.reading import mapping, metadata, texts
     from reconciler.jobs.kinds import SHIPPED
 
     labels = texts(mapping(metadata(job).get("labels")))
@@ -75,9 +75,7 @@ def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Man
 
 def _names(cluster: ClusterClient, kind: GroupKind, namespace: str | None = None) -> list[str] | None:
     """The names of the objects of a kind; None if the caller may not list them."""
-    from cluster.errors import Forbidden
     from cluster.sources import FOLLOWED
-    from policies.dialects.reading import metadata
 
     try:
         found = cluster.list(cluster.newest(FOLLOWED[kind]), namespace=namespace)

@@ -15,7 +15,11 @@ from cli.exits import AccessDenied, Misused, OutOfReach
 from cli.input import reconciler_api
 from cli.input.login import ClusterLogin, unavailable
 from cli.input.named import NamedWork, owners, workload_of
+from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
+from cluster.roles import missing_role
+from policies.dialects.reading import mapping, metadata, text
 from policies.model.printing import plain
+from reconciler.api.aggregated import API_SERVICE, PREFIX
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
@@ -58,10 +62,6 @@ def reporting_bad_answers() -> Iterator[None]:
 
 
 def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:
-    from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
-    from cluster.roles import missing_role
-    from reconciler.api.aggregated import API_SERVICE, PREFIX
-
     try:
         return cluster.get(PREFIX + path.removeprefix("/v1"))
     except Forbidden as error:
@@ -82,9 +82,6 @@ def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:
 
 
 def _served(cluster: ClusterClient) -> bool:
-    from cluster.errors import ClusterError, NotFound
-    from reconciler.api.aggregated import PREFIX
-
     try:
         cluster.get(PREFIX)
     except NotFound:
@@ -97,7 +94,6 @@ def _served(cluster: ClusterClient) -> bool:
 def find_workload(login: ClusterLogin, wanted: NamedWork) -> str:
     """The name of the Workload that is meant, among those that the API server has. Raises Misused, OutOfReach."""
     from cluster.sources import WORKLOADS
-    from policies.dialects.reading import metadata
 
     with login.connected() as cluster:
         listed = list(cluster.list(cluster.newest(WORKLOADS), namespace=wanted.namespace))
@@ -109,10 +105,8 @@ def local_queues(login: ClusterLogin, namespace: str) -> list[str]:
 
     Raises OutOfReach, also where there are none.
     """
-    from cluster.errors import Forbidden
     from cluster.sources import FOLLOWED, WORKLOADS
     from policies.dialects.kueue import LOCAL_QUEUE
-    from policies.dialects.reading import mapping, metadata, text
 
     with login.connected() as cluster:
         queues = cluster.list(cluster.newest(FOLLOWED[LOCAL_QUEUE]), namespace=namespace)

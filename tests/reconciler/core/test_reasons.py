@@ -223,7 +223,7 @@ def test_quota_that_a_deleted_local_queue_gives_back_goes_to_who_waits_in_anothe
     world.rounds(5)
     assert why(world, "second")[:2] == ("False", "Pending")
 
-    world.delete(("LocalQueue", "ns/q0"))
+    world.remove(("LocalQueue", "ns/q0"))
     world.rounds(10)
 
     assert why(world, "first")[:2] == ("False", "Inadmissible")
@@ -264,7 +264,7 @@ def test_who_is_as_one_that_was_deleted_waits_as_that_one_did() -> None:
     world = Prompt(())
     world.put(("Workload", "ns/first"), workload("first", 0, "q0", 9, 0))
     world.rounds(5)
-    world.delete(("Workload", "ns/first"))
+    world.remove(("Workload", "ns/first"))
     world.put(("Workload", "ns/second"), workload("second", 1, "q0", 9, 0))
     world.rounds(5)
     assert why(world, "second") == ("", "", "")

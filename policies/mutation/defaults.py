@@ -14,7 +14,7 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 from policies.mutation import kueue_defaults
-from policies.mutation.kueue_pod_defaults import elastic_gates, held_pod, marked_templates
+from policies.mutation.kueue_pod_defaults import after_launcher, elastic_gates, held_pod, marked_templates
 from policies.mutation.patching import patched
 from policies.mutation.quota_gates import quota_gate, quota_label
 from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
@@ -78,6 +78,7 @@ def _job(
     if not created:
         return marks
     marks += elastic_gates(kind, manifest, configuration.kueue, forest)
+    marks += after_launcher(kind, manifest, configuration.kueue)
     return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
 
 

@@ -15,9 +15,11 @@ from policies.configuration.settings import KueueSettings
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
     KINDS,
+    LEADER_WORKER_SET,
     MANAGED,
     PRIORITY_CLASS,
     QUEUE_NAME,
+    STATEFUL_SET,
     SUSPENDED_BY,
 )
 from policies.dialects.kueue_kinds import PREFIX
@@ -39,11 +41,23 @@ TOPOLOGY_GATE = f"{PREFIX}topology"
 ELASTIC_GATE = f"{PREFIX}elastic-job"
 _TAS = f"{PREFIX}tas"
 _INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
+_POD_INDEX = "apps.kubernetes.io/pod-index"
+_PODSET_GROUP = f"{PREFIX}podset-group-name"
+_OFFSET = f"{PREFIX}pod-index-offset"
+_MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
 _INDEX = f"{PREFIX}pod-group-pod-index"
 _NOBODY = Forest()
 _PLACED = tuple(
-    f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained", "slice-required")
+    f"{PREFIX}podset-{how}"
+    for how in (
+        "required-topology",
+        "preferred-topology",
+        "unconstrained-topology",
+        "slice-required-topology",
+        "slice-required-topology-constraints",
+    )
 )
+"""Each of these asks for a topology, whatever its value."""
 
 
 def held_pod(
@@ -153,6 +167,9 @@ def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
         return []
     marks = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
     operations: Patch = []
+    notes = {SUSPENDED_BY: framework.name}
+    if kind == STATEFUL_SET and settings.enabled("TopologyAwareScheduling"):
+        notes[_INDEX_LABEL] = _POD_INDEX
     for path in (tuple(each.split(".")) for each in framework.templates):
         template = _at(manifest, path)
         if template is None:
@@ -161,8 +178,41 @@ def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
             operations.append(_add({}, *path, "metadata"))
         inner = mapping(template.get("metadata"))
         operations += _texts(inner, (*path, "metadata"), "labels", marks)
-        operations += _texts(inner, (*path, "metadata"), "annotations", {SUSPENDED_BY: framework.name})
+        operations += _texts(
+            inner, (*path, "metadata"), "annotations", {**notes, **_after_leader(kind, manifest, path, settings)}
+        )
     return operations
+
+
+def _after_leader(kind: GroupKind, manifest: Manifest, path: Path, settings: KueueSettings) -> dict[str, str]:
+    """Workers are numbered from 1 on beside a leader that has its own template: their ranks begin at 0."""
+    if kind != LEADER_WORKER_SET or not settings.enabled("TopologyAwareScheduling") or path[-1] != "workerTemplate":
+        return {}
+    led = _at(manifest, (*path[:-1], "leaderTemplate")) is not None
+    return {} if not led or _grouped(manifest, path) else {_OFFSET: "1"}
+
+
+def after_launcher(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
+    """Workers of an MPIJob whose launcher is a worker too are numbered from 1 on: their ranks begin at 0."""
+    roles = ("spec", "mpiReplicaSpecs")
+    worker, launcher = ((*roles, role, "template") for role in ("Worker", "Launcher"))
+    spec, meta = mapping(manifest.get("spec")), mapping(manifest.get("metadata"))
+    if kind != _MPI_JOB or not settings.manage_jobs or not settings.enabled("TopologyAwareScheduling"):
+        return []
+    queued = bool(texts(meta.get("labels")).get(QUEUE_NAME))
+    template = _at(manifest, worker)
+    if not queued or spec.get("runLauncherAsWorker") is not True or template is None:
+        return []
+    if _at(manifest, launcher[:-1]) is None or _grouped(manifest, launcher):
+        return []
+    inner = template.get("metadata")
+    operations = [] if isinstance(inner, dict) else [_add({}, *worker, "metadata")]
+    return operations + list(_texts(mapping(inner), (*worker, "metadata"), "annotations", {_OFFSET: "1"}))
+
+
+def _grouped(manifest: Manifest, path: Path) -> bool:
+    """Whether the pods of this template are one half of a leader and its workers."""
+    return _PODSET_GROUP in mapping(mapping((_at(manifest, path) or {}).get("metadata")).get("annotations"))
 
 
 def _at(manifest: Manifest, path: Path) -> dict[str, Any] | None:

@@ -157,7 +157,7 @@ GATES: tuple[FeatureGate, ...] = (
     on("TASFailedNodeReplacement", OFF, TOPOLOGIES),
     on("TASFailedNodeReplacementFailFast", OFF, TOPOLOGIES),
     on("TASHandleOverlappingFlavors", OFF, TOPOLOGIES),
-    on("TASMultiLayerTopology", OFF, TOPOLOGIES),
+    on("TASMultiLayerTopology", OFF, TOPOLOGIES, webhooks=True),
     on("TASProfileMixed", OFF, TOPOLOGIES),
     on("TASRecomputeAssignmentWithinSchedulingCycle", OFF, TOPOLOGIES),
     FeatureGate("TASReplaceNodeDueToNotReadyOverFixedTime", False, "deprecated", OFF, TOPOLOGIES),

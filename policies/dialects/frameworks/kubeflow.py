@@ -20,7 +20,16 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
         kind=GroupKind("kubeflow.org", kind),
         version=version,
         plural=f"{kind.lower()}s",
-        pod_sets=(PodSetPath("", "template", (Count("replicas"),), entries=f"spec.{replicas}", order=_ROLES),),
+        pod_sets=(
+            PodSetPath(
+                "",
+                "template",
+                (Count("replicas"),),
+                entries=f"spec.{replicas}",
+                order=_ROLES,
+                index_label="training.kubeflow.org/replica-index",
+            ),
+        ),
         suspend=SuspendField("spec.runPolicy.suspend"),
         succeeded=Sign(("Succeeded",)),
         failed=Sign(("Failed",)),

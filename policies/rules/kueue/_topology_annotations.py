@@ -6,9 +6,11 @@ Source: Kueue v0.19, validation of topology requests in its job framework.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from policies.dialects import go_booleans
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.labels import is_qualified_name
@@ -19,18 +21,49 @@ GROUP = f"{PREFIX}podset-group-name"
 _SLICE_LEVEL = f"{PREFIX}podset-slice-required-topology"
 _SLICE_SIZE = f"{PREFIX}podset-slice-size"
 _LAYERS = f"{PREFIX}podset-slice-required-topology-constraints"
+OFFSET = f"{PREFIX}pod-index-offset"
 _MOST_LAYERS = 3
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_MOST = 2**31 - 1
+_LONGEST = 20  # digits of the largest number of 64 bits
 
 Fault = tuple[str, str, str]
+Enabled = Callable[[str], bool]
+"""Whether a feature gate of Kueue is on."""
 
 
-def faults(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
+def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:
     """The faults of one pod set; `pods` is its size, None where that is not known."""
-    yield from _levels(notes)
-    yield from _grouped(notes)
+    yield from _levels(notes, enabled)
+    yield from _grouped(notes, enabled)
     yield from _slices(notes, pods)
-    if _LAYERS in notes:
+    if _LAYERS in notes and not enabled("TASMultiLayerTopology"):
+        message = "layers of slices need the feature gate TASMultiLayerTopology, which is off"
+        yield _LAYERS, message, "describe one layer, by podset-slice-required-topology and podset-slice-size"
+    elif _LAYERS in notes:
         yield from _layers(notes, pods)
+
+
+def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
+    """The number that is subtracted from the index of each pod to get its rank."""
+    if OFFSET not in notes:
+        return
+    offset = _int32(notes[OFFSET])
+    if offset is None or offset < 0:
+        message = f"{notes[OFFSET][:40]!r} is not a whole number from 0 on"
+        yield OFFSET, message, "write the number of pods that come before, or remove it"
+    if GROUP in notes:
+        message = "the pods of a group are numbered after its leader already"
+        yield OFFSET, message, "remove pod-index-offset or podset-group-name"
+
+
+def _int32(text: str) -> int | None:
+    """Read as Go's strconv.ParseInt(text, 10, 32) does; None where it fails."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    digits = text.lstrip("+-").lstrip("0")[:_LONGEST] or "0"
+    number = -int(digits) if text[0] == "-" else int(digits)
+    return number if -_MOST - 1 <= number <= _MOST else None
 
 
 def group_faults(pod_sets: Sequence[JobPods]) -> Iterator[tuple[JobPods, str, str]]:
@@ -60,7 +93,7 @@ def _group_fault(members: Sequence[JobPods]) -> tuple[str, str]:
     return "", ""
 
 
-def _levels(notes: Mapping[str, str]) -> Iterator[Fault]:
+def _levels(notes: Mapping[str, str], enabled: Enabled) -> Iterator[Fault]:
     asked = [key for key in LEVELS if key in notes]
     if len(asked) > 1:
         names = " and ".join(key.removeprefix(PREFIX) for key in asked)
@@ -68,20 +101,30 @@ def _levels(notes: Mapping[str, str]) -> Iterator[Fault]:
     for key in (*LEVELS[:2], _SLICE_LEVEL):
         if key in notes and not is_qualified_name(notes[key]):
             yield key, f"{notes[key][:80]!r} is not a node label", "write the node label of a topology level"
-    if LEVELS[2] in notes and notes[LEVELS[2]].lower() not in ("true", "false", "t", "f", "1", "0"):
-        yield LEVELS[2], f"{notes[LEVELS[2]][:40]!r} is neither true nor false", "write true or false"
+    if (anywhere := notes.get(LEVELS[2])) is None:
+        return
+    if anywhere in go_booleans.FALSE and enabled("TASRejectFalseUnconstrainedTopology"):
+        yield LEVELS[2], "false asks for a topology and names no level, so it never fits", "write true, or remove it"
+    elif anywhere not in go_booleans.TRUE | go_booleans.FALSE:
+        yield LEVELS[2], f"{anywhere[:40]!r} is neither true nor false", "write true or false"
 
 
-def _grouped(notes: Mapping[str, str]) -> Iterator[Fault]:
+def _grouped(notes: Mapping[str, str], enabled: Enabled) -> Iterator[Fault]:
     if GROUP not in notes:
         return
-    if notes[GROUP].isdecimal():
+    if _is_unsigned(notes[GROUP]):
         yield GROUP, f"{notes[GROUP][:40]} is a number, and Kueue numbers pod sets itself", "write a name with letters"
     if not any(key in notes for key in LEVELS[:2]):
         yield GROUP, "a group of pod sets needs a required or a preferred topology", "write one of the two"
-    if sliced := [key.removeprefix(PREFIX) for key in (_SLICE_LEVEL, _SLICE_SIZE, _LAYERS) if key in notes]:
+    sliced = [key.removeprefix(PREFIX) for key in (_SLICE_LEVEL, _SLICE_SIZE, _LAYERS) if key in notes]
+    if sliced and not enabled("TASGroupedPodSetSlicing"):
         message = f"a group of pod sets cannot have slices ({' and '.join(sliced)})"
         yield GROUP, message, "keep the group or the slices"
+
+
+def _is_unsigned(text: str) -> bool:
+    """Whether Go's strconv.ParseUint(text, 10, 64) reads it."""
+    return text.isascii() and text.isdecimal() and int(text.lstrip("0")[: _LONGEST + 1] or "0") < 2**64
 
 
 def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
@@ -96,11 +139,11 @@ def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
             f"a size of {size[:40]} without podset-slice-required-topology",
             "write the topology level of a slice",
         )
-    whole = size.isdecimal() and size.isascii() and int(size[:12]) > 0
-    if not whole:
+    number = _int32(size)
+    if number is None or number < 1:
         yield _SLICE_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods in a slice"
-    elif pods is not None and int(size[:12]) > pods:
-        yield _SLICE_SIZE, f"slices of {size[:12]} pods, but there are only {pods}", f"write {pods} or less"
+    elif pods is not None and number > pods:
+        yield _SLICE_SIZE, f"slices of {number} pods, but there are only {pods}", f"write {pods} or less"
 
 
 def _layers(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
@@ -146,5 +189,8 @@ def _read_layers(text: str) -> list[tuple[str, int]] | None:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return None
     layers = [(mapping(entry).get("topology", ""), mapping(entry).get("size", 0)) for entry in entries]
-    typed = all(isinstance(name, str) and isinstance(size, int) and not isinstance(size, bool) for name, size in layers)
-    return layers if typed else None
+    return layers if all(isinstance(name, str) and _fits(size) for name, size in layers) else None
+
+
+def _fits(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and -_MOST - 1 <= size <= _MOST

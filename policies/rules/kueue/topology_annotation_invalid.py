@@ -2,19 +2,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.configuration.kueue.gates import KueueVersion
+from policies.configuration.settings import KueueSettings
 from policies.dialects.core import POD, Pod
-from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, STATEFUL_SET, QueuedJob
+from policies.dialects.frameworks import kubeflow, wrapped
+from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, LEADER_WORKER_SET, STATEFUL_SET, QueuedJob
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.findings import Finding
+from policies.model.findings import BOTH, STRICT_ONLY, Finding
 from policies.model.objects import GroupKind
-from policies.rules.kueue._topology_annotations import GROUP, LEVELS, faults, group_faults
+from policies.rules.kueue._topology_annotations import GROUP, LEVELS, faults, group_faults, offset_faults
 
 _ONE_BY_ONE = (GroupKind("apps", "Deployment"), STATEFUL_SET)
 """Kinds that may have no pods now and many later."""
+_UNREAD = (*_ONE_BY_ONE, wrapped.APP_WRAPPER)
+"""Kinds whose topology Kueue 0.19 does not validate; 0.20 validates that of a StatefulSet."""
+_MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
+_UNGROUPED = tuple(each.kind for each in kubeflow.FRAMEWORKS if each.kind != _MPI_JOB)
+"""Kinds of which Kueue validates the pods of each pod set, but not the groups of pod sets."""
+_NUMBERED = (_MPI_JOB, LEADER_WORKER_SET)
+"""Kinds of which Kueue 0.20 validates pod-index-offset."""
 
 
 @rule(
@@ -30,25 +40,35 @@ def topology_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: pods can be required or preferred to run in one topology domain, or may run anywhere; two of
     these contradict each other. A level that is not a node label, or slices without a size, fit nowhere. A group of pod
     sets is one pod and the pods around it, so it has exactly two pod sets that request the same topology. There are at
-    most three layers of slices, each of another level, and each size divides the one before it.
+    most three layers of slices, each of another level, and each size divides the one before it. The annotation
+    pod-index-offset is a number. The profile `compat` refuses what Kueue refuses: it does not validate all kinds.
     Example: `podset-required-topology: rack` beside `podset-preferred-topology: block`.
     Fix: keep one of the three; write the node label of the level; give slices both a level and a size.
     """
-    if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):
-        return
-    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
-    for _, job in proposal.changed(QueuedJob):
-        for pods in job.pod_sets:
-            count = None if job.ref.group_kind in _ONE_BY_ONE else pods.count
-            for key, message, fix in faults(pods.annotations, count):
-                yield Finding(job.ref, _at(pods, key), message, fix=fix, subject=key)
-        for pods, message, fix in group_faults(job.pod_sets):
-            yield Finding(job.ref, _at(pods, GROUP), message, fix=fix, subject=f"members {GROUP}")
-        if slicing and job.ref.group_kind == BATCH_JOB and job.annotations.get(ELASTIC) == "true":
-            yield from _elastic(job)
-    for _, pod in proposal.changed(Pod):
-        for key, message, fix in faults(pod.annotations, None):
+    settings = proposal.configuration.kueue
+    for _, pod in proposal.changed(Pod):  # with the feature gate off too, as in Kueue
+        for key, message, fix in faults(pod.annotations, None, settings.enabled):
             yield Finding(pod.ref, fields.join("metadata.annotations", key), message, fix=fix, subject=key)
+    for _, job in proposal.changed(QueuedJob) if settings.enabled("TopologyAwareScheduling") else ():
+        yield from _of_job(job, settings)
+
+
+def _of_job(job: QueuedJob, settings: KueueSettings) -> Iterator[Finding]:
+    kind, newer = job.ref.group_kind, settings.version is not KueueVersion.V0_19
+    read = BOTH if kind not in _UNREAD or (newer and kind == STATEFUL_SET) else STRICT_ONLY
+    for pods in job.pod_sets:
+        count = None if kind in _ONE_BY_ONE else pods.count
+        for key, message, fix in faults(pods.annotations, count, settings.enabled):
+            yield Finding(job.ref, _at(pods, key), message, fix=fix, subject=key, profiles=read)
+        numbered = BOTH if newer and kind in _NUMBERED else STRICT_ONLY
+        for key, message, fix in offset_faults(pods.annotations):
+            yield Finding(job.ref, _at(pods, key), message, fix=fix, subject=key, profiles=numbered)
+    grouped = STRICT_ONLY if kind in (*_UNREAD, *_UNGROUPED) else BOTH
+    for pods, message, fix in group_faults(job.pod_sets):
+        yield Finding(job.ref, _at(pods, GROUP), message, fix=fix, subject=f"members {GROUP}", profiles=grouped)
+    slicing = settings.enabled("ElasticJobsViaWorkloadSlices")
+    if slicing and kind == BATCH_JOB and job.annotations.get(ELASTIC) == "true":
+        yield from _elastic(job)
 
 
 def _elastic(job: QueuedJob) -> Iterator[Finding]:

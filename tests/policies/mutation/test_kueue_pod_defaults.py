@@ -230,7 +230,8 @@ def test_a_template_takes_over_queue_and_priority(kind: str, name: str, operatio
 
     done = completed(replicas(kind, {"template": template}, labels=labels), operation=operation)
 
-    assert done["spec"]["template"]["metadata"] == {"labels": labels, "annotations": {PARENT: name}}
+    numbered = {f"{K}pod-group-pod-index-label": "apps.kubernetes.io/pod-index"} if kind == "StatefulSet" else {}
+    assert done["spec"]["template"]["metadata"] == {"labels": labels, "annotations": {PARENT: name, **numbered}}
 
 
 def test_both_templates_of_a_leader_worker_set_are_marked() -> None:
@@ -243,7 +244,11 @@ def test_both_templates_of_a_leader_worker_set_are_marked() -> None:
         "annotations": {PARENT: "leaderworkerset.x-k8s.io/leaderworkerset"},
     }
     inner = done["spec"]["leaderWorkerTemplate"]
-    assert inner["leaderTemplate"]["metadata"] == expected == inner["workerTemplate"]["metadata"]
+    assert inner["leaderTemplate"]["metadata"] == expected
+    assert inner["workerTemplate"]["metadata"] == {
+        **expected,
+        "annotations": {**expected["annotations"], f"{K}pod-index-offset": "1"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -291,3 +296,49 @@ def test_jobs_that_are_not_elastic_or_not_queued_have_no_such_gate(metadata: dic
     manifest = replicas("Job", {"suspend": True, "template": {"spec": SPEC}}, "batch/v1", **metadata)
 
     assert patch(manifest, Forest(), ELASTIC) == []
+
+
+def test_a_pod_with_layers_of_slices_waits_for_its_place_too() -> None:
+    notes = {f"{K}podset-slice-required-topology-constraints": '[{"topology": "rack", "size": 2}]'}
+
+    assert gates(completed(pod(labels={QUEUE: "a"}, annotations=notes))) == [f"{K}admission", f"{K}topology"]
+
+
+def test_pods_of_a_stateful_set_name_no_label_without_topologies() -> None:
+    off = Configuration(kueue=KueueSettings(manage_pods=True, feature_gates={"TopologyAwareScheduling": False}))
+    without = completed(replicas("StatefulSet", TEMPLATED, labels={QUEUE: "a"}), off)
+
+    assert without["spec"]["template"]["metadata"]["annotations"] == {PARENT: "statefulset"}
+
+
+@pytest.mark.parametrize(
+    ("leader", "notes", "offset"),
+    [({}, {}, "1"), (None, {}, None), ({}, {f"{K}podset-group-name": "g"}, None)],
+    ids=["led", "without a leader", "one group with its leader"],
+)
+def test_workers_beside_a_leader_are_numbered_from_one_on(leader: Any, notes: Any, offset: str | None) -> None:
+    worker = {"metadata": {"annotations": notes}, "spec": {"containers": []}}
+    templates = {"workerTemplate": worker} | ({} if leader is None else {"leaderTemplate": leader})
+    spec = {"leaderWorkerTemplate": {"size": 3, **templates}}
+    done = completed(replicas("LeaderWorkerSet", spec, "leaderworkerset.x-k8s.io/v1", labels={QUEUE: "a"}))
+    found = done["spec"]["leaderWorkerTemplate"]["workerTemplate"]["metadata"]["annotations"]
+
+    assert found.get(f"{K}pod-index-offset") == offset
+
+
+@pytest.mark.parametrize(
+    ("as_worker", "notes", "offset"),
+    [(True, {}, "1"), (False, {}, None), (True, {f"{K}podset-group-name": "g"}, None)],
+    ids=["launcher as worker", "launcher alone", "one group with its launcher"],
+)
+def test_workers_of_an_mpi_job_are_numbered_after_a_launcher_that_works(
+    as_worker: bool, notes: Any, offset: str | None
+) -> None:
+    launcher = {"template": {"metadata": {"annotations": notes}, "spec": {"containers": []}}}
+    roles = {"Launcher": launcher, "Worker": {"template": {"spec": {"containers": []}}}}
+    spec = {"runLauncherAsWorker": as_worker, "mpiReplicaSpecs": roles}
+    configuration = Configuration(kueue=KueueSettings(manage_jobs=True))
+    done = completed(replicas("MPIJob", spec, "kubeflow.org/v2beta1", labels={QUEUE: "a"}), configuration)
+    worker = done["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+
+    assert worker.get("metadata", {}).get("annotations", {}).get(f"{K}pod-index-offset") == offset

@@ -15,6 +15,7 @@ from policies.dialects.kueue_kinds import (
     ADMISSION_CHECK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
 )
 from policies.dialects.priority_class import PRIORITY_CLASS
@@ -34,6 +35,7 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
     kueue.CLUSTER_QUEUE: _kueue("clusterqueues", "v1beta2", "v1beta1"),
     kueue.LOCAL_QUEUE: _kueue("localqueues", "v1beta2", "v1beta1", namespaced=True),
     kueue.RESOURCE_FLAVOR: _kueue("resourceflavors", "v1beta2", "v1beta1"),
+    TOPOLOGY: _kueue("topologies", "v1beta2", "v1beta1"),
     WORKLOAD_PRIORITY_CLASS: _kueue("workloadpriorityclasses", "v1beta2", "v1beta1"),
     ADMISSION_CHECK: _kueue("admissionchecks", "v1beta2", "v1beta1"),
     MULTIKUEUE_CONFIG: _kueue("multikueueconfigs", "v1beta2", "v1beta1"),

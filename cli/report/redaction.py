@@ -22,6 +22,7 @@ from policies.dialects.kueue_kinds import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PREFIX,
+    TOPOLOGY,
     WORKLOAD,
     WORKLOAD_PRIORITY_CLASS,
 )
@@ -221,6 +222,7 @@ _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
     ADMISSION_CHECK: _queue,
     MULTIKUEUE_CONFIG: _fields("spec"),
     MULTIKUEUE_CLUSTER: _queue,
+    TOPOLOGY: _fields("spec"),
     WORKLOAD_PRIORITY_CLASS: _fields("value"),
     PRIORITY_CLASS: _fields("value", "globalDefault", "preemptionPolicy"),
     LIMIT_RANGE: _fields("spec"),

@@ -9,6 +9,7 @@ DECLARED = (
     kueue.CLUSTER_QUEUE,
     kueue.LOCAL_QUEUE,
     kueue.RESOURCE_FLAVOR,
+    kueue_kinds.TOPOLOGY,
     kueue_kinds.WORKLOAD_PRIORITY_CLASS,
     kueue_kinds.ADMISSION_CHECK,
     kueue_kinds.MULTIKUEUE_CONFIG,

@@ -1,7 +1,7 @@
 """Kueue's kinds that decide how workloads are checked, placed and ordered.
 
-An AdmissionCheck is read for its controller and its parameters, MultiKueue's kinds for the objects that they name; of
-the others only the structure is judged.
+An AdmissionCheck is read for its controller and its parameters, MultiKueue's kinds for the objects that they name, a
+Topology for its levels; of the others only the structure is judged.
 """
 
 from __future__ import annotations
@@ -66,6 +66,13 @@ class MultiKueueClusterObject(KubeObject):
         return self.kind, posixpath.normpath(self.location) if self.kind == PATH else self.location
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenTopology(KubeObject):
+    """`levels` are labels of nodes, the widest first; empty where they cannot be read."""
+
+    levels: tuple[str, ...] = ()
+
+
 PATH, SECRET, PROFILE = "Path", "Secret", "ClusterProfile"
 
 
@@ -90,6 +97,16 @@ def _read_config(manifest: Manifest) -> MultiKueueConfigObject:
         ref=identity(manifest, MULTIKUEUE_CONFIG, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         clusters=tuple(text(name) or "" for name in clusters),
+        defects=ManifestReader(manifest).defects(),
+    )
+
+
+def _read_topology(manifest: Manifest) -> WrittenTopology:
+    levels = map(mapping, listing(mapping(manifest.get("spec")).get("levels")))
+    return WrittenTopology(
+        ref=identity(manifest, TOPOLOGY, namespaced=False),
+        api_version=str(manifest.get("apiVersion")),
+        levels=tuple(name for level in levels if (name := text(level.get("nodeLabel")))),
         defects=ManifestReader(manifest).defects(),
     )
 
@@ -131,11 +148,11 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject]] = {
     ADMISSION_CHECK: _read_admission_check,
     MULTIKUEUE_CONFIG: _read_config,
     MULTIKUEUE_CLUSTER: _read_cluster,
+    TOPOLOGY: _read_topology,
     **{
         kind: _reader(kind)
         for kind in (
             PROVISIONING_REQUEST_CONFIG,
-            TOPOLOGY,
             WORKLOAD_PRIORITY_CLASS,
         )
     },

@@ -39,6 +39,10 @@ def resource_flavor_ref(name: str) -> Ref:
     return Ref(*RESOURCE_FLAVOR, "", name)
 
 
+def topology_ref(name: str) -> Ref:
+    return Ref(*TOPOLOGY, "", name)
+
+
 def cohort_ref(name: str) -> Ref:
     return Ref(*COHORT, "", name)
 

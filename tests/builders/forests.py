@@ -20,6 +20,7 @@ from policies.dialects.kueue_kinds import (
     ADMISSION_CHECK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
 )
 from policies.dialects.reading import Parsed
@@ -38,6 +39,7 @@ EVERYTHING: tuple[GroupKind, ...] = (
     kueue.LOCAL_QUEUE,
     kueue.WORKLOAD,
     kueue.RESOURCE_FLAVOR,
+    TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,

@@ -12,16 +12,16 @@ from cluster.sightings import Sightings, Snapshot, covers
 from cluster.versions import is_newer
 from policies.dialects import core
 from policies.dialects.declared import DECLARED
-from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from policies.dialects.kueue_kinds import TOPOLOGY, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
 from webhook.ledger.entry import LedgerEntry
 
-ORDERED = frozenset({*DECLARED, CONFIG_MAP}) - {WORKLOAD_PRIORITY_CLASS}
-"""The kinds whose changes are entered: those that rules of other objects read, and that fail closed. Only a warning
-reads priority classes."""
+ORDERED = frozenset({*DECLARED, CONFIG_MAP}) - {TOPOLOGY, WORKLOAD_PRIORITY_CLASS}
+"""The kinds whose changes are entered: those that rules of other objects read, and that fail closed. Only warnings
+read Topologies and priority classes."""
 
 _YUNIKORN = "yunikorn.apache.org//queues"
 """Stands for YuniKorn's one tree, to which every namespace with quota belongs."""

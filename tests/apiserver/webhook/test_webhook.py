@@ -50,7 +50,7 @@ def everything(guard: Guard) -> dict[tuple[str, str, str], str]:
     """The resource version of each object that an example could touch."""
     kinds = "queues,podgroups,jobs.batch.volcano.sh,pods,jobs.batch,statefulsets,namespaces,configmaps"
     kinds += ",cohorts,clusterqueues,localqueues,resourceflavors,admissionchecks,workloads"
-    kinds += ",multikueueconfigs,multikueueclusters,workloadpriorityclasses"
+    kinds += ",multikueueconfigs,multikueueclusters,workloadpriorityclasses,topologies"
     listed = json.loads(guard.control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)["items"]
     return {
         key(obj): obj["metadata"]["resourceVersion"]

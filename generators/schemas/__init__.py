@@ -45,8 +45,18 @@ _LACK = object_of(
         "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},
     },
 )
+_DOMAIN = object_of({"name": TEXT, "values": list_of(TEXT), "pods": COUNT})
+_PLACES = object_of(
+    {
+        "levels": {"description": "All levels of the Topology, coarsest first.", **list_of(TEXT)},
+        "level": {"description": "What it asks for: the level of its slices if it has any.", **TEXT},
+        "domains": {"description": "Those of `level`.", **list_of(_DOMAIN)},
+        "lowest": {"description": "Those of the lowest level.", **list_of(_DOMAIN)},
+    }
+)
 _POD_SET = object_of(
-    {"name": TEXT, "count": COUNT, "asked": COUNT, "flavors": map_of(TEXT), "resourceUsage": map_of(_AMOUNT)}
+    {"name": TEXT, "count": COUNT, "asked": COUNT, "flavors": map_of(TEXT), "resourceUsage": map_of(_AMOUNT)},
+    {"topology": {"description": "Its places in a topology, where it has any.", **_PLACES}},
 )
 _JOB = object_of({"kind": TEXT, "namespace": TEXT, "name": TEXT}, {"workload": TEXT})
 _RUNNING: Schema = {

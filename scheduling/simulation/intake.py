@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from policies.amounts.limit_ranges import summarize
 from policies.amounts.requests import readable
 from policies.dialects import core, kueue
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_flavor import read_flavor
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, TOPOLOGY, WORKLOAD_PRIORITY_CLASS
+from policies.dialects.node_reading import node_reading
+from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Amounts
+from scheduling.objects.naming import NAMING
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
     CheckSettings,
@@ -21,16 +25,23 @@ from scheduling.objects.queue_settings import (
     read_local_queue_settings,
     read_queue_settings,
 )
+from scheduling.objects.submission import queue_of
 from scheduling.simulation.submissions import Submissions, is_submission
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.node_filter import topology_node
+from scheduling.topology.pods import foreign_pod
 from scheduling.world.world import World
 
 LIMIT_RANGE = GroupKind("", "LimitRange")
 RUNTIME_CLASS = GroupKind("node.k8s.io", "RuntimeClass")
+NODE = GroupKind("", "Node")
 """The label that every namespace has."""
 _ORDER = (
     core.NAMESPACE,
     LIMIT_RANGE,
     RUNTIME_CLASS,
+    NODE,
+    TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
     POD_PRIORITY_CLASS,
     kueue.RESOURCE_FLAVOR,
@@ -52,12 +63,18 @@ def has_no_schema(manifest: Manifest) -> bool:
 
 
 class KueueIntake:
-    """`declared` are the namespaces that have an object. Others exist as soon as they contain something."""
+    """`declared` are the namespaces that have an object. Others exist as soon as they contain something.
 
-    def __init__(self, world: World, boosted: bool) -> None:
+    `all_nodes`: the Nodes of the input are all that there are, so pods can be placed on them. Without any Node nothing
+    is placed.
+    """
+
+    def __init__(self, world: World, boosted: bool, all_nodes: bool = True) -> None:
         self.world = world
+        self._all_nodes = all_nodes
         self.submissions = Submissions(boosted)
         self.declared: set[str] = set()
+        self._pods: dict[str, PodReading] = {}
         self._ranges: dict[str, dict[str, Manifest]] = {}
         self._overheads: dict[str, Amounts] = {}
 
@@ -70,12 +87,15 @@ class KueueIntake:
                 submitted.append(manifest)
         self._namespaces(by_kind.get(core.NAMESPACE, ()), [*by_kind.get(kueue.LOCAL_QUEUE, ()), *submitted])
         self._surroundings(by_kind, now)
+        if self._all_nodes and self.world.state.fleet is None and by_kind.get(NODE):
+            self._start_places()
         takers = self._takers(now)
         for kind in _ORDER:
             for manifest in by_kind.get(kind, ()) if kind in takers else ():
                 takers[kind](manifest)
         for manifest in submitted:
-            self.submissions.put(manifest)
+            if group_kind(manifest) != core.POD or not self._put_pod(manifest):
+                self.submissions.put(manifest)
 
     def drop(self, refs: Iterable[Ref], now: int) -> None:
         """Remove objects of the kinds in `is_played`, in any order; of other kinds nothing happens.
@@ -90,6 +110,9 @@ class KueueIntake:
             kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
             ADMISSION_CHECK: lambda ref: world.drop_check(ref.name),
             kueue.RESOURCE_FLAVOR: lambda ref: self._drop_flavor(ref.name),
+            TOPOLOGY: lambda ref: world.drop_topology(ref.name),
+            NODE: lambda ref: world.drop_node(ref.name),
+            core.POD: lambda ref: self._drop_pod(ref.key),
         }
         every = list(refs)
         for kind, drop in droppers.items():
@@ -98,6 +121,42 @@ class KueueIntake:
                     drop(ref)
         for ref in every:
             self.submissions.drop(ref)
+
+    # --- nodes
+
+    def _start_places(self) -> None:
+        self.world.assign_places(Fleet())
+        for pod in self._pods.values():
+            self._count(pod)
+
+    def _put_node(self, manifest: Manifest) -> None:
+        """A Node without a condition Ready counts as Ready; files that are written by hand have none."""
+        read = node_reading(manifest)
+        node = topology_node(read if read.ready_condition else replace(read, ready=True))
+        if node is None:
+            self.world.drop_node(read.name)
+        else:
+            self.world.put_node(node)
+
+    def _put_pod(self, manifest: Manifest) -> bool:
+        """Count the Pod. True if that is all: it is on a node that is known, and names no queue."""
+        pod = pod_reading(_in_namespace(manifest))
+        self._pods[pod.key] = pod
+        self._count(pod)
+        fleet = self.world.state.fleet
+        return fleet is not None and pod.node in fleet.nodes and not queue_of(manifest) and not NAMING.group(manifest)
+
+    def _count(self, pod: PodReading) -> None:
+        """A Pod outside topologies takes room on its node."""
+        foreign = foreign_pod(pod)
+        if foreign is None:
+            self.world.drop_pod(pod.key)
+        else:
+            self.world.put_pod(pod.key, *foreign)
+
+    def _drop_pod(self, key: str) -> None:
+        self._pods.pop(key, None)
+        self.world.drop_pod(key)
 
     def _drop_flavor(self, name: str) -> None:
         if not self.world.queues_with_flavor(name):
@@ -113,6 +172,8 @@ class KueueIntake:
     def _takers(self, now: int) -> Mapping[GroupKind, Callable[[Manifest], None]]:
         world, orchestrated = self.world, self.world.state.options.orchestrated
         return {
+            NODE: self._put_node,
+            TOPOLOGY: lambda manifest: world.put_topology(*_read_topology(manifest)),
             WORKLOAD_PRIORITY_CLASS: self.submissions.put_class,
             POD_PRIORITY_CLASS: self.submissions.put_class,
             kueue.RESOURCE_FLAVOR: lambda manifest: world.put_flavor(read_flavor(manifest)),
@@ -163,6 +224,8 @@ class KueueIntake:
         found = []
         if any(queue.settings.checks for queue in queues):
             found.append("AdmissionChecks are assumed to be Ready unless an event sets another state")
+        if self.world.state.fleet is None and self._asks_for_topologies():
+            found.append("there is no Node in the input, so work that asks for a topology is not placed, and waits")
         unknown = sorted(
             {
                 local.namespace
@@ -173,10 +236,22 @@ class KueueIntake:
         found += [f"Namespace {name} is not in the input; it is assumed to have no labels" for name in unknown]
         return found
 
+    def _asks_for_topologies(self) -> bool:
+        if any(flavor.topology for flavor in self.world.state.flavors.values()):
+            return True
+        pod_sets = (pod_set for workload in self.world.workloads.values() for pod_set in workload.pod_sets)
+        return any(pod_set.asks_for_topology for pod_set in pod_sets)
+
     def _selects_namespaces(self, queue: str) -> bool:
         found = self.world.state.queues.get(queue)
         selector = found.settings.selector if found is not None else None
         return selector is not None and selector != LabelSelector()
+
+
+def _read_topology(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
+    """Its name, and the node labels of its levels, coarsest first."""
+    levels = map(mapping, listing(at(manifest, "spec.levels")))
+    return text(metadata(manifest).get("name")) or "", tuple(text(each.get("nodeLabel")) or "" for each in levels)
 
 
 def _read_check(manifest: Manifest) -> CheckSettings:

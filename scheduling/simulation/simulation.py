@@ -10,6 +10,7 @@ from policies.model.errors import PolicyError
 from policies.model.objects import Ref
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
+from scheduling.cycle.second_pass import after_second_pass, needs_second_pass, second_pass
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.copying import replace
@@ -70,7 +71,7 @@ class KueueSimulation:
         self.world = world or World(self.settings.options, self.settings.ordering, self.settings.counting)
         waiting = self.settings.waiting
         self.engine = AdmissionEngine(self.world, block_admission=waiting is not None and waiting.block_admission)
-        self.intake = KueueIntake(self.world, self.settings.ordering.boosted)
+        self.intake = KueueIntake(self.world, self.settings.ordering.boosted, all_nodes=world is None)
         self.trace: list[TraceEvent] = []
         self.names: dict[str, Name] = {}
         self.left_out: dict[Name, LeftOut] = {}
@@ -176,7 +177,7 @@ class KueueSimulation:
         most = _LEAST_CYCLES + _CYCLES_EACH * len(self.world.workloads)
         for _ in range(most):
             self._tick()
-            if not self._cycle() and not self._stop() and not self._drop_idle():
+            if not self._cycle() and not self._place() and not self._stop() and not self._drop_idle():
                 return
         self.unsettled = True
 
@@ -217,9 +218,8 @@ class KueueSimulation:
         before = self.world.workloads[key]
         after = self._checked(reserved(before, decision, queue.settings, self.now))
         checks = tuple(check.name for check in after.checks if check.state != READY)
-        self.trace.append(
-            Reserved(self.now, key, queue.name, admitted_pod_sets(after), loans, admitted=not checks, checks=checks)
-        )
+        pod_sets = admitted_pod_sets(after, self.world.state.fleet)
+        self.trace.append(Reserved(self.now, key, queue.name, pod_sets, loans, admitted=not checks, checks=checks))
         self._write(after)
         self._advance(key)
         if after.replaces in self.world.workloads:
@@ -234,6 +234,19 @@ class KueueSimulation:
                 loans = (_loan(node, pair, amount) for pair, amount in usage.items())
                 found[decision.workload.key] = tuple(filter(None, loans))
                 tree.remove(node, usage)
+        return found
+
+    def _place(self) -> bool:
+        """Place the pods whose places were delayed until now, and those of a failed node. True if anything changed."""
+        found = False
+        for workload in [*self.world.workloads.values()] if self.world.state.fleet is not None else ():
+            result = second_pass(self.world, workload) if needs_second_pass(workload) else None
+            after = after_second_pass(result, self.now) if result is not None else workload
+            if after != workload:
+                found = True
+                self._note(workload, after)
+                self._write(after)
+                self._advance(after.key)
         return found
 
     def _stop(self) -> bool:

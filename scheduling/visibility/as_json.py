@@ -14,6 +14,7 @@ from scheduling.flavors.messages import text, written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
 from scheduling.visibility.explanation import Explanation, FlavorLack, Holder, KeptBack
+from scheduling.visibility.places import PodSetPlaces
 from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.raising import Raise
 from scheduling.visibility.workloads import RunningWorkload, WaitingWorkload
@@ -92,12 +93,22 @@ def _explanation(found: Explanation, named: JobReference, scope: AccessScope) ->
 
 
 def pod_set_json(pod_set: AdmittedPodSet) -> dict[str, Any]:
-    return {
+    content = {
         "name": pod_set.name,
         "count": pod_set.count,
         "asked": pod_set.requested,
         "flavors": dict(sorted(pod_set.flavors.items())),
         "resourceUsage": {resource: written(resource, amount) for resource, amount in sorted(pod_set.usage.items())},
+    }
+    return {**content, "topology": _places(pod_set.places)} if pod_set.places is not None else content
+
+
+def _places(places: PodSetPlaces) -> dict[str, Any]:
+    return {
+        "levels": list(places.levels),
+        "level": places.level,
+        "domains": [{**each._asdict(), "values": list(each.values)} for each in places.domains],
+        "lowest": [{**each._asdict(), "values": list(each.values)} for each in places.lowest],
     }
 
 

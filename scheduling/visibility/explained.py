@@ -38,7 +38,7 @@ def explained(
         return {"state": "finished", "job": dict(named(key))}
     if workload.counts:
         said = waits_for_checks(world, workload)
-        content = running_json(holding(workload), named)
+        content = running_json(holding(world, workload), named)
         return {"state": "running", **content, **({"sentence": said.text} if said and not workload.admitted else {})}
     return {"state": "beingAdmitted", "job": dict(named(key))}
 

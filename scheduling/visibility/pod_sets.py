@@ -6,21 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduling.objects.workload import Workload
+from scheduling.topology.fleet import Fleet
+from scheduling.visibility.places import PodSetPlaces, places_by_pod_set
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedPodSet:
-    """One pod set with its flavors by resource and the usage of its `count` pods; it requested `requested` pods."""
+    """One pod set with its flavors by resource and the usage of its `count` pods; it requested `requested` pods.
+
+    `places` are those in a topology; None if it has none.
+    """
 
     name: str
     count: int
     requested: int
     flavors: Mapping[str, str]
     usage: Mapping[str, int]
+    places: PodSetPlaces | None = None
 
 
-def admitted_pod_sets(workload: Workload) -> tuple[AdmittedPodSet, ...]:
-    """The pod sets of a workload's admission; empty without one."""
+def admitted_pod_sets(workload: Workload, fleet: Fleet | None) -> tuple[AdmittedPodSet, ...]:
+    """The pod sets of a workload's admission; empty without one. `fleet` has the domains of its places."""
+    places = places_by_pod_set(workload, fleet)
     requested = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     entries = workload.admission.assignments if workload.admission else ()
     return tuple(
@@ -30,6 +37,7 @@ def admitted_pod_sets(workload: Workload) -> tuple[AdmittedPodSet, ...]:
             requested.get(entry.name, 0),
             entry.flavors,
             entry.usage,
+            places.get(entry.name),
         )
         for entry in entries
     )

@@ -41,15 +41,15 @@ class WaitingWorkload:
 def running(world: World) -> list[RunningWorkload]:
     """All workloads that hold quota, by name."""
     found = [workload for workload in world.workloads.values() if workload.counts]
-    return [holding(workload) for workload in sorted(found, key=lambda workload: workload.key)]
+    return [holding(world, workload) for workload in sorted(found, key=lambda workload: workload.key)]
 
 
-def holding(workload: Workload) -> RunningWorkload:
+def holding(world: World, workload: Workload) -> RunningWorkload:
     """A workload that holds quota."""
     return RunningWorkload(
         workload.key,
         workload.admission.cluster_queue if workload.admission else "",
-        admitted_pod_sets(workload),
+        admitted_pod_sets(workload, world.state.fleet),
         workload.holding(ADMITTED) is not None,
         tuple(check.name for check in workload.checks if check.state != READY),
     )

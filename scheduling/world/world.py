@@ -159,6 +159,16 @@ class World:
                 self.state.fleet.drop_flavor(name)
             self._judge_all(self._references.to_flavor(name))
 
+    def assign_places(self, fleet: Fleet) -> None:
+        """From now on place pods in topologies, on the nodes of this fleet. What is admitted keeps its places."""
+        self.state.fleet = fleet
+        for flavor in self.state.flavors.values():
+            self._put_levels(flavor)
+        for held in self._reserved_in.values():
+            for workload in held.values():
+                self._reserve(workload)
+        self._judge_all(self.state.queues)
+
     def put_topology(self, name: str, levels: tuple[str, ...]) -> None:
         """Add or update a Topology with these levels, coarsest first. Queues that use it are tried again."""
         if self.topologies.get(name) != levels:

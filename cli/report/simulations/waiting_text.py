@@ -150,7 +150,7 @@ def _elsewhere(placement: Found) -> str:
 
 
 def placed_text(placed: AdmittedPodSet) -> str:
-    """A pod set with its quota, flavor by flavor."""
+    """A pod set with its quota, flavor by flavor, and its domains in a topology."""
     return _placed(pod_set_json(placed))
 
 
@@ -161,7 +161,8 @@ def _placed(placed: Found) -> str:
         by_flavor.setdefault(flavor, []).append(amount)
     quota = ", ".join(f"{' '.join(amounts)} of {flavor}" for flavor, amounts in by_flavor.items()) or "nothing"
     count = str(placed["count"]) if placed["count"] == placed["asked"] else f"{placed['count']} of {placed['asked']}"
-    return f"{placed['name']} x{count} {quota}"
+    domains = ", ".join(f"{each['name']}: {each['pods']}" for each in placed.get("topology", {}).get("domains", ()))
+    return f"{placed['name']} x{count} {quota}{f' ({domains})' if domains else ''}"
 
 
 def job_state_lines(job: Found) -> Iterator[str]:

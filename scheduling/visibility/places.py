@@ -1,0 +1,79 @@
+"""Where the pods of a workload run in topologies, for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scheduling.objects.workload import PodSet, PodSetAdmission, Workload
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.domains import TopologyTree
+from scheduling.topology.encoding import read_topology_assignment
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.naming import domain_name
+from scheduling.topology.workload_places import request_of
+
+
+class PodsInDomain(NamedTuple):
+    """`values`: one for each level down to that of the domain. `name` is short where it is unique."""
+
+    name: str
+    values: tuple[str, ...]
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetPlaces:
+    """Where the pods of one pod set run.
+
+    levels: all of the Topology, coarsest first. level: the one that the pod set asks for, that of its slices if it has
+    any. domains: those of `level`. lowest: those of the lowest level.
+    """
+
+    levels: tuple[str, ...]
+    level: str
+    domains: tuple[PodsInDomain, ...]
+    lowest: tuple[PodsInDomain, ...]
+
+
+def places_by_pod_set(workload: Workload, fleet: Fleet | None) -> dict[str, PodSetPlaces]:
+    """The places that its admission has, without those of flavors that have no topology now."""
+    entries = workload.admission.assignments if workload.admission and fleet is not None else ()
+    found = {}
+    for entry in entries:
+        pod_set, tree = workload.pod_set(entry.name), _tree(entry, fleet)
+        if entry.topology is not None and pod_set is not None and tree is not None:
+            found[entry.name] = _places(entry, pod_set, tree)
+    return found
+
+
+def _tree(entry: PodSetAdmission, fleet: Fleet | None) -> TopologyTree | None:
+    flavors = fleet.flavors if fleet is not None else {}
+    return next((flavors[name].tree for name in sorted(set(entry.flavors.values())) if name in flavors), None)
+
+
+def _places(entry: PodSetAdmission, pod_set: PodSet, tree: TopologyTree) -> PodSetPlaces:
+    request, levels = request_of(pod_set), tree.levels
+    asked = request.layers[0].topology if request.layers else request.level(levels)
+    level = asked if asked in levels else levels[-1]
+    assignment = read_topology_assignment(entry.topology or {})
+    paths = tree.paths(assignment.domains)
+    lowest = [(paths.get(values, values), pods) for values, pods in assignment.domains]
+    above: Counter[tuple[str, ...]] = Counter()
+    for values, pods in lowest:
+        above[values[: levels.index(level) + 1] if len(values) == len(levels) else values] += pods
+    return PodSetPlaces(levels, level, _named(tree, [*above.items()]), _named(tree, lowest))
+
+
+def _named(tree: TopologyTree, domains: Sequence[tuple[tuple[str, ...], int]]) -> tuple[PodsInDomain, ...]:
+    return tuple(PodsInDomain(_name(tree, values), values, pods) for values, pods in domains)
+
+
+def _name(tree: TopologyTree, values: tuple[str, ...]) -> str:
+    """The name of the domain; that of a host that is gone has no others above it."""
+    if tree.by_host and len(values) == 1 < len(tree.levels) and values not in {each.values for each in tree.roots}:
+        return domain_name((HOSTNAME,), values)
+    alike = [each for each in tree.at_level(len(values) - 1) if each.values[-1] == values[-1]]
+    return domain_name(tree.levels, values, whole=len(alike) > 1)

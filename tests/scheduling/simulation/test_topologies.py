@@ -1,0 +1,219 @@
+"""Simulations that place pods on the Nodes of the input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from policies.model.objects import Ref
+from scheduling.simulation.simulation import KueueSimulation
+from scheduling.simulation.trace import Admitted, Evicted, Reserved
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.visibility.workloads import running
+from scheduling.world.world import World
+from tests.cli.organisations import KUEUE, local
+
+LEVELS = ("example.com/block", "example.com/rack", HOSTNAME)
+QUEUES = (
+    {
+        "apiVersion": KUEUE,
+        "kind": "Topology",
+        "metadata": {"name": "default"},
+        "spec": {"levels": [{"nodeLabel": level} for level in LEVELS]},
+    },
+    {
+        "apiVersion": KUEUE,
+        "kind": "ResourceFlavor",
+        "metadata": {"name": "spot"},
+        "spec": {"nodeLabels": {"pool": "spot"}, "topologyName": "default"},
+    },
+)
+
+
+def queue(**spec: Any) -> dict[str, Any]:
+    groups = [
+        {"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources": [{"name": "cpu", "nominalQuota": 99}]}]}
+    ]
+    return {
+        "apiVersion": KUEUE,
+        "kind": "ClusterQueue",
+        "metadata": {"name": "a"},
+        "spec": {"namespaceSelector": {}, "resourceGroups": groups, **spec},
+    }
+
+
+def node(name: str, rack: str, block: str = "b1", cpu: int = 2, ready: str = "", **spec: Any) -> dict[str, Any]:
+    labels = {"pool": "spot", **dict(zip(LEVELS, (block, rack, name), strict=True))}
+    status: dict[str, Any] = {"allocatable": {"cpu": str(cpu), "pods": "110"}}
+    if ready:
+        status["conditions"] = [{"type": "Ready", "status": ready}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": status,
+    }
+
+
+def pod_on(host: str, cpu: int, name: str = "daemon") -> dict[str, Any]:
+    container = {"name": "work", "image": "busybox", "resources": {"requests": {"cpu": str(cpu)}}}
+    spec = {"nodeName": host, "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ns"}, "spec": spec}
+
+
+def job(name: str, pods: int, **annotations: str) -> dict[str, Any]:
+    container = {"name": "work", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
+    keys = {f"kueue.x-k8s.io/podset-{key.replace('_', '-')}": value for key, value in annotations.items()}
+    template = {"metadata": {"annotations": keys}, "spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "a"}},
+        "spec": {"parallelism": pods, "completions": pods, "template": template},
+    }
+
+
+def simulated(*manifests: dict[str, Any], **spec: Any) -> KueueSimulation:
+    simulation = KueueSimulation()
+    simulation.add([*QUEUES, queue(**spec), local("a"), *manifests])
+    return simulation
+
+
+def domains(simulation: KueueSimulation) -> dict[str, dict[str, int]]:
+    """The pods of each domain that a job has, by its name."""
+    return {
+        simulation.names[each.workload].name: {
+            domain.name: domain.pods
+            for pod_set in each.pod_sets
+            for domain in (pod_set.places.domains if pod_set.places else ())
+        }
+        for each in running(simulation.world)
+    }
+
+
+RACKS = (node("h1", "r1"), node("h2", "r1"), node("h3", "r2"), node("h4", "r2", cpu=1))
+
+
+def test_a_rack_that_holds_all_is_found_and_shown() -> None:
+    assert domains(simulated(*RACKS, job("ring", 4, required_topology=LEVELS[1]))) == {"ring": {"rack r1": 4}}
+
+
+def test_slices_are_shown_by_their_own_level() -> None:
+    slices = {"slice_required_topology": LEVELS[1], "slice_size": "3"}
+    work = job("mesh", 6, required_topology=LEVELS[0], **slices)
+
+    assert domains(simulated(*RACKS, work)) == {"mesh": {"rack r1": 3, "rack r2": 3}}
+
+
+def test_a_level_is_implied_if_all_flavors_have_topologies() -> None:
+    assert domains(simulated(node("h1", "r1"), job("any", 2))) == {"any": {"host h1": 2}}
+
+
+def test_a_rack_of_a_name_that_two_blocks_have_is_named_with_its_block() -> None:
+    work = job("ring", 2, required_topology=LEVELS[1])
+    nodes = (node("h1", "r1"), node("h2", "r1", block="b2", cpu=1))
+
+    assert domains(simulated(*nodes, work)) == {"ring": {"rack r1 of block b1": 2}}
+
+
+def test_without_nodes_nothing_is_placed_and_that_is_said_once() -> None:
+    simulation = simulated(job("ring", 2, required_topology=LEVELS[1]), job("other", 2))
+
+    assert domains(simulation) == {}
+    assert simulation.intake.assumptions() == [
+        "there is no Node in the input, so work that asks for a topology is not placed, and waits"
+    ]
+
+
+def test_nodes_that_come_later_take_what_waited() -> None:
+    simulation = simulated(pod_on("h1", 1), job("ring", 2, required_topology=LEVELS[1]))
+    simulation.add([node("h1", "r1")])
+    before = domains(simulation)
+    simulation.add([node("h2", "r1")])
+
+    assert (before, domains(simulation)) == ({}, {"ring": {"rack r1": 2}})
+    assert simulation.intake.assumptions() == []
+
+
+def test_a_pod_on_a_node_takes_room_until_it_is_gone_and_is_no_work_without_a_queue() -> None:
+    simulation = simulated(node("h1", "r1"), pod_on("h1", 1), job("ring", 2, required_topology=LEVELS[1]))
+    before = domains(simulation)
+    simulation.change([], [Ref("", "Pod", "ns", "daemon")])
+    simulation.settle()
+
+    assert (before, domains(simulation)) == ({}, {"ring": {"rack r1": 2}})
+    assert simulation.left_out == {}
+
+
+def test_a_pod_on_a_node_that_is_not_known_is_in_no_queue() -> None:
+    assert [each.name for each in simulated(*RACKS, pod_on("h9", 1)).left_out] == ["daemon"]
+
+
+@pytest.mark.parametrize(
+    ("ready", "cordoned", "placed"), [("", False, 1), ("True", False, 1), ("False", False, 0), ("", True, 0)]
+)
+def test_a_node_takes_pods_unless_it_is_not_ready_or_cordoned(ready: str, cordoned: bool, placed: int) -> None:
+    simulation = simulated(node("h1", "r1", ready=ready, unschedulable=cordoned), job("ring", 2))
+
+    assert len(domains(simulation)) == placed
+
+
+def test_a_node_or_a_topology_that_is_deleted_takes_nobody_new() -> None:
+    simulation = simulated(*RACKS)
+    gone = [Ref("", "Node", None, name) for name in ("h1", "h2")]
+    simulation.change([job("ring", 4, required_topology=LEVELS[1])], gone)
+    simulation.settle()
+    without_nodes = domains(simulation)
+    simulation.change([node("h1", "r1"), node("h2", "r1")], [Ref("kueue.x-k8s.io", "Topology", None, "default")])
+    simulation.settle()
+
+    assert (without_nodes, domains(simulation)) == ({}, {})
+    assert "no Topology" in simulation.world.can_admit("a").message
+
+
+def test_work_that_runs_when_the_first_nodes_come_keeps_its_places() -> None:
+    (held,) = simulated(*RACKS, job("ring", 4, required_topology=LEVELS[1])).world.workloads.values()
+    simulation = simulated()
+    simulation.world.put_workload(held, simulation.now)
+    simulation.add([node("h1", "r1"), node("h2", "r1"), job("late", 1)])
+    late = simulation.key_of("ns/late")
+    before = simulation.world.workloads[late].admitted
+    simulation.add([node("h3", "r2")])
+
+    assert (before, simulation.world.workloads[late].admitted) == (False, True)
+
+
+def test_places_that_wait_for_new_nodes_are_assigned_once_the_check_is_ready() -> None:
+    check = {
+        "apiVersion": KUEUE,
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "nodes"},
+        "spec": {"controllerName": "kueue.x-k8s.io/provisioning-request"},
+    }
+    strategy = {"admissionChecks": [{"name": "nodes"}]}
+    simulation = simulated(check, *RACKS, job("ring", 4, required_topology=LEVELS[1]), admissionChecksStrategy=strategy)
+
+    assert domains(simulation) == {"ring": {"rack r1": 4}}
+    assert [type(each) for each in simulation.trace] == [Reserved, Admitted]
+
+
+def test_work_whose_node_has_failed_leaves_a_rack_without_room() -> None:
+    simulation = simulated(*RACKS, job("ring", 3, required_topology=LEVELS[1]))
+    before = domains(simulation)
+    (held,) = simulation.world.workloads.values()
+    simulation.change([], [Ref("", "Node", None, "h4")])
+    simulation.world.put_workload(replace(held, unhealthy_nodes=("h4",)), simulation.now)
+    simulation.settle()
+
+    assert (before, domains(simulation)) == ({"ring": {"rack r2": 3}}, {"ring": {"rack r1": 3}})
+    assert [each.reason for each in simulation.trace if isinstance(each, Evicted)] == ["NodeFailures"]
+
+
+def test_the_nodes_of_a_change_are_not_all_of_a_cluster() -> None:
+    simulation = KueueSimulation(world=World())
+    simulation.add([*QUEUES, queue(), local("a"), *RACKS, job("ring", 4)])
+
+    assert domains(simulation) == {}

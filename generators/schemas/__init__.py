@@ -54,6 +54,20 @@ _PLACES = object_of(
         "lowest": {"description": "Those of the lowest level.", **list_of(_DOMAIN)},
     }
 )
+_SHORT_DOMAIN = object_of(
+    {
+        "podSet": TEXT,
+        "flavor": TEXT,
+        "level": {"description": "Null if the pods may use all domains together.", "type": ["string", "null"]},
+        "name": {"type": ["string", "null"]},
+        "values": list_of(TEXT),
+        "room": COUNT,
+        "needed": COUNT,
+        "unit": {"enum": ["pod", "slice"]},
+        "ofSlice": {"description": "Whether the units are the pods of one slice.", **YES},
+        "ever": {"description": "Whether there is room if no other work is in the topology.", **YES},
+    }
+)
 _POD_SET = object_of(
     {"name": TEXT, "count": COUNT, "asked": COUNT, "flavors": map_of(TEXT), "resourceUsage": map_of(_AMOUNT)},
     {"topology": {"description": "Its places in a topology, where it has any.", **_PLACES}},
@@ -81,6 +95,10 @@ _WAITING_MORE: Schema = {
     },
     "setAside": {"description": "Inadmissible until something changes.", **YES},
     "lacks": list_of(_ref("lack")),
+    "domains": {
+        "description": "Domains of topologies that are short: of several, the one with the most room.",
+        **list_of(_SHORT_DOMAIN),
+    },
     "others": {"description": "Further reasons, in words.", **list_of(TEXT)},
     "leaving": {"description": "Those that are being preempted for it.", **list_of(_ref("job"))},
     "leavingElsewhere": COUNT,

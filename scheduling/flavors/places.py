@@ -25,9 +25,11 @@ from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.workload_places import (
     FlavoredPods,
     TopologyQuestion,
+    TopologyShortage,
     UnplaceablePods,
     WorkloadPlaces,
     find_places,
+    find_shortages,
     fits,
     net_usage,
     topology_flavor,
@@ -61,6 +63,12 @@ class TopologyPlacer:
             return replace(assignment, outcome=FlavorOutcome.NO_FIT, no_fit=TOPOLOGY_PLACEMENT_FAILED)
         return _preempting(assignment, found)
 
+    def shortages(self, assignment: FlavorAssignment) -> list[TopologyShortage]:
+        """Which domains are short; those first that would be even without other workloads in topologies."""
+        pods = self._placed_now(assignment)
+        never = find_shortages(self.fleet, self.question, pods, empty=True)
+        return never or find_shortages(self.fleet, self.question, pods)
+
     def placeable(self, assignment: FlavorAssignment) -> Callable[[], bool]:
         """A question that says whether all pods have places now."""
         return lambda: self._find(assignment).complete
@@ -79,8 +87,11 @@ class TopologyPlacer:
         return held_places(self.question.workload, assignment, self.question.with_topology)
 
     def _find(self, assignment: FlavorAssignment, *, empty: bool = False) -> WorkloadPlaces:
-        pods = [entry for entry, each in zip(_pods(assignment), assignment.pod_sets, strict=True) if not each.delayed]
-        return find_places(self.fleet, self.question, pods, empty=empty)
+        return find_places(self.fleet, self.question, self._placed_now(assignment), empty=empty)
+
+    @staticmethod
+    def _placed_now(assignment: FlavorAssignment) -> list[FlavoredPods]:
+        return [entry for entry, each in zip(_pods(assignment), assignment.pod_sets, strict=True) if not each.delayed]
 
     def _delayed(self, assignment: FlavorAssignment) -> FlavorAssignment:
         if not self.later:

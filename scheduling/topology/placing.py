@@ -18,6 +18,7 @@ from scheduling.topology.domains import Domain, TopologyTree, add
 from scheduling.topology.node_filter import ANY_NODE, NodeFilter
 from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault
 from scheduling.topology.request import TopologyRequest
+from scheduling.topology.shortage import ShortDomain, short_domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,16 @@ class FlavorTopology:
         if isinstance(chosen, DomainShortage):
             return self._refusal(chosen, workers, counts, used, within)
         return self._assignments(group, workers, search.spread(chosen, kind.slice_size))
+
+    def shortage(self, group: Sequence[PlacedPods], used: Assumed, *, empty: bool = False) -> ShortDomain | None:
+        """The domain that is short for pod sets that `place_group` refuses; None if no room would help."""
+        workers, leader = _roles(group)
+        request, levels = workers.request, self.tree.levels
+        if group_fault([pod_set.count for pod_set in group]) or request_fault(request, levels):
+            return None
+        counts = self._kept.of(self._kind(workers, leader, empty), used)
+        level = levels.index(request.level(levels))
+        return short_domain(self.tree, counts, workers.count, level, required=bool(request.required))
 
     # -- inside --------------------------------------------------------------------------------------------------------
 

@@ -18,9 +18,10 @@ from scheduling.topology.domains import TopologyTree
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import node_filter
-from scheduling.topology.placing import FlavorTopology, PlacedPods
+from scheduling.topology.placing import FlavorTopology, PlacedPods, groups, use
 from scheduling.topology.replacing import no_replacement, replaced
 from scheduling.topology.request import IMPLIED, TopologyRequest, read_topology_request
+from scheduling.topology.shortage import ShortDomain
 
 _NO_TOPOLOGY = "workload requires Topology, but there is no TAS cache information"
 
@@ -106,6 +107,42 @@ def find_places(
             elif assignment is not None:
                 places.assigned[member.name] = assignment
     return places
+
+
+class TopologyShortage(NamedTuple):
+    """Why a pod set has no places in a flavor. `levels` are those of its topology.
+
+    ever: it would have them if no workload held anything in topologies.
+    """
+
+    pod_set: str
+    flavor: str
+    levels: tuple[str, ...]
+    domain: ShortDomain
+    ever: bool
+
+
+def find_shortages(
+    fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], *, empty: bool = False
+) -> list[TopologyShortage]:
+    """What is short in each flavor, for the first pod set there without room. `empty`: as for `find_places`."""
+    by_flavor: dict[str, list[PlacedPods]] = {}
+    for flavor, member in _asked(fleet, question, pods, WorkloadPlaces()):
+        by_flavor.setdefault(flavor, []).append(member)
+    found = []
+    for name, members in sorted(by_flavor.items()):
+        flavor_topology, used = fleet.flavors[name], dict[DomainId, dict[str, int]]()
+        for group in groups(members):
+            placed = flavor_topology.place_group(group, used, empty=empty)
+            if isinstance(placed, str):
+                short = flavor_topology.shortage(group, used, empty=empty)
+                if short is not None:
+                    levels = flavor_topology.tree.levels
+                    found.append(TopologyShortage(group[0].name, name, levels, short, not empty))
+                break
+            for member, assignment in zip(group, placed, strict=True):
+                use(used, member, assignment)
+    return found
 
 
 def find_replacements(fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> WorkloadPlaces:

@@ -13,6 +13,8 @@ from policies.model.objects import parted
 from scheduling.flavors.messages import text, written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
+from scheduling.topology.naming import domain_name
+from scheduling.topology.workload_places import TopologyShortage
 from scheduling.visibility.explanation import Explanation, FlavorLack, Holder, KeptBack
 from scheduling.visibility.places import PodSetPlaces
 from scheduling.visibility.pod_sets import AdmittedPodSet
@@ -88,8 +90,26 @@ def _explanation(found: Explanation, named: JobReference, scope: AccessScope) ->
         "others": list(map(text, found.others)),
         "leaving": [dict(named(key)) for key in readable],
     }
+    if found.shortages:
+        content["domains"] = list(map(_shortage, found.shortages))
     elsewhere = len(found.victims) - len(readable)
     return {**content, "leavingElsewhere": elsewhere} if elsewhere else content
+
+
+def _shortage(short: TopologyShortage) -> dict[str, Any]:
+    values = short.domain.values
+    return {
+        "podSet": short.pod_set,
+        "flavor": short.flavor,
+        "level": short.levels[len(values) - 1] if values else None,
+        "name": domain_name(short.levels, values) if values else None,
+        "values": list(values),
+        "room": short.domain.room,
+        "needed": short.domain.needed,
+        "unit": short.domain.unit,
+        "ofSlice": short.domain.of_slice,
+        "ever": short.ever,
+    }
 
 
 def pod_set_json(pod_set: AdmittedPodSet) -> dict[str, Any]:

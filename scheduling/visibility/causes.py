@@ -9,6 +9,7 @@ from policies.dialects.kueue_workload import GATED_BY
 from scheduling.cycle.block_admission import MESSAGE as PODS_NOT_READY
 from scheduling.cycle.cycle import DEFERRED, NO_LONGER_FITS, OVERLAPPING, PREEMPTION_GATED
 from scheduling.flavors.messages import written
+from scheduling.flavors.reasons import NoPlace
 from scheduling.objects.admissibility import misfit
 from scheduling.objects.amounts import minus
 from scheduling.objects.inadmissible_reasons import (
@@ -22,6 +23,8 @@ from scheduling.objects.inadmissible_reasons import (
 from scheduling.objects.queue_settings import FlavorGroup
 from scheduling.objects.workload import Workload
 from scheduling.status.checks import REJECTED, RETRY
+from scheduling.topology.naming import domain_name, level_word
+from scheduling.topology.workload_places import TopologyShortage
 from scheduling.visibility.exclusions import exclusions
 from scheduling.visibility.explanation import Explanation, FlavorLack
 from scheduling.visibility.raising import BORROWING_LIMIT
@@ -111,7 +114,7 @@ def _of_queue(
         return _misconfigured(world, workload, why)
     if why.message in _PLAIN:
         return WaitingCause((_PLAIN[why.message],), (why.reason, why.message))
-    if why.lacks or why.others:
+    if why.lacks or why.others or why.shortages:
         return _short(world, workload, why)
     if failed := [each for each in workload.checks if each.state in (RETRY, REJECTED)]:
         named = ", ".join(f"{each.name} is {each.state}{remark(each.message)}" for each in failed)
@@ -151,17 +154,28 @@ def _misconfigured(world: World, workload: Workload, why: Explanation) -> Waitin
 def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     """The cause if it lacks quota, flavors that serve it, or both."""
     settings = world.state.queues[why.queue].settings
-    excluded = exclusions(world, settings, workload, why.others)
+    named = bool(why.shortages)
+    others = [reason for reason in why.others if not (named and isinstance(reason, NoPlace))]
+    excluded = exclusions(world, settings, workload, others)
     needs = _needs(settings.groups, why.lacks)
-    parts = [*([f"needs {needs}"] if needs else []), *(each.text for each in excluded[:_MOST])]
+    parts = [f"needs {needs}"] if needs else []
+    parts += [*map(shortage_text, why.shortages[:_MOST]), *(each.text for each in excluded[:_MOST])]
     if len(excluded) > _MOST:
         parts.append(f"{len(excluded) - _MOST} more flavors do not serve it")
-    gist = (tuple((each.pair, each.ever) for each in why.lacks), why.others)
+    places = tuple((each.pod_set, each.flavor, each.ever) for each in why.shortages)
+    gist = (tuple((each.pair, each.ever) for each in why.lacks), tuple(others), places)
     said = ", and ".join(parts)
-    if why.reason not in _STUCK:
+    if any(not each.ever for each in why.shortages):
+        flavors = " or ".join(dict.fromkeys(each.flavor for each in why.shortages))
+        less = tuple(dict.fromkeys(map(_less, why.shortages)))
         return WaitingCause(
-            (said, *_limits(why), f"it starts once that is released, or ClusterQueue {why.queue} gets more quota"), gist
+            (said,), gist, owner=less, administrator=(f"have nodes added to flavor {flavors}",), stuck=True
         )
+    if why.reason not in _STUCK:
+        later = f"it starts once that is released, or ClusterQueue {why.queue} gets more quota"
+        if named and not needs:
+            later = "it starts once work there has ended, or nodes are added"
+        return WaitingCause((said, *_limits(why), later), gist)
     never = [each for each in why.lacks if not each.ever]
     more = (f"have more quota given to ClusterQueue {why.queue}",) if never else ()
     return WaitingCause(
@@ -171,6 +185,28 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
         administrator=(*(each.administrator for each in excluded), *more),
         stuck=True,
     )
+
+
+def shortage_text(short: TopologyShortage) -> str:
+    """Which domain is short, and by how much."""
+    domain = short.domain
+    ever = "" if short.ever else "even without other work, "
+    units = f"{domain.needed} {domain.unit}s" if domain.needed > 1 else domain.unit
+    whose = "that a slice needs" if domain.of_slice else f"of pod set {short.pod_set}"
+    if domain.values and not domain.room:
+        where = f"no {level_word(short.levels[len(domain.values) - 1])} has"
+        room = f"any of the {units}" if domain.needed > 1 else f"the {units}"
+    else:
+        named = f"{domain_name(short.levels, domain.values)} has" if domain.values else ""
+        where = named or f"the nodes of flavor {short.flavor} have"
+        room = f"{domain.room or 'none'} of the {units}"
+    return f"{ever}{where} room for {room} {whose}"
+
+
+def _less(short: TopologyShortage) -> str:
+    if short.domain.of_slice:
+        return "ask for smaller slices"
+    return "ask for fewer pods or a higher level" if len(short.domain.values) > 1 else "ask for fewer pods"
 
 
 def _limits(why: Explanation) -> Iterator[str]:

@@ -12,11 +12,20 @@ from heapq import nsmallest
 
 from policies.model.pools import UNLIMITED
 from scheduling.cycle.cycle import try_alone
-from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
+from scheduling.flavors.places import placer
+from scheduling.flavors.reasons import BeyondMaximum, NoPlace, Reason, Short
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, PENDING_EVALUATION, SUSPENDED
+from scheduling.objects.copying import replace
+from scheduling.objects.inadmissible_reasons import (
+    ADMISSION_GATED,
+    PENDING_EVALUATION,
+    SUSPENDED,
+    TOPOLOGY_PLACEMENT_FAILED,
+)
+from scheduling.objects.workload import Workload
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState
+from scheduling.topology.workload_places import TopologyShortage
 from scheduling.visibility.raising import BORROWING_LIMIT, NOMINAL_QUOTA, Lenders, Raise, raises
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
@@ -81,6 +90,7 @@ class FlavorLack:
 class Explanation:
     """`reason` and `message` are those of the condition QuotaReserved. `position` counts from 1, None if it is in no
     ClusterQueue. `inadmissible`: it is not tried until something changes. `others`: reasons not related to quota.
+    `shortages`: the domains of topologies that are short.
     """
 
     workload: str
@@ -92,6 +102,7 @@ class Explanation:
     victims: tuple[str, ...] = ()
     lacks: tuple[FlavorLack, ...] = ()
     others: tuple[Reason, ...] = field(default=())
+    shortages: tuple[TopologyShortage, ...] = ()
 
 
 class TreeCache:
@@ -100,6 +111,7 @@ class TreeCache:
     def __init__(self) -> None:
         self._holders: dict[tuple[QuotaNode, FlavorResource], tuple[Holder, ...]] = {}
         self._kept: dict[tuple[QuotaNode, FlavorResource, bool, int], list[tuple[QuotaNode, int]]] = {}
+        self._short: dict[int, tuple[Wait, tuple[TopologyShortage, ...]]] = {}
         self.lenders: Lenders | None = Lenders()
 
     def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
@@ -107,6 +119,12 @@ class TreeCache:
         if at not in self._holders:
             self._holders[at] = holders_of(node, pair)
         return self._holders[at]
+
+    def shortages(self, world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:
+        """The domains that are short. Workloads that ask for the same share their Wait."""
+        if id(wait) not in self._short:
+            self._short[id(wait)] = wait, shortages(world, workload, wait)
+        return self._short[id(wait)][1]
 
     def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:
         """The nodes that withhold quota from this one; `ever`: as if nothing were in use."""
@@ -148,7 +166,22 @@ def explain(
         wait = try_alone(world, name, pending.get(key))
     if wait is None:
         return Explanation(key, name, PENDING_EVALUATION, "It waits for its turn", position)
-    return _of_wait(queue, key, wait, position, trees or TreeCache(), inadmissible=not pending.is_active(key))
+    trees = trees or TreeCache()
+    found = _of_wait(queue, key, wait, position, trees, inadmissible=not pending.is_active(key))
+    return replace(found, shortages=trees.shortages(world, workload, wait))
+
+
+def shortages(world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:
+    """The domains of topologies that are short now, if the workload waits for places and nobody leaves for it."""
+    assignment = wait.assignment
+    if world.state.fleet is None or assignment is None or wait.victims or workload.elastic:
+        return ()
+    reasons = (reason for pod_set in assignment.pod_sets for reason in pod_set.reasons)
+    if wait.reason != TOPOLOGY_PLACEMENT_FAILED and not any(isinstance(reason, NoPlace) for reason in reasons):
+        return ()
+    complete = world.entry(workload).workload
+    found = placer(world.state, world.state.queues[wait.queue].settings, complete, world.checks)
+    return tuple(found.shortages(assignment)) if found is not None else ()
 
 
 def inactive_message(queue: ClusterQueueState) -> str:

@@ -11,7 +11,9 @@ from policies.model.objects import Ref
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Admitted, Evicted, Reserved
 from scheduling.topology.assignment import HOSTNAME
-from scheduling.visibility.workloads import running
+from scheduling.topology.naming import level_word
+from scheduling.visibility.sentence import sentence
+from scheduling.visibility.workloads import running, waits
 from scheduling.world.world import World
 from tests.cli.organisations import KUEUE, local
 
@@ -210,6 +212,68 @@ def test_work_whose_node_has_failed_leaves_a_rack_without_room() -> None:
 
     assert (before, domains(simulation)) == ({"ring": {"rack r2": 3}}, {"ring": {"rack r1": 3}})
     assert [each.reason for each in simulation.trace if isinstance(each, Evicted)] == ["NodeFailures"]
+
+
+def why(simulation: KueueSimulation, name: str) -> str:
+    """Why the job waits, without its queue."""
+    found = waits(simulation.world, simulation.key_of(f"ns/{name}"), simulation.now)
+    assert found is not None
+    head = "Waiting in ClusterQueue a (LocalQueue ns/a): "
+    return sentence(simulation.world, found, str).text.removeprefix(head)
+
+
+RACK = {"required_topology": LEVELS[1]}
+BLOCK = {"required_topology": LEVELS[0]}
+SLICES = {"slice_required_topology": LEVELS[1], "slice_size": "3"}
+NEVER = "even without other work, rack r1 of block b1 has room for"
+NODES = "or have nodes added to flavor spot"
+RELEASED = "it starts once work there has ended, or nodes are added"
+
+
+@pytest.mark.parametrize(
+    ("before", "pods", "asked", "says"),
+    [
+        (4, 4, RACK, f"rack r2 of block b1 has room for 3 of the 4 pods of pod set main; {RELEASED}"),
+        (4, 3, {**BLOCK, **SLICES}, ""),
+        (5, 3, {**BLOCK, **SLICES}, f"rack r2 of block b1 has room for 2 of the 3 pods that a slice needs; {RELEASED}"),
+        (3, 6, {**BLOCK, **SLICES}, f"block b1 has room for 1 of the 2 slices of pod set main; {RELEASED}"),
+        (5, 6, {}, f"the nodes of flavor spot have room for 2 of the 6 pods of pod set main; {RELEASED}"),
+        (7, 1, RACK, f"no rack has room for the pod of pod set main; {RELEASED}"),
+        (7, 2, RACK, f"no rack has room for any of the 2 pods of pod set main; {RELEASED}"),
+        (7, 2, {}, f"the nodes of flavor spot have room for none of the 2 pods of pod set main; {RELEASED}"),
+        (
+            0,
+            5,
+            RACK,
+            f"{NEVER} 4 of the 5 pods of pod set main; ask for fewer pods or a higher level, {NODES}",
+        ),
+        (
+            0,
+            5,
+            {**BLOCK, "slice_required_topology": LEVELS[1], "slice_size": "5"},
+            f"{NEVER} 4 of the 5 pods that a slice needs; ask for smaller slices, {NODES}",
+        ),
+        (
+            0,
+            9,
+            BLOCK,
+            f"{NEVER.replace('rack r1 of ', '')} 7 of the 9 pods of pod set main; ask for fewer pods, {NODES}",
+        ),
+    ],
+)
+def test_the_domain_that_is_short_is_named(before: int, pods: int, asked: dict[str, str], says: str) -> None:
+    work = (job("held", before, required_topology=LEVELS[0]),) if before else ()
+    simulation = simulated(*RACKS, *work)
+    simulation.add([job("late", pods, **asked)])
+
+    assert says == (why(simulation, "late") if says else "")
+    assert ("late" in domains(simulation)) == (not says)
+
+
+def test_a_level_is_named_by_the_last_word_of_its_label() -> None:
+    labels = ("topology.kubernetes.io/zone", "cloud.google.com/gce-topology-block", "example.com/rack", HOSTNAME)
+
+    assert list(map(level_word, labels)) == ["zone", "block", "rack", "host"]
 
 
 def test_the_nodes_of_a_change_are_not_all_of_a_cluster() -> None:

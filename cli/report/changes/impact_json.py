@@ -13,6 +13,7 @@ from policies.impact.differences import NodeChange, PairChange
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair, amount_text
 from policies.model.objects import Ref, parted
 from scheduling.simulation.trace import Evicted, Preempted
+from scheduling.visibility.workloads import holding
 
 API_VERSION = "quotree.dev/v1alpha1"
 
@@ -108,8 +109,15 @@ def _loss(impact: Impact, each: Evicted | Preempted) -> dict[str, Any]:
 
 
 def _admitted(impact: Impact, key: str) -> dict[str, Any]:
-    admission = impact.simulation.world.workloads[key].admission
-    return {"job": _job(impact, key), "clusterQueue": admission.cluster_queue if admission else ""}
+    world = impact.simulation.world
+    held = holding(world, world.workloads[key])
+    placed = [
+        {"podSet": pod_set.name, **each._asdict(), "values": list(each.values)}
+        for pod_set in held.pod_sets
+        for each in (pod_set.places.domains if pod_set.places is not None else ())
+    ]
+    domains = {"domains": placed} if placed else {}
+    return {"job": _job(impact, key), "clusterQueue": held.queue, **domains}
 
 
 def _job(impact: Impact, key: str) -> dict[str, str]:

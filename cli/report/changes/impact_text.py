@@ -14,6 +14,7 @@ from policies.model.printing import plain
 from scheduling.impact.elsewhere import WorkChange
 from scheduling.impact.prediction import AtRisk
 from scheduling.simulation.trace import Evicted, Preempted
+from scheduling.visibility.workloads import RunningWorkload, holding
 
 _MOST_FOLLOWERS = 20
 """Nodes of which only the reach differs that text shows; a Cohort may have thousands below."""
@@ -109,12 +110,20 @@ def work_lines(impact: Impact) -> Iterator[str]:
     yield from (_loss(impact, each, "") for each in found.lost)
     yield from (_loss(impact, each, "; then admitted again") for each in found.restarted)
     for key in found.admitted:
-        admission = world.workloads[key].admission
-        yield f"admitted   {_name(impact, key)} in {admission.cluster_queue if admission else ''}"
+        held = holding(world, world.workloads[key])
+        yield f"admitted   {_name(impact, key)} in {held.queue}{_places(held)}"
     for change in impact.work_elsewhere:
         yield f"{_direction(change)} {change.name} in {change.queue}: {change.before} -> {change.after} Pods run"
     if not impact.settled:
         yield "this never settles: some of these workloads take turns without end"
+
+
+def _places(held: RunningWorkload) -> str:
+    """The domains that its pod sets got in topologies, with the name of the pod set if there are several."""
+    placed = {each.name: each.places.domains for each in held.pod_sets if each.places is not None}
+    texts = {name: ", ".join(f"{each.name}: {each.pods}" for each in domains) for name, domains in placed.items()}
+    parts = [f"{name} {text}" for name, text in texts.items()] if len(held.pod_sets) > 1 else [*texts.values()]
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _direction(change: WorkChange) -> str:

@@ -16,66 +16,7 @@ from scheduling.visibility.sentence import sentence
 from scheduling.visibility.workloads import running, waits
 from scheduling.world.world import World
 from tests.cli.organisations import KUEUE, local
-
-LEVELS = ("example.com/block", "example.com/rack", HOSTNAME)
-QUEUES = (
-    {
-        "apiVersion": KUEUE,
-        "kind": "Topology",
-        "metadata": {"name": "default"},
-        "spec": {"levels": [{"nodeLabel": level} for level in LEVELS]},
-    },
-    {
-        "apiVersion": KUEUE,
-        "kind": "ResourceFlavor",
-        "metadata": {"name": "spot"},
-        "spec": {"nodeLabels": {"pool": "spot"}, "topologyName": "default"},
-    },
-)
-
-
-def queue(**spec: Any) -> dict[str, Any]:
-    groups = [
-        {"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources": [{"name": "cpu", "nominalQuota": 99}]}]}
-    ]
-    return {
-        "apiVersion": KUEUE,
-        "kind": "ClusterQueue",
-        "metadata": {"name": "a"},
-        "spec": {"namespaceSelector": {}, "resourceGroups": groups, **spec},
-    }
-
-
-def node(name: str, rack: str, block: str = "b1", cpu: int = 2, ready: str = "", **spec: Any) -> dict[str, Any]:
-    labels = {"pool": "spot", **dict(zip(LEVELS, (block, rack, name), strict=True))}
-    status: dict[str, Any] = {"allocatable": {"cpu": str(cpu), "pods": "110"}}
-    if ready:
-        status["conditions"] = [{"type": "Ready", "status": ready}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": status,
-    }
-
-
-def pod_on(host: str, cpu: int, name: str = "daemon") -> dict[str, Any]:
-    container = {"name": "work", "image": "busybox", "resources": {"requests": {"cpu": str(cpu)}}}
-    spec = {"nodeName": host, "containers": [container]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ns"}, "spec": spec}
-
-
-def job(name: str, pods: int, **annotations: str) -> dict[str, Any]:
-    container = {"name": "work", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
-    keys = {f"kueue.x-k8s.io/podset-{key.replace('_', '-')}": value for key, value in annotations.items()}
-    template = {"metadata": {"annotations": keys}, "spec": {"restartPolicy": "Never", "containers": [container]}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "a"}},
-        "spec": {"parallelism": pods, "completions": pods, "template": template},
-    }
+from tests.scheduling.simulation.racks import BLOCK, LEVELS, QUEUES, RACK, RACKS, SLICES, job, node, pod_on, queue
 
 
 def simulated(*manifests: dict[str, Any], **spec: Any) -> KueueSimulation:
@@ -94,9 +35,6 @@ def domains(simulation: KueueSimulation) -> dict[str, dict[str, int]]:
         }
         for each in running(simulation.world)
     }
-
-
-RACKS = (node("h1", "r1"), node("h2", "r1"), node("h3", "r2"), node("h4", "r2", cpu=1))
 
 
 def test_a_rack_that_holds_all_is_found_and_shown() -> None:
@@ -222,9 +160,6 @@ def why(simulation: KueueSimulation, name: str) -> str:
     return sentence(simulation.world, found, str).text.removeprefix(head)
 
 
-RACK = {"required_topology": LEVELS[1]}
-BLOCK = {"required_topology": LEVELS[0]}
-SLICES = {"slice_required_topology": LEVELS[1], "slice_size": "3"}
 NEVER = "even without other work, rack r1 of block b1 has room for"
 NODES = "or have nodes added to flavor spot"
 RELEASED = "it starts once work there has ended, or nodes are added"

@@ -20,6 +20,7 @@ from scheduling.flavors.reasons import (
     Undeclared,
     Unselected,
     Untolerated,
+    WithoutLevel,
     WithoutTopology,
 )
 from scheduling.objects.queue_settings import ClusterQueueSettings
@@ -101,6 +102,12 @@ def _of_flavor(state: QuotaState, settings: ClusterQueueSettings, workload: Work
             return Exclusion(
                 f"flavor {flavor} has no topology, and its pods ask for one", "remove the topology request of its pods"
             )
+        case WithoutLevel(flavor):
+            levels = _some(_levels(state, flavor))
+            return Exclusion(
+                f"its pods ask for a level that the topology of flavor {flavor} does not have",
+                f"ask for one of its levels, which are {levels}",
+            )
         case Untolerated(flavor, taint):
             named = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
             return Exclusion(
@@ -110,6 +117,11 @@ def _of_flavor(state: QuotaState, settings: ClusterQueueSettings, workload: Work
             return _unselected(state, workload, flavor)
         case _:
             return Exclusion(text(reason))
+
+
+def _levels(state: QuotaState, flavor: str) -> tuple[str, ...]:
+    known = state.fleet.flavors.get(flavor) if state.fleet is not None else None
+    return known.tree.levels if known is not None else ()
 
 
 def _unselected(state: QuotaState, workload: Workload, name: str) -> Exclusion:

@@ -205,6 +205,13 @@ def test_the_domain_that_is_short_is_named(before: int, pods: int, asked: dict[s
     assert ("late" in domains(simulation)) == (not says)
 
 
+def test_a_level_that_the_topology_does_not_have_is_told_with_those_that_it_has() -> None:
+    assert why(simulated(*RACKS, job("row", 1, required_topology="example.com/row")), "row") == (
+        "its pods ask for a level that the topology of flavor spot does not have; "
+        "ask for one of its levels, which are example.com/block, example.com/rack and kubernetes.io/hostname"
+    )
+
+
 def test_a_level_is_named_by_the_last_word_of_its_label() -> None:
     labels = ("topology.kubernetes.io/zone", "cloud.google.com/gce-topology-block", "example.com/rack", HOSTNAME)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from policies.amounts.requests import fewest_pods, template_requests
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue import WORKLOAD, ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.kueue_flavor import Flavor, ResourceFlavor
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
     IDENTIFIERS,
@@ -20,13 +21,16 @@ from policies.dialects.kueue_jobs import (
     QueuedJob,
     identifier,
 )
+from policies.dialects.kueue_kinds import resource_flavor_ref
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import mapping
 from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, OtherWork
 from policies.judging.proposal import Proposal
+from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+from policies.rules.kueue._topology_annotations import asked_levels, requested_levels
 
 _UNSAID = "default"
 """The namespace of manifests that name none."""
@@ -35,7 +39,8 @@ _UNSAID = "default"
 class Asking(NamedTuple):
     """What pods of one template need together, as quota counts it; `field` is their path.
 
-    `spec` is that of each pod, `spec_at` its path.
+    `spec` is that of each pod, `spec_at` its path. `levels` are the paths and names of the topology levels that they
+    ask for, empty names where any domain will do.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Asking(NamedTuple):
     requests: Mapping[str, int]
     spec: Mapping[str, Any]
     spec_at: str
+    levels: tuple[tuple[str, str], ...] = ()
 
 
 class Submission(NamedTuple):
@@ -142,7 +148,10 @@ def labelled(proposal: Proposal) -> Iterator[Labelled]:
 
 def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> Asking:
     pods = fewest_pods(workload, pod_set)
-    return _asking(pod_set.name, pod_set.field, pod_set.template, f"{pod_set.field}.template", pods)
+    asking = _asking(pod_set.name, pod_set.field, pod_set.template, f"{pod_set.field}.template", pods)
+    request = requested_levels(mapping(pod_set.content.get("topologyRequest")))
+    levels = ((f"{pod_set.field}.topologyRequest.{key}", level) for key, level in request)
+    return asking._replace(levels=tuple(levels))
 
 
 def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
@@ -150,7 +159,10 @@ def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
     least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
     fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
     count = min(pods.count, fewer)
-    return _asking(pods.name, pods.at, pods.template, pods.at, count)
+    asking = _asking(pods.name, pods.at, pods.template, pods.at, count)
+    notes = f"{pods.at}.metadata.annotations"
+    levels = ((fields.join(notes, key), level) for key, level in asked_levels(pods.annotations))
+    return asking._replace(levels=tuple(levels))
 
 
 def _asking(name: str, field: str, template: Mapping[str, Any], template_at: str, pods: int) -> Asking:
@@ -164,3 +176,14 @@ def queue_of(forest: Forest, submitted: Submission) -> ClusterQueue | None:
     local = forest.get(submitted.local)
     queue = forest.node(local.queue) if isinstance(local, LocalQueue) and local.queue else None
     return queue if isinstance(queue, ClusterQueue) else None
+
+
+def flavors_of(forest: Forest, queue: ClusterQueue) -> Mapping[str, Flavor] | None:
+    """The flavors of the queue by name; None if one of them does not exist."""
+    found: dict[str, Flavor] = {}
+    for name in (flavor.name for group in queue.in_force for flavor in group.flavors):
+        flavor = forest.get(resource_flavor_ref(name))
+        if not isinstance(flavor, ResourceFlavor):
+            return None
+        found[name] = flavor.flavor
+    return found

@@ -14,7 +14,7 @@ from policies.dialects import go_booleans
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.labels import is_qualified_name
-from policies.dialects.reading import mapping
+from policies.dialects.reading import listing, mapping, text
 
 LEVELS = tuple(f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained"))
 GROUP = f"{PREFIX}podset-group-name"
@@ -30,6 +30,36 @@ _LONGEST = 20  # digits of the largest number of 64 bits
 Fault = tuple[str, str, str]
 Enabled = Callable[[str], bool]
 """Whether a feature gate of Kueue is on."""
+
+
+def asked_levels(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(annotation, level) of each level that pods ask for; an empty level where any domain will do.
+
+    Nothing for what is invalid.
+    """
+    asked = next((key for key in LEVELS if key in notes), "")
+    if asked in LEVELS[:2]:
+        yield asked, notes[asked]
+    elif asked and notes[asked] in go_booleans.TRUE:
+        yield asked, ""
+    if _LAYERS in notes:
+        yield from ((_LAYERS, topology) for topology, _ in _read_layers(notes[_LAYERS]) or ())
+    elif _SLICE_LEVEL in notes and _SLICE_SIZE in notes:
+        yield _SLICE_LEVEL, notes[_SLICE_LEVEL]
+
+
+def requested_levels(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The same of a topologyRequest: (field, level)."""
+    asked = next((key for key in ("required", "preferred") if text(request.get(key))), "")
+    if asked:
+        yield asked, text(request.get(asked)) or ""
+    elif request.get("unconstrained") is True:
+        yield "unconstrained", ""
+    layers = listing(request.get("podsetSliceRequiredTopologyConstraints"))
+    for index, layer in enumerate(map(mapping, layers)):
+        yield f"podsetSliceRequiredTopologyConstraints[{index}].topology", text(layer.get("topology")) or ""
+    if not layers and (level := text(request.get("podSetSliceRequiredTopology"))):
+        yield "podSetSliceRequiredTopology", level
 
 
 def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:
@@ -57,12 +87,12 @@ def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
         yield OFFSET, message, "remove pod-index-offset or podset-group-name"
 
 
-def _int32(text: str) -> int | None:
-    """Read as Go's strconv.ParseInt(text, 10, 32) does; None where it fails."""
-    if not _INTEGER.fullmatch(text):
+def _int32(written: str) -> int | None:
+    """Read as Go's strconv.ParseInt(written, 10, 32) does; None where it fails."""
+    if not _INTEGER.fullmatch(written):
         return None
-    digits = text.lstrip("+-").lstrip("0")[:_LONGEST] or "0"
-    number = -int(digits) if text[0] == "-" else int(digits)
+    digits = written.lstrip("+-").lstrip("0")[:_LONGEST] or "0"
+    number = -int(digits) if written[0] == "-" else int(digits)
     return number if -_MOST - 1 <= number <= _MOST else None
 
 
@@ -122,9 +152,9 @@ def _grouped(notes: Mapping[str, str], enabled: Enabled) -> Iterator[Fault]:
         yield GROUP, message, "keep the group or the slices"
 
 
-def _is_unsigned(text: str) -> bool:
-    """Whether Go's strconv.ParseUint(text, 10, 64) reads it."""
-    return text.isascii() and text.isdecimal() and int(text.lstrip("0")[: _LONGEST + 1] or "0") < 2**64
+def _is_unsigned(written: str) -> bool:
+    """Whether Go's strconv.ParseUint(written, 10, 64) reads it."""
+    return written.isascii() and written.isdecimal() and int(written.lstrip("0")[: _LONGEST + 1] or "0") < 2**64
 
 
 def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
@@ -180,10 +210,10 @@ def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:
         above = size
 
 
-def _read_layers(text: str) -> list[tuple[str, int]] | None:
+def _read_layers(written: str) -> list[tuple[str, int]] | None:
     """Topology and size of each, empty and 0 where they are missing; None where the text cannot be read."""
     try:
-        entries: Any = json.loads(text)
+        entries: Any = json.loads(written)
     except (ValueError, RecursionError):
         return None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

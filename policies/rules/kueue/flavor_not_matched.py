@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
-from policies.dialects.kueue_flavor import Flavor, ResourceFlavor
+from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.kueue_kinds import resource_flavor_ref
 from policies.dialects.kueue_quotas import ResourceGroup
@@ -14,9 +14,8 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
-from policies.model.forest import Forest
 from policies.model.suggestion import KnownNames
-from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
+from policies.rules.kueue._submissions import Asking, Submission, flavors_of, queue_of, submissions
 
 _LISTED = 4
 """Flavors that a message names; the others are counted."""
@@ -43,7 +42,7 @@ def flavor_not_matched(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """
     for submitted in submissions(proposal):
         queue = queue_of(proposal.after, submitted)
-        flavors = None if queue is None else _flavors(proposal.after, queue)
+        flavors = None if queue is None else flavors_of(proposal.after, queue)
         if queue is not None and flavors is not None:
             yield from _findings(submitted, queue, flavors)
         elif unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR):
@@ -92,17 +91,6 @@ class _Excluded(NamedTuple):
             verb = "select" if self.clash.source == SELECTOR else "allow"
             cures.append(f"{verb} {self.label}" if self.label else "write terms that some node meets")
         return " and ".join(cures)
-
-
-def _flavors(forest: Forest, queue: ClusterQueue) -> Mapping[str, Flavor] | None:
-    """The flavors of the queue by name; None if one of them does not exist."""
-    found: dict[str, Flavor] = {}
-    for name in (flavor.name for group in queue.in_force for flavor in group.flavors):
-        flavor = forest.get(resource_flavor_ref(name))
-        if not isinstance(flavor, ResourceFlavor):
-            return None
-        found[name] = flavor.flavor
-    return found
 
 
 def _findings(submitted: Submission, queue: ClusterQueue, flavors: Mapping[str, Flavor]) -> Iterator[Finding]:

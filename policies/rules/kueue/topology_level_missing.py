@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
+from policies.dialects.kueue_checks import MULTIKUEUE, WrittenTopology
+from policies.dialects.kueue_jobs import KINDS
+from policies.dialects.kueue_kinds import TOPOLOGY, topology_ref
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
+from policies.model.suggestion import KnownNames, did_you_mean
+from policies.rules.kueue._multikueue import run_by
+from policies.rules.kueue._submissions import Asking, Submission, flavors_of, queue_of, submissions
+
+_LISTED = 4
+"""Topologies that a message names."""
+
+
+@rule(
+    "topology-level-missing",
+    source="Kueue: Workload condition QuotaReserved, flavor does not contain the requested level",
+    kinds=(WORKLOAD, *KINDS),
+    default=Action.WARN,
+)
+def topology_level_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """The pods of a Workload or a job request a topology level that no flavor of their ClusterQueue has.
+
+    Why it is reported: Kueue accepts it and lets it wait. One flavor must have a Topology with all levels that a pod
+    set names: the required or preferred one and those of its slices. Pods that may run anywhere in a topology need a
+    flavor with a Topology. Nothing is said while a flavor or a Topology does not exist, and of queues of MultiKueue,
+    whose workers place the pods.
+    Example: `podset-required-topology: example.com/rak` where the Topology has the level `example.com/rack`.
+    Fix: correct the level, or submit to a queue with a flavor of such a Topology.
+    """
+    if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):
+        return
+    for submitted in submissions(proposal):
+        if not any(asking.levels for asking in submitted.asking):
+            continue
+        queue = queue_of(proposal.after, submitted)
+        of_flavors = None if queue is None else _topologies(proposal, queue)
+        if queue is not None and of_flavors is not None:
+            if not run_by(proposal, queue, MULTIKUEUE):
+                yield from _findings(submitted, queue, of_flavors)
+        elif unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY):
+            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            return
+
+
+def _topologies(proposal: Proposal, queue: ClusterQueue) -> Mapping[str, WrittenTopology | None] | None:
+    """The Topology of each flavor of the queue, None where it has none; None if an object does not exist."""
+    flavors = flavors_of(proposal.after, queue)
+    if flavors is None:
+        return None
+    found: dict[str, WrittenTopology | None] = {}
+    for name, flavor in flavors.items():
+        topology = proposal.after.get(topology_ref(flavor.topology)) if flavor.topology else None
+        if flavor.topology and not isinstance(topology, WrittenTopology):
+            return None
+        found[name] = topology if isinstance(topology, WrittenTopology) else None
+    return found
+
+
+def _findings(
+    submitted: Submission, queue: ClusterQueue, of_flavors: Mapping[str, WrittenTopology | None]
+) -> Iterator[Finding]:
+    for asking in submitted.asking:
+        for group in queue.in_force:
+            asked = [resource for resource in group.covered_resources if resource in asking.requests]
+            topologies = {each.ref: each for flavor in group.flavors if (each := of_flavors[flavor.name]) is not None}
+            wanted = {level for _, level in asking.levels if level}
+            has = any(wanted.issubset(each.levels) for each in topologies.values())
+            if asked and asking.levels and not has:
+                yield _finding(submitted, asking, queue, list(topologies.values()), ", ".join(asked))
+
+
+def _finding(
+    submitted: Submission, asking: Asking, queue: ClusterQueue, topologies: list[WrittenTopology], asked: str
+) -> Finding:
+    known = {level for each in topologies for level in each.levels}
+    field, level = next((each for each in asking.levels if each[1] not in known), asking.levels[0])
+    wanted = list(dict.fromkeys(name for _, name in asking.levels if name))
+    requests = f"the level{'s' * (len(wanted) > 1)} {' and '.join(wanted)}" if wanted else "a topology"
+    have = ", ".join(f"{each.ref.name} has {', '.join(each.levels) or 'none'}" for each in topologies[:_LISTED])
+    fix = "write a level that one of them has, or submit to another queue"
+    if not topologies:
+        have = "none has a Topology"
+        fix = "submit to a queue with a flavor that has a Topology, or remove the request"
+    elif near := KnownNames(known).near(level):
+        fix = did_you_mean(near)
+    return Finding(
+        submitted.ref,
+        field,
+        f"pod set {asking.name} requests {requests}, which no flavor for {asked} in ClusterQueue {queue.name} has "
+        f"({have}); it waits until one has",
+        fix=fix,
+        subject=asked,
+        causes=tuple(Cause(each.ref, "spec.levels", f"has {', '.join(each.levels)}") for each in topologies[:_LISTED]),
+        profiles=STRICT_ONLY,
+    )

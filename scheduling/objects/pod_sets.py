@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from policies.dialects import go_booleans
 from policies.dialects.job_shape import PodsAt, PodSetPath, pods_at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, texts
@@ -53,19 +54,24 @@ def pod_set(
 def topology_request(
     annotations: Mapping[str, str], index_label: str = "", sub_groups: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """The topologyRequest from a pod template's annotations; empty without annotations and `sub_groups`."""
+    """The topologyRequest from a pod template's annotations; empty without annotations and `sub_groups`.
+
+    The first of required, preferred and unconstrained counts. A group is one of pods in the same domain, so it needs a
+    level.
+    """
     asked = {
         key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)
     }
-    request: dict[str, Any] = {
-        "required": asked.get("required-topology"),
-        "preferred": asked.get("preferred-topology"),
-        "unconstrained": True if asked.get("unconstrained-topology") == "true" else None,
-        "podSetSliceRequiredTopology": asked.get("slice-required-topology"),
-        "podSetSliceSize": number(asked.get("slice-size")),
-        "podsetSliceRequiredTopologyConstraints": _layers(asked.get("slice-required-topology-constraints")),
-        "podSetGroupName": asked.get("group-name"),
-    }
+    request: dict[str, Any] = {}
+    if level := next((key for key in ("required", "preferred") if f"{key}-topology" in asked), ""):
+        request = {level: asked[f"{level}-topology"], "podSetGroupName": asked.get("group-name")}
+    elif (anywhere := asked.get("unconstrained-topology")) in go_booleans.TRUE | go_booleans.FALSE:
+        request = {"unconstrained": anywhere in go_booleans.TRUE}
+    if layers := _layers(asked.get("slice-required-topology-constraints")):
+        request["podsetSliceRequiredTopologyConstraints"] = layers
+    else:
+        request["podSetSliceRequiredTopology"] = asked.get("slice-required-topology")
+        request["podSetSliceSize"] = number(asked.get("slice-size"))
     found = {**sub_groups, **{key: value for key, value in request.items() if value is not None}}
     if found and index_label:
         found["podIndexLabel"] = index_label

@@ -183,6 +183,30 @@ def test_a_wish_for_a_topology_is_carried_along() -> None:
 
 
 @pytest.mark.parametrize(
+    ("notes", "request_"),
+    [
+        ({"required-topology": "rack", "preferred-topology": "block"}, {"required": "rack"}),
+        ({"preferred-topology": "block", "unconstrained-topology": "true"}, {"preferred": "block"}),
+        ({"unconstrained-topology": "T"}, {"unconstrained": True}),
+        ({"unconstrained-topology": "false"}, {"unconstrained": False}),
+        ({"unconstrained-topology": "yes"}, {}),
+        ({"unconstrained-topology": "1", "group-name": "g"}, {"unconstrained": True}),
+        ({"required-topology": "rack", "group-name": "g"}, {"required": "rack", "podSetGroupName": "g"}),
+        (
+            {
+                "slice-required-topology": "rack",
+                "slice-size": "2",
+                "slice-required-topology-constraints": '[{"topology": "block", "size": 4}]',
+            },
+            {"podsetSliceRequiredTopologyConstraints": [{"topology": "block", "size": 4}]},
+        ),
+    ],
+)
+def test_annotations_are_read_in_the_order_of_kueue(notes: dict[str, str], request_: dict[str, Any]) -> None:
+    assert topology_request({f"{K}podset-{key}": value for key, value in notes.items()}) == request_
+
+
+@pytest.mark.parametrize(
     ("written", "layers"),
     [
         ('[{"topology": "block", "size": 8}, {"topology": "rack", "size": 4}]', [("block", 8), ("rack", 4)]),

@@ -210,9 +210,8 @@ def cluster_queue_kept(after: str, before: str) -> Iterator[Steps]:
 
 @_transition("topology-flavor-kept")
 def topology_flavor_kept(after: Fields, before: Fields) -> Iterator[Steps]:
-    if _has(before, "topologyName"):
-        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-        yield from ((name,) for name in sorted(names))
+    if _has(before, "topologyName") and before["topologyName"] != after.get("topologyName"):
+        yield ("topologyName",)
 
 
 @_transition("cluster-name-kept")

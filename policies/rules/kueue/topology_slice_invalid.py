@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.configuration.kueue.gates import KueueVersion
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.judging.proposal import Proposal
@@ -25,6 +26,7 @@ def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
     Example: `podSetSliceSize: 0`; `podSetSliceSize: 4` without podSetSliceRequiredTopology.
     Fix: write both podSetSliceRequiredTopology and a podSetSliceSize above 0, or neither.
     """
+    version = proposal.configuration.kueue.version
     sized = proposal.configuration.kueue.enabled("TASValidateWorkloadSliceSize")
     for _, workload in proposal.changed(WrittenWorkload):
         for pod_set in workload.pod_sets:
@@ -34,9 +36,9 @@ def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(
                     workload.ref,
                     f"{pod_set.slices.field}.subGroupCount",
-                    f"{pod_set.sub_groups} is negative; a later version of Kueue refuses that",
+                    f"{pod_set.sub_groups} is negative; Kueue refuses that from 0.20 on",
                     fix="write 0 or more",
-                    action=Action.WARN,
+                    action=Action.WARN if version is KueueVersion.V0_19 else None,
                 )
 
 

@@ -22,6 +22,7 @@ from tests.policies.schema.structure_cases import (
     Manifest,
     cluster_queue,
     cohort,
+    flavor,
     group,
     local_queue,
     queue,
@@ -145,6 +146,19 @@ def test_a_local_queue_keeps_its_cluster_queue(server: ControlPlane, place: str)
     stored = server.request("POST", path, local_queue(clusterQueue="a"))
     with pytest.raises(ApiError, match="keeps its clusterQueue"):
         server.request("PUT", f"{path}/example", stored | {"spec": {"clusterQueue": "b"}})
+
+
+def test_a_flavor_keeps_its_topology_and_nothing_else(server: ControlPlane, place: str) -> None:
+    path = location(flavor())
+    spec = {"nodeLabels": {"pool": "gpu"}, "topologyName": "racks"}
+    stored = server.request("POST", path, flavor(**spec))
+    changed = {**spec, "nodeLabels": {"pool": "cpu"}, "nodeTaints": [{"key": "gpu", "effect": "NoSchedule"}]}
+    stored = server.request("PUT", f"{path}/example", stored | {"spec": changed})
+
+    for topology in ({"topologyName": "blocks"}, {}):
+        moved = {"nodeLabels": {"pool": "cpu"}, **topology}
+        with pytest.raises(ApiError, match="topologyName cannot change once it is set"):
+            server.request("PUT", f"{path}/example", stored | {"spec": moved})
 
 
 def test_workloads_are_found_by_the_queue_that_holds_their_quota(server: ControlPlane, place: str) -> None:

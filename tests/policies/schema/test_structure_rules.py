@@ -106,9 +106,16 @@ def held(spec: Manifest, *conditions: Manifest) -> Manifest:
         (flavor(nodeLabels={"a": "b"}), flavor(nodeLabels={"a": "c"}), []),
         (
             flavor(topologyName="t", nodeLabels={"a": "b"}),
-            flavor(topologyName="t", nodeLabels={"a": "c"}, tolerations=[]),
-            ["spec.nodeLabels", "spec.tolerations"],
+            flavor(topologyName="t", nodeLabels={"a": "c"}, tolerations=[], nodeTaints=[]),
+            [],
         ),
+        (flavor(nodeLabels={"a": "b"}), flavor(topologyName="t", nodeLabels={"a": "b"}), []),
+        (
+            flavor(topologyName="t", nodeLabels={"a": "b"}),
+            flavor(topologyName="u", nodeLabels={"a": "b"}),
+            ["spec.topologyName"],
+        ),
+        (flavor(topologyName="t", nodeLabels={"a": "b"}), flavor(nodeLabels={"a": "b"}), ["spec.topologyName"]),
         (held({"queueName": "a"}), held({"queueName": "b"}), []),
         (held({"queueName": "a"}, RESERVED), held({"queueName": "b"}), ["spec.queueName"]),
         (held({"queueName": "a"}, RESERVED), held({}), []),

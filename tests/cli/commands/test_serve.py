@@ -178,13 +178,25 @@ def test_with_a_secret_all_replicas_share_the_certificates(tmp_path: Path, api: 
 @pytest.mark.apiserver
 def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
     nowhere = kubeconfig(tmp_path, "http://127.0.0.1:1")
-    cluster = ["--against", "cluster", "--kubeconfig", nowhere]
+    named = tmp_path / "config.yaml"
+    named.write_text('{apiVersion: config.quotree.dev/v1alpha1, kind: Configuration, kueueVersion: "0.20"}')
+    cluster = ["--against", "cluster", "--kubeconfig", nowhere, "--config", named]
 
     with serving(tmp_path, *cluster, "--certs", tmp_path / "certs") as addresses:
         code, text = get(f"{addresses['webhook']}/readyz", tmp_path / "certs" / "ca.crt")
 
     assert code == 503
     assert "Cohort: " in text
+
+
+def test_without_a_version_it_ends_where_the_cluster_does_not_answer(tmp_path: Path) -> None:
+    cluster = ["--against", "cluster", "--kubeconfig", kubeconfig(tmp_path, "http://127.0.0.1:1")]
+
+    result = run("serve", "webhook", *cluster, "--certs", tmp_path / "certs")
+
+    assert result.exit_code == 4
+    assert "the version of Kueue is unknown" in result.stderr
+    assert "kueueVersion" in result.stderr
 
 
 @pytest.mark.parametrize(

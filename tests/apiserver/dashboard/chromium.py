@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from tests.apiserver.needs import debian_program
-from tests.waiting import SECONDS
+from tests.waiting import SECONDS, eventually
 
 _QUIET = (
     "--no-first-run",
@@ -91,13 +91,18 @@ class Visitor:
         assert self.asked <= self._origins
 
     def to(self, path: str, status: int = 200) -> Page:
-        """The page at this path, which answers with this status."""
+        """The page at this path, which answers with this status; asked again where it says so."""
+        eventually(lambda: self._is_answered(path, status), lambda: f"{path} says try again: {self.text()}")
+        return self.page
+
+    def _is_answered(self, path: str, status: int) -> bool:
         answer = self.page.goto(self.url + path)
         assert isinstance(answer, Response)
-        assert answer.status == status, f"{path}: {answer.status}: {self.text()}"
-        if status >= 400:  # Chromium says so in the console
-            self.expected.append(rf"status of {status} .*{re.escape(self.url + path)}\)$")
-        return self.page
+        if answer.status >= 400:  # Chromium says so in the console
+            self.expected.append(rf"status of {answer.status} .*{re.escape(self.url + path)}\)$")
+        is_so = answer.status == status
+        assert is_so or "try again" in self.text(), f"{path}: {answer.status}: {self.text()}"
+        return is_so
 
     def sign_in(self, token: str, path: str = "/") -> Page:
         """Goes there, signs in with the form, and is led there."""

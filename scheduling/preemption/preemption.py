@@ -32,7 +32,7 @@ def find_targets(
     """The targets to preempt so that `need` fits into the queue; empty if preemption cannot help.
 
     `short` are the pairs of `need` that do not fit now. `placeable`: see `Search`. Targets include needed workloads
-    that are already evicted. There are no targets for an inactive queue, or in a tree with a cycle.
+    that are already evicted. An inactive queue has no targets, and neither has one in a tree with a cycle.
     """
     if queue.inactive or queue.node.root.on_cycle or not short:
         return []

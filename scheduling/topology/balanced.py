@@ -33,7 +33,7 @@ class _Candidates(NamedTuple):
 
 
 def balanced(search: DomainSearch, size: int) -> list[Share] | None:
-    """The pods of each of the lowest domains, for slices of `size` pods; None if there is no balanced placement."""
+    """The pods of each of the lowest domains, for slices of `size` pods; None if none is balanced."""
     if search.slices == 0:
         return None
     best = _best_candidates(search)

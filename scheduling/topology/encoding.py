@@ -42,7 +42,7 @@ def read_topology_assignment(value: Mapping[str, Any]) -> TopologyAssignment:
 def written_topology_assignment(assignment: TopologyAssignment, *, by_prefix: bool = True) -> dict[str, Any]:
     """The assignment as Kueue stores it. by_prefix: hosts whose names begin alike may form a slice of their own.
 
-    Without domains there is no key `slices`, which the API server refuses.
+    Without domains the key `slices` is missing, which the API server refuses.
     """
     levels, domains = list(assignment.levels), assignment.domains
     if not domains:

@@ -45,6 +45,7 @@ class AdmissionEngine:
                 return []
             if (released := self._block_admission.released()) is not None:
                 return [self._reserve(released)]
+        world.wake_for_room()
         world.queues.flush(now)
         heads = world.queues.heads(world.is_ready)
         if not heads:

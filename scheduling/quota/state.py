@@ -190,7 +190,7 @@ class QuotaState:
         """Remove a ClusterQueue with its reservations. Raises KeyError if there is none."""
         self.edits += 1
         for key in self.queues.pop(name).reservations:
-            del self.reservations[key]
+            self.count_places(self.reservations.pop(key).places, -1)
         self.tree.drop_queue(name)
 
     def touch(self, queue: ClusterQueueState) -> None:

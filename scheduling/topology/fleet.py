@@ -72,6 +72,16 @@ class Fleet:
         """The flavors that have the node in their topology."""
         return [name for name, flavor in self.flavors.items() if flavor.tree.has_node(node)]
 
+    def flavors_at(self, places: Iterable[HeldPlaces]) -> list[str]:
+        """The flavors in which these places count."""
+        found = [(self._held.get(self._ledger(each)), each.assignment.counts()) for each in places]
+        trees = {name: flavor.tree for name, flavor in self.flavors.items()}
+        return [
+            name
+            for name, tree in trees.items()
+            if any(tree.held is held and any(tree.find(domain) for domain in domains) for held, domains in found)
+        ]
+
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
         """Add or update a pod outside topologies that has this node."""
         self.drop_pod(key)
@@ -97,7 +107,7 @@ class Fleet:
 
         A flavor or a domain that is not there keeps what it holds until it is.
         """
-        ledger = _HOSTS if assignment.by_host and self.gates.overlapping else flavor
+        ledger = self._ledger(HeldPlaces(flavor, assignment, requests))
         single = dict(pod_request(requests))
         held = self._held.setdefault(ledger, Usage())
         trees = [each.tree for each in self.flavors.values() if each.tree.held is held]
@@ -107,6 +117,10 @@ class Fleet:
                 tree.held_changed(domain, single, times * pods)
         if self._simulations:
             self._log.append((HeldPlaces(flavor, assignment, requests), times))
+
+    def _ledger(self, places: HeldPlaces) -> str:
+        """The name of the usage that these places count in."""
+        return _HOSTS if places.assignment.by_host and self.gates.overlapping else places.flavor
 
     def count(self, places: Iterable[HeldPlaces], times: int = 1) -> None:
         """Hold all these places, or with `times` -1 release them."""

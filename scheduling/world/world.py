@@ -77,6 +77,8 @@ class World:
         self._reserved_in: dict[str, dict[str, Workload]] = {}
         self._holds: dict[str, str] = {}
         self._surplus: dict[str, Mapping[str, int]] = {}
+        self._with_topology: dict[str, None] = {}
+        self._with_room: dict[str, None] = {}
 
     # --- the tree
 
@@ -149,11 +151,18 @@ class World:
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or update a flavor. Queues that use it are tried again: its labels or taints may match now."""
         if self.state.flavors.get(flavor.name) != flavor:
+            queues = self._references.to_flavor(flavor.name)
             self.state.put_flavor(flavor)
             self._put_levels(flavor)
-            self._judge_all(self._references.to_flavor(flavor.name))
+            if flavor.topology and flavor.name not in self._with_topology:
+                self._with_topology[flavor.name] = None
+                self._count_places(queues)
+            elif not flavor.topology:
+                self._with_topology.pop(flavor.name, None)
+            self._judge_all(queues)
 
     def drop_flavor(self, name: str) -> None:
+        self._with_topology.pop(name, None)
         if self.state.drop_flavor(name):
             if self.state.fleet is not None:
                 self.state.fleet.drop_flavor(name)
@@ -164,10 +173,13 @@ class World:
         self.state.fleet = fleet
         for flavor in self.state.flavors.values():
             self._put_levels(flavor)
-        for held in self._reserved_in.values():
-            for workload in held.values():
-                self._reserve(workload)
+        self._count_places(self._reserved_in)
         self._judge_all(self.state.queues)
+
+    @property
+    def has_topologies(self) -> bool:
+        """Whether a flavor names a topology."""
+        return bool(self._with_topology)
 
     def put_topology(self, name: str, levels: tuple[str, ...]) -> None:
         """Add or update a Topology with these levels, coarsest first. Queues that use it are tried again."""
@@ -191,10 +203,12 @@ class World:
             self.state.fleet.drop_node(name)
 
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
-        """Add or update a pod outside topologies that has this node."""
+        """Add or update a pod outside topologies that has this node. Less room lets nobody in; a resize may."""
         if self.state.fleet is not None:
+            before = self.state.fleet.drop_pod(key)
             self.state.fleet.put_pod(key, node, requests)
-            self._room_changed(node)
+            if before:
+                self._room_changed(before)
 
     def drop_pod(self, key: str) -> None:
         """Remove a pod that is gone or has ended. Queues whose flavors have its node are tried again."""
@@ -204,9 +218,20 @@ class World:
 
     def _room_changed(self, node: str) -> None:
         assert self.state.fleet is not None
-        names = {name for flavor in self.state.fleet.flavors_of(node) for name in self._references.to_flavor(flavor)}
+        self._with_room.update(dict.fromkeys(self.state.fleet.flavors_of(node)))
+
+    def wake_for_room(self) -> None:
+        """Try the queues again whose flavors have nodes with more room. A cycle begins with it, after all events."""
+        flavors, self._with_room = self._with_room, {}
+        names = {name for flavor in flavors for name in self._references.to_flavor(flavor)}
         for name in names & self.state.queues.keys():
             self._released(name)
+
+    def _count_places(self, queues: Iterable[str]) -> None:
+        """Count what the workloads in these queues hold in topologies."""
+        for queue in queues:
+            for workload in self._reserved_in.get(queue, {}).values():
+                self._reserve(workload)
 
     def _topology_changed(self, name: str) -> None:
         for flavor in [each for each in self.state.flavors.values() if each.topology == name]:
@@ -220,9 +245,6 @@ class World:
             fleet.put_flavor(flavor, levels)
         elif fleet is not None:
             fleet.drop_flavor(flavor.name)
-
-    def _with_topology(self) -> list[str]:
-        return [flavor.name for flavor in self.state.flavors.values() if flavor.topology]
 
     def put_check(self, check: CheckSettings) -> None:
         if self.checks.get(check.name) != check:
@@ -365,7 +387,7 @@ class World:
             found, more = total_requests(workload, self.counting), self._surplus.get(workload.key)
             if more is not None:
                 found = tuple(each.scaled_to(each.count + more.get(each.name, 0)) for each in found)
-            places = admitted_places(workload, self._with_topology()) if self.state.fleet is not None else ()
+            places = admitted_places(workload, self._with_topology) if self.state.fleet is not None else ()
             self.slices.reserve(Reservation(workload, queue, usage(found), places))
 
     def _gives_back(self, key: str) -> None:
@@ -376,6 +398,8 @@ class World:
         reservation = self.slices.release(key)
         if reservation is not None:
             self._released(reservation.queue.name)
+            if reservation.places and self.state.fleet is not None:  # other trees may use the same nodes
+                self._with_room.update(dict.fromkeys(self.state.fleet.flavors_at(reservation.places)))
 
     def _released(self, queue: str) -> None:
         if queue in self.state.queues:

@@ -246,3 +246,63 @@ def _fits(world: World, queue: str, each: Workload) -> bool:
     question = TopologyQuestion(each, [FLAVOR], all_pods=True)
     places = find_places(state.fleet, question, [FlavoredPods(only.name, only.count, {RESOURCE: FLAVOR})])
     return places.complete and state.queues[queue].node.free(PAIRS[0]) >= only.count
+
+
+def test_what_runs_counts_on_its_nodes_in_whatever_order_its_flavor_becomes_known() -> None:
+    """A watch of Workloads may be ahead of the one of flavors, and a queue may be deleted and come back."""
+    cluster = made(a=4)
+    cluster.put_node(gpu_node("n1", 2))
+    cluster.put(asks("first", "a", 2, required="rack"))
+    cluster.settle()
+    late = World(cluster.options, fleet=Fleet())
+    late.put_namespace("ns", {})
+    for queue in cluster.queues.values():
+        late.put_queue(queue, cluster.now)
+    late.put_node(gpu_node("n1", 2))
+    for each in cluster.workloads.values():
+        late.put_workload(each, cluster.now)
+    late.put_topology("default", LEVELS)
+    late.put_flavor(Flavor(FLAVOR, {}, topology="default"))
+    assert room(late) == 0
+
+    late.drop_queue("a", cluster.now)
+    assert room(late) == 2
+    late.put_queue(cluster.queues["a"], cluster.now)
+    assert room(late) == 0
+
+
+def room(world: World) -> int:
+    """What is left of the node n1."""
+    assert world.state.fleet is not None
+    domain = world.state.fleet.flavors[FLAVOR].tree.find(("n1",))
+    assert domain is not None
+    return domain.remain.get(RESOURCE, 0)
+
+
+def test_work_of_another_cohort_that_ends_lets_those_in_that_waited_for_its_nodes() -> None:
+    cluster = made(a=2)
+    cluster.put_queue(queue_settings("b", "other", {FLAVOR: Terms(2)}))
+    cluster.put_node(gpu_node("n1", 2))
+    cluster.put(asks("first", "a", 2, required="rack"))
+    cluster.settle()
+    cluster.put(asks("second", "b", 2, required="rack"))
+    cluster.settle()
+    before = running(cluster)
+    cluster.drop("ns/first")
+    cluster.settle()
+
+    assert (before, running(cluster)) == ({"first": {"n1": 2}}, {"second": {"n1": 2}})
+
+
+def test_a_pod_outside_topologies_that_starts_wakes_nobody() -> None:
+    cluster = made(a=4)
+    cluster.put_node(gpu_node("n1", 1))
+    cluster.put(asks("large", "a", 2, required="rack"))
+    cluster.settle()
+    world = cluster.world
+    world.put_pod("ns/daemon", "n1", {"cpu": 100})
+    assert world.queues.heads(world.is_ready) == []
+    world.put_pod("ns/daemon", "n1", {"cpu": 50})
+    world.wake_for_room()
+    world.queues.flush(cluster.now)
+    assert [entry.key for _, entry in world.queues.heads(world.is_ready)] == ["ns/large"]

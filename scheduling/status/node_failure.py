@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from policies.dialects.kueue_flavor import Flavor
-from policies.dialects.kueue_jobs import STARTED_FOR
 from policies.dialects.node_reading import NodeReading
-from policies.dialects.pod_reading import PodReading
-from policies.dialects.reading import listing, texts
+from policies.dialects.reading import listing
 from policies.dialects.taints import Taint, Toleration, read_toleration
 from scheduling.objects import times
 from scheduling.objects.copying import replace
@@ -22,8 +20,7 @@ from scheduling.objects.workload import PodSetAdmission, Workload
 from scheduling.status.eviction import evict
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import read_topology_assignment
-from scheduling.topology.pods import is_of_topology
-from scheduling.topology.ungating import TOPOLOGY_GATE
+from scheduling.topology.pods import TopologyPod, carried_name
 
 NODE_FAILURES = "NodeFailures"
 """The reason of an eviction, as in Kueue."""
@@ -72,7 +69,7 @@ def judge_node(
     name: str,
     node: NodeReading | None,
     workloads: Iterable[Workload],
-    pods: Sequence[PodReading],
+    pods: Sequence[TopologyPod],
     flavors: Mapping[str, Flavor],
     now: int,
     gates: FailureGates = DEFAULT_GATES,
@@ -95,10 +92,10 @@ def judge_node(
         if gates.fixed_time and age >= _FIXED_TIME:
             _mark(found, present, name, now)
             return _result(found)
-    pinned = {_workload_of(pod) for pod in pods if _is_pinned(pod, name)}
-    others = [each for each in alive if each.key in pinned and each not in present]
+    pinned = {pod.workload for pod in pods if _is_pinned(pod, name)}
+    others = [each for each in alive if carried_name(each) in pinned and each not in present]
     for workload in (*present, *others):
-        own = [pod for pod in pods if _workload_of(pod) == workload.key]
+        own = [pod for pod in pods if pod.workload == carried_name(workload)]
         health, kills = _judged(workload, name, node, own, flavors, gates)
         if health is _Health.HEALTHY:
             _heal(found, workload, name)
@@ -113,7 +110,7 @@ def _judged(
     workload: Workload,
     name: str,
     node: NodeReading,
-    pods: Sequence[PodReading],
+    pods: Sequence[TopologyPod],
     flavors: Mapping[str, Flavor],
     gates: FailureGates,
 ) -> tuple[_Health, bool]:
@@ -192,19 +189,13 @@ def _lasting(tolerations: Iterable[Toleration]) -> list[Toleration]:
     return [toleration for toleration in tolerations if toleration.seconds is None]
 
 
-def _workload_of(pod: PodReading) -> str:
-    return f"{pod.namespace}/{pod.annotations.get(STARTED_FOR, '')}"
-
-
-def _progresses(pod: PodReading, name: str) -> bool:
+def _progresses(pod: TopologyPod, name: str) -> bool:
     return pod.node == name and not pod.deleting and not pod.ended
 
 
-def _is_pinned(pod: PodReading, name: str) -> bool:
-    selects = texts(pod.spec.get("nodeSelector")).get(HOSTNAME) == name
-    return selects and is_of_topology(pod.annotations) and not pod.ended
+def _is_pinned(pod: TopologyPod, name: str) -> bool:
+    return pod.in_topology and pod.selector.get(HOSTNAME) == name and not pod.ended
 
 
-def _is_stray(pod: PodReading, name: str) -> bool:
-    waits = not pod.bound and pod.phase == "Pending" and not pod.waits_at(TOPOLOGY_GATE)
-    return waits and _is_pinned(pod, name)
+def _is_stray(pod: TopologyPod, name: str) -> bool:
+    return pod.phase == "Pending" and not pod.bound and not pod.gated and _is_pinned(pod, name)

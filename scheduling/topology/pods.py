@@ -1,4 +1,4 @@
-"""Pods as topologies count them: those outside topologies take room on their node.
+"""Pods as topologies see them: those inside go to the places of their workload, those outside take room on their node.
 
 Pods inside are never counted, only what their workloads hold. Source: Kueue v0.19, pkg/util/tas.
 """
@@ -6,13 +6,21 @@ Pods inside are never counted, only what their workloads hold. Source: Kueue v0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Any, NamedTuple
 
 from policies.amounts.requests import pod_requests
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.pod_reading import PodReading
+from policies.dialects.kueue_workload import SLICE_CHAIN
+from policies.dialects.pod_reading import PodLife, PodReading
+from policies.dialects.reading import listing, mapping, texts
+from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from scheduling.objects import amounts
+from scheduling.objects.workload import Workload
 
+_OFFSET = f"{PREFIX}pod-index-offset"
 _OF_TOPOLOGIES = tuple(
     f"{PREFIX}podset-{name}"
     for name in (
@@ -23,6 +31,67 @@ _OF_TOPOLOGIES = tuple(
         "unconstrained-topology",
     )
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyPod(PodLife):
+    """A Pod that was started for a workload, as far as its place depends on it.
+
+    key: `namespace/name`.
+    workload: `namespace/name` of its Workload; of an elastic job the first slice.
+    pod_set: the pod set that it belongs to.
+    created: its creationTimestamp as written.
+    node: the node that it is bound to; empty for none.
+    selector: its node selector.
+    numbers: its labels whose value is a number; one of them may be its rank.
+    offset: its annotation pod-index-offset as written; empty without one.
+    in_topology: it says that it belongs to a workload in a topology.
+    conditions: those of a Pod that has passed its gate and has no node, as written; for other Pods empty.
+    """
+
+    key: str
+    workload: str
+    pod_set: str
+    created: str
+    node: str
+    selector: Mapping[str, str]
+    numbers: Mapping[str, str]
+    offset: str
+    in_topology: bool
+    conditions: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+
+    @property
+    def gated(self) -> bool:
+        """Whether it waits for its place."""
+        return self.waits_at(TOPOLOGY_GATE)
+
+
+def topology_pod(pod: PodReading) -> TopologyPod:
+    notes, labels = pod.annotations, pod.labels
+    name, gated = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR, ""), pod.waits_at(TOPOLOGY_GATE)
+    free = not (gated or pod.bound)
+    return TopologyPod(
+        uid=pod.uid,
+        phase=pod.phase,
+        gates=pod.gates,
+        deleting=pod.deleting,
+        bound=pod.bound,
+        key=pod.key,
+        workload=intern(f"{pod.namespace}/{name}") if name else "",
+        pod_set=intern(labels.get(POD_SET, "")),
+        created=pod.created,
+        node=intern(pod.node),
+        selector=texts(pod.spec.get("nodeSelector")),
+        numbers={key: value for key, value in labels.items() if value.isascii() and value.isdecimal()},
+        offset=notes.get(_OFFSET, ""),
+        in_topology=is_of_topology(notes),
+        conditions=tuple(map(mapping, listing(pod.status.get("conditions")))) if free else (),
+    )
+
+
+def carried_name(workload: Workload) -> str:
+    """The Workload that its Pods name, as `namespace/name`: in an elastic job the first slice."""
+    return f"{workload.namespace}/{workload.annotations.get(SLICE_CHAIN) or workload.name}"
 
 
 class ForeignPod(NamedTuple):

@@ -5,22 +5,16 @@ Source: Kueue v0.19, pkg/controller/tas, the topology ungater.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
-from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.pod_reading import PodReading
-from policies.dialects.reading import integer, mapping, text, texts
+from policies.dialects.reading import integer, mapping, text
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import AssignedDomain, TopologyAssignment
 from scheduling.topology.encoding import read_topology_assignment
-
-TOPOLOGY_GATE = f"{PREFIX}topology"
-"""The scheduling gate of Pods whose place is to be assigned."""
-_OFFSET = f"{PREFIX}pod-index-offset"
+from scheduling.topology.pods import TopologyPod, carried_name
 
 
 class BadPodIndexOffset(ValueError):
@@ -38,7 +32,7 @@ class _Ranks:
     size: int
 
     def of(self, labels: Mapping[str, str]) -> int | None:
-        """The rank of a Pod, from 0; None if its labels give none."""
+        """The rank of a Pod with these labels, from 0; None if they give none."""
         index = _below(labels.get(self.label), self.size + self.offset)
         if index is None:
             return None
@@ -52,22 +46,14 @@ class _Ranks:
         return rank if 0 <= rank < self.size else None
 
 
-def ungated(workload: Workload, pods: Sequence[PodReading]) -> dict[str, dict[str, str]]:
+def ungated(workload: Workload, pods: Sequence[TopologyPod]) -> dict[str, dict[str, str]]:
     """The node selector of each Pod that passes its gate now, by `namespace/name`.
 
-    pods: Pods of the workload's namespace, in the order in which they fill up the domains; others are ignored.
-    Raises BadPodIndexOffset.
+    pods: in the order in which they fill up the domains; Pods of other workloads are ignored. A workload that is
+    evicted lets no more Pods pass. Raises BadPodIndexOffset.
     """
     passing: dict[str, dict[str, str]] = {}
-    if not workload.admitted or workload.admission is None:
-        return passing
-    members = [pod for pod in pods if pod.annotations.get(STARTED_FOR) == workload.name and not pod.ended]
-    for entry in workload.admission.assignments:
-        pod_set = workload.pod_set(entry.name)
-        if entry.topology is None or pod_set is None:
-            continue
-        own = [pod for pod in members if pod.labels.get(POD_SET) == entry.name]
-        assignment = read_topology_assignment(entry.topology)
+    for pod_set, assignment, own in _placed(workload, pods):
         ranks = _ranks(workload, pod_set, own)
         places = _by_rank(assignment, own, ranks) if ranks else None
         for pod, domain in places if places is not None else _in_order(assignment, own):
@@ -76,26 +62,60 @@ def ungated(workload: Workload, pods: Sequence[PodReading]) -> dict[str, dict[st
     return passing
 
 
+def misplaced(workload: Workload, pods: Sequence[TopologyPod]) -> list[TopologyPod]:
+    """The Pods without a gate that no place is assigned to, and those beyond the number of a domain.
+
+    pods: as in `ungated`; of too many in a domain the last are misplaced. Pods that are being deleted count, and are
+    never misplaced.
+    """
+    found = []
+    for _, assignment, own in _placed(workload, pods):
+        left = {domain.values: domain.pods for domain in assignment.domains}
+        passed = [pod for pod in own if not pod.gated]
+        for pod in sorted(passed, key=lambda each: not each.deleting):
+            place = tuple(pod.selector.get(key, "") for key in assignment.levels)
+            if left.get(place, 0) > 0:
+                left[place] -= 1
+            elif not pod.deleting:
+                found.append(pod)
+    return found
+
+
+def _placed(
+    workload: Workload, pods: Sequence[TopologyPod]
+) -> Iterator[tuple[PodSet, TopologyAssignment, list[TopologyPod]]]:
+    """Its pod sets with places, and the Pods of each that have not ended."""
+    if not workload.admitted or workload.evicted or workload.finished or workload.admission is None:
+        return
+    name = carried_name(workload)
+    members = [pod for pod in pods if pod.workload == name and not pod.ended]
+    for entry in workload.admission.assignments:
+        pod_set = workload.pod_set(entry.name)
+        if entry.topology is not None and pod_set is not None:
+            own = [pod for pod in members if pod.pod_set == entry.name]
+            yield pod_set, read_topology_assignment(entry.topology), own
+
+
 def _by_rank(
-    assignment: TopologyAssignment, pods: Sequence[PodReading], ranks: _Ranks
-) -> list[tuple[PodReading, AssignedDomain]] | None:
+    assignment: TopologyAssignment, pods: Sequence[TopologyPod], ranks: _Ranks
+) -> list[tuple[TopologyPod, AssignedDomain]] | None:
     """The gated Pods with their domains; None if one of the Pods has no rank, or is not where its rank is."""
     places = list(chain.from_iterable(repeat(domain, domain.pods) for domain in assignment.domains))
-    taken: dict[int, PodReading] = {}
+    taken: dict[int, TopologyPod] = {}
     for pod in pods:
-        rank = ranks.of(pod.labels)
+        rank = ranks.of(pod.numbers)
         if rank is None or rank in taken or rank >= len(places):
             return None
-        if not pod.waits_at(TOPOLOGY_GATE) and not _is_at(pod, assignment, places[rank]):
+        if not pod.gated and not _is_at(pod, assignment, places[rank]):
             return None
         taken[rank] = pod
-    return [(pod, places[rank]) for rank, pod in taken.items() if pod.waits_at(TOPOLOGY_GATE)]
+    return [(pod, places[rank]) for rank, pod in taken.items() if pod.gated]
 
 
-def _in_order(assignment: TopologyAssignment, pods: Sequence[PodReading]) -> list[tuple[PodReading, AssignedDomain]]:
+def _in_order(assignment: TopologyAssignment, pods: Sequence[TopologyPod]) -> list[tuple[TopologyPod, AssignedDomain]]:
     """The gated Pods fill up what the others leave of each domain."""
-    waiting = [pod for pod in pods if pod.waits_at(TOPOLOGY_GATE)]
-    placed = [pod for pod in pods if not pod.waits_at(TOPOLOGY_GATE)]
+    waiting = [pod for pod in pods if pod.gated]
+    placed = [pod for pod in pods if not pod.gated]
     free = (
         repeat(domain, max(0, domain.pods - sum(_is_at(pod, assignment, domain) for pod in placed)))
         for domain in assignment.domains
@@ -107,18 +127,17 @@ def _selector(assignment: TopologyAssignment, domain: AssignedDomain) -> dict[st
     return dict(zip(assignment.levels, domain.values, strict=True))
 
 
-def _is_at(pod: PodReading, assignment: TopologyAssignment, domain: AssignedDomain) -> bool:
-    selector = texts(pod.spec.get("nodeSelector"))
-    return all(selector.get(key) == value for key, value in _selector(assignment, domain).items())
+def _is_at(pod: TopologyPod, assignment: TopologyAssignment, domain: AssignedDomain) -> bool:
+    return all(pod.selector.get(key) == value for key, value in _selector(assignment, domain).items())
 
 
-def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[PodReading]) -> _Ranks | None:
+def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[TopologyPod]) -> _Ranks | None:
     """None for a pod set whose Pods are not numbered, or that has none."""
     request: Mapping[str, Any] = pod_set.topology or {}
     label = text(request.get("podIndexLabel"))
     if not label or not pods:
         return None
-    written = pods[0].annotations.get(_OFFSET, "0")
+    written = pods[0].offset or "0"
     try:
         offset = int(written)
     except ValueError as error:
@@ -145,6 +164,6 @@ def _group(pod_set: PodSet) -> str:
 
 def _below(value: str | None, bound: int) -> int | None:
     """The unsigned integer in a label, if it is less than the bound."""
-    if value is None or not (value.isascii() and value.isdecimal() and len(value) < 20):
+    if value is None or len(value) >= 20:
         return None
     return int(value) if int(value) < bound else None

@@ -11,6 +11,7 @@ from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.pod_reading import pod_reading
 from policies.dialects.taints import read_taint, read_toleration
+from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from scheduling.objects import amounts
 from scheduling.objects.reading import read_workload
 from scheduling.objects.template import template
@@ -20,9 +21,10 @@ from scheduling.topology.encoding import written_topology_assignment
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode, node_filter
 from scheduling.topology.placing import PlacedPods, Placements, TopologyGates
+from scheduling.topology.pods import topology_pod
 from scheduling.topology.replacing import replaced
 from scheduling.topology.request import IMPLIED, read_topology_request
-from scheduling.topology.ungating import TOPOLOGY_GATE, ungated
+from scheduling.topology.ungating import ungated
 from scheduling.topology.workload_places import TopologyUsage, fits
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
@@ -128,7 +130,7 @@ def _ranked(given: Data, expected: Data) -> str | None:
         )
         for pod in given["gatedPods"]
     ]
-    found = {key.partition("/")[2]: selector for key, selector in ungated(workload, pods).items()}
+    found = {key.partition("/")[2]: selector for key, selector in ungated(workload, [*map(topology_pod, pods)]).items()}
     return mismatch(expected["nodeSelectors"], found)
 
 

@@ -20,7 +20,7 @@ from scheduling.status.observability import GRANULAR
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode, topology_node
-from scheduling.topology.pods import foreign_pod
+from scheduling.topology.pods import foreign_pod, topology_pod
 from scheduling.world.decisions import Decision, Reserve, Wait
 from scheduling.world.world import World
 from tests.conformance.kueue_scheduler import (
@@ -183,7 +183,7 @@ def _node_failure(case: Data) -> str | None:
     gates = FailureGates(**{_FAILURE[gate]: on for gate, on in case["featureGates"].items() if gate in _FAILURE})
     nodes = {read.name: read for read in map(node_reading, kinds.get("Node", ()))}
     workloads = {each.key: each for each in map(read_workload, kinds.get("Workload", ()))}
-    pods = list(map(pod_reading, kinds.get("Pod", ())))
+    pods = [topology_pod(pod_reading(pod)) for pod in kinds.get("Pod", ())]
     strays: set[str] = set()
     again = 0
     for request in given["reconcileRequests"]:

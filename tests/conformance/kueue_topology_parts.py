@@ -10,6 +10,7 @@ from typing import Any
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import listing
+from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from scheduling.objects import amounts
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Workload
@@ -22,8 +23,8 @@ from scheduling.topology.encoding import read_topology_assignment, written_topol
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode
 from scheduling.topology.placing import stale_domain
-from scheduling.topology.pods import is_of_topology
-from scheduling.topology.ungating import TOPOLOGY_GATE, BadPodIndexOffset, ungated
+from scheduling.topology.pods import is_of_topology, topology_pod
+from scheduling.topology.ungating import BadPodIndexOffset, ungated
 from scheduling.topology.workload_places import (
     FlavoredPods,
     TopologyQuestion,
@@ -101,7 +102,8 @@ def _gates(case: Data) -> str | None:
     given, expected = case["given"], case["expect"]
     pods = [pod_reading(pod) for pod in given["pods"] or ()]
     try:
-        passing = {} if given["pendingUngateUIDs"] else ungated(read_workload(given["workloads"][0]), pods)
+        workload, seen = read_workload(given["workloads"][0]), [*map(topology_pod, pods)]
+        passing = {} if given["pendingUngateUIDs"] else ungated(workload, seen)
     except BadPodIndexOffset as error:
         return mismatch(expected["error"]["error"], str(error).partition(":")[0])
     after = [_after(pod.manifest, passing.get(pod.key)) for pod in pods]

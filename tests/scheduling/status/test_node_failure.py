@@ -8,7 +8,7 @@ import pytest
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_reading import NodeReading, node_reading
-from policies.dialects.pod_reading import PodReading, pod_reading
+from policies.dialects.pod_reading import pod_reading
 from policies.dialects.taints import Toleration
 from scheduling.objects import times
 from scheduling.objects.reading import read_workload
@@ -16,6 +16,7 @@ from scheduling.objects.workload import Workload
 from scheduling.status.node_failure import FailureGates, judge_node
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import written_topology_assignment
+from scheduling.topology.pods import TopologyPod, topology_pod
 from tests.scheduling.topology.drawn import assigned
 
 SINCE = "2025-01-01T00:00:00Z"
@@ -49,15 +50,17 @@ def node(ready: str = "True", taint: str = "") -> NodeReading:
     return node_reading({"metadata": {"name": "n1"}, "spec": {"taints": taints}, "status": {"conditions": conditions}})
 
 
-def pod(owner: str = "w", phase: str = "Running", bound: bool = True, **spec: Any) -> PodReading:
+def pod(owner: str = "w", phase: str = "Running", bound: bool = True, **spec: Any) -> TopologyPod:
     notes = {"kueue.x-k8s.io/workload": owner, "kueue.x-k8s.io/podset-required-topology": "rack"}
     place = {"nodeName": "n1"} if bound else {"nodeSelector": {HOSTNAME: "n1"}}
-    return pod_reading(
-        {
-            "metadata": {"namespace": "ns", "name": f"{owner}-0", "annotations": notes},
-            "spec": {**place, **spec},
-            "status": {"phase": phase},
-        }
+    return topology_pod(
+        pod_reading(
+            {
+                "metadata": {"namespace": "ns", "name": f"{owner}-0", "annotations": notes},
+                "spec": {**place, **spec},
+                "status": {"phase": phase},
+            }
+        )
     )
 
 

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
+from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.pod_reading import PodReading, pod_reading
+from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from scheduling.objects.template import template
-from scheduling.objects.workload import ADMITTED, Admission, Condition, PodSet, PodSetAdmission, Workload
-from scheduling.topology.assignment import HOSTNAME
+from scheduling.objects.workload import ADMITTED, EVICTED, Admission, Condition, PodSet, PodSetAdmission, Workload
+from scheduling.topology.assignment import HOSTNAME, AssignedDomain, TopologyAssignment
 from scheduling.topology.encoding import written_topology_assignment
-from scheduling.topology.pods import foreign_pod
-from scheduling.topology.ungating import TOPOLOGY_GATE, BadPodIndexOffset, ungated
+from scheduling.topology.pods import TopologyPod, foreign_pod, topology_pod
+from scheduling.topology.ungating import BadPodIndexOffset, misplaced, ungated
 from tests.scheduling.topology.drawn import assigned
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -28,11 +30,12 @@ def workload(places: str, **others: Any) -> Workload:
     return Workload(namespace="ns", name="w", **made)
 
 
-def pod(name: str, index: str | None = None, host: str = "", **meta: Any) -> PodReading:
+def pod(name: str, index: str | None = None, host: str = "", phase: str = "", **others: Any) -> TopologyPod:
     labels = {POD_SET: "main", **({INDEX: index} if index is not None else {})}
-    spec: dict[str, Any] = {"nodeSelector": {HOSTNAME: host}} if host else {"schedulingGates": GATES}
-    metadata = {"namespace": "ns", "name": name, "labels": labels, "annotations": {STARTED_FOR: "w"}, **meta}
-    return pod_reading({"metadata": metadata, "spec": spec})
+    selector = others.pop("selector", {HOSTNAME: host} if host else {})
+    spec: dict[str, Any] = {"nodeSelector": selector} if selector else {"schedulingGates": GATES}
+    metadata = {"namespace": "ns", "name": name, "labels": labels, "annotations": {STARTED_FOR: "w"}, **others}
+    return topology_pod(pod_reading({"metadata": metadata, "spec": spec, "status": {"phase": phase}}))
 
 
 def hosts(found: dict[str, dict[str, str]]) -> dict[str, str]:
@@ -77,7 +80,7 @@ def test_without_an_admission_nobody_passes() -> None:
 
 def test_pods_of_other_workloads_and_those_that_ended_take_no_place() -> None:
     other = pod("a", annotations={STARTED_FOR: "x"})
-    ended = pod_reading({**pod("b", host="n1").manifest, "status": {"phase": "Failed"}})
+    ended = pod("b", host="n1", phase="Failed")
 
     assert hosts(ungated(workload("n1=1"), [other, ended, pod("c")])) == {"c": "n1"}
 
@@ -87,6 +90,44 @@ def test_an_offset_that_is_not_an_integer_is_reported() -> None:
 
     with pytest.raises(BadPodIndexOffset, match="failed to parse offset annotation"):
         ungated(workload("n1=1"), [pod("a", "0", annotations=offset)])
+
+
+def test_a_workload_that_has_to_leave_lets_no_more_pods_pass() -> None:
+    evicted = {ADMITTED: Condition("True"), EVICTED: Condition("True")}
+
+    assert ungated(workload("n1=3", conditions=evicted), [pod("a")]) == {}
+
+
+def test_pods_of_an_elastic_job_name_its_first_slice() -> None:
+    later = workload("n1=1", annotations={SLICE_CHAIN: "first"})
+    mine, other = pod("a", annotations={STARTED_FOR: "first", SLICE_CHAIN: "first"}), pod("b")
+
+    assert hosts(ungated(later, [other, mine])) == {"a": "n1"}
+
+
+def names(found: list[TopologyPod]) -> list[str]:
+    return [each.key.removeprefix("ns/") for each in found]
+
+
+def test_pods_without_a_gate_are_misplaced_beyond_the_number_of_their_domain() -> None:
+    pods = [pod("a", host="n1"), pod("b", host="n1"), pod("c", host="n3"), pod("d"), pod("e", host="n2")]
+
+    assert names(misplaced(workload("n1=1 n2=2"), pods)) == ["b", "c"]
+
+
+def test_a_pod_that_ends_soon_takes_a_place_and_is_not_misplaced() -> None:
+    gone = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    pods = [pod("a", host="n1"), pod("b", host="n1", **gone), pod("c", host="n3", **gone)]
+
+    assert names(misplaced(workload("n1=1"), pods)) == ["a"]
+
+
+def test_who_names_one_level_of_several_is_misplaced() -> None:
+    stored = written_topology_assignment(TopologyAssignment(("block", "rack"), (AssignedDomain(("b1", "r1"), 2),)))
+    placed = Admission("cq", (PodSetAdmission("main", {}, {}, topology=stored),))
+    pods = [pod("a", selector={"rack": "r1"}), pod("b", selector={"rack": "r1", "block": "b1", "zone": "z"})]
+
+    assert names(misplaced(workload("n1=1", admission=placed), pods)) == ["a"]
 
 
 def bound(phase: str = "Running", annotations: dict[str, str] | None = None, node: str = "n1") -> PodReading:

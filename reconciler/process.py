@@ -28,6 +28,7 @@ from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
+from reconciler.controllers.topology.ungating import UngatingController
 from reconciler.controllers.usage import UsageController
 from reconciler.controllers.waiting_jobs import WaitingJobsController
 from reconciler.core.controller import Controller
@@ -138,6 +139,7 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
         yield SlicePodsController(stored)
     if settings.pods:
         yield PodsController(stored, state.bypasses, settings.jobs.naming)
+    yield UngatingController(stored)
     yield ProvisioningController(stored, state.world, cleanup=settings.cleans_requests)
     if settings.fading is not None:
         yield UsageController(state.world)

@@ -1,0 +1,23 @@
+"""The view of Pods whose place is assigned by their Workload."""
+
+from __future__ import annotations
+
+from cluster.resource import PODS
+from cluster.stream import Manifest
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import POD_SET
+from policies.dialects.pod_reading import pod_reading
+from reconciler.objects.watched import WatchedKind
+from scheduling.topology.pods import TopologyPod, topology_pod
+
+
+def _placed_pod(manifest: Manifest) -> TopologyPod | None:
+    """The Pod, if it belongs to a workload in a topology and has not ended."""
+    pod = pod_reading(manifest)
+    found = topology_pod(pod) if not pod.ended else None
+    return found if found is not None and found.workload and (found.gated or found.in_topology) else None
+
+
+PLACED_PODS: WatchedKind[TopologyPod] = WatchedKind(
+    "PlacedPod", PODS, _placed_pod, label_selector=POD_SET, relist=True, object_kind=POD.kind
+)

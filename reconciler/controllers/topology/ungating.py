@@ -1,0 +1,196 @@
+"""Sends each Pod of an admitted Workload to its place: node selectors in place of the scheduling gate.
+
+The places are in the status of the Workload. A Pod that passed its gate keeps its place, and the place of a Pod that is
+gone goes to the next one. A Pod that passed without a place is deleted, so that its job makes another one.
+Source: Kueue v0.19, pkg/controller/tas, the topology ungater.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from cluster.actions import Delete, Patch
+from cluster.resource import PODS
+from policies.dialects.core import POD
+from policies.model.objects import parted
+from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
+from reconciler.controllers.topology.placed_pods import PLACED_PODS
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.jobs.pod_writes import LONGEST_GRACE
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import JOB_MANAGER
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+from scheduling.topology.pods import TopologyPod, carried_name
+from scheduling.topology.ungating import BadPodIndexOffset, misplaced, ungated
+
+CANNOT_PLACE, MISPLACED = "CannotPlacePod", "MisplacedPodDeleted"
+_KIND, _WORKLOAD, _NAME = PLACED_PODS.kind, "Workload", "NamedByPods"
+_PATIENCE = 10 * SECOND
+"""How long a Pod may be in a place that is not its own: its job may be about to delete it."""
+
+Pods = dict[str, Observed[TopologyPod]]
+
+
+def _never(_: str) -> bool:
+    return False
+
+
+class UngatingController(Controller):
+    """Keys are the Workloads that Pods name, as `namespace/name`: all slices of an elastic job have one key.
+
+    failing: whether a node has failed. Its Pods are left to those who replace the node.
+    """
+
+    watched = (PLACED_PODS,)
+
+    def __init__(self, stored: Lookup, failing: Callable[[str], bool] = _never) -> None:
+        self._stored = stored
+        self._failing = failing
+        self._pods: dict[str, Pods] = {}
+        self._name_of_pod: dict[str, str] = {}
+        self._workloads: dict[str, dict[str, None]] = {}
+        self._name_of_workload: dict[str, str] = {}
+        self._sent: dict[str, Mapping[str, str]] = {}
+        self._over: dict[str, int] = {}
+        self._stale: dict[str, None] = {}
+
+    # --- what is observed
+
+    def observe(self, observed: Observed[object]) -> None:
+        key, found = observed.key[1], PLACED_PODS.of(observed)
+        before = self._name_of_pod.pop(key, None)
+        known = self._pods[before].pop(key) if before is not None else None
+        if before is not None and not self._pods[before]:
+            del self._pods[before]
+        if found is None:
+            self._sent.pop(key, None)
+        else:
+            name = found.value.workload
+            self._name_of_pod[key] = name
+            self._pods.setdefault(name, {})[key] = found
+        if known is None or found is None or _as_placed(known.value) != _as_placed(found.value):
+            self._stale.update(dict.fromkeys(name for name in (before, self._name_of_pod.get(key)) if name))
+
+    def workload_changed(self, workload: str) -> None:
+        found = self._stored(workload)
+        before = self._name_of_workload.pop(workload, None)
+        if before is not None:
+            self._workloads[before].pop(workload)
+            if not self._workloads[before]:
+                del self._workloads[before]
+        if found is not None and found.value.admission is not None:
+            name = carried_name(found.value)
+            self._name_of_workload[workload] = name
+            self._workloads.setdefault(name, {})[workload] = None
+        names = (before, self._name_of_workload.get(workload))
+        self._stale.update({each: None for each in names if each is not None and each in self._pods})
+
+    def wake(self, item: Key) -> None:
+        self._stale[item[1]] = None
+
+    # --- what is to be written
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        stale, self._stale = self._stale, {}
+        for name in stale:
+            pods, slices = self._pods.get(name, {}), self._workloads.get(name, {})
+            blocked = next((each for each in slices if busy(_WORKLOAD, each)), None)
+            if blocked is not None:
+                yield WaitFor((_NAME, name), (_WORKLOAD, blocked))
+                continue
+            workload = self._admitted(slices)
+            if workload is None or not pods:
+                self._over.pop(name, None)
+                continue
+            seen = self._as_sent(pods, busy)
+            yield from self._let_go(name, workload, pods, seen, busy)
+            yield from self._take_back(name, workload, pods, seen, busy, now)
+
+    def _admitted(self, slices: Mapping[str, None]) -> Workload | None:
+        """The Workload with the places; of several slices the largest, which the others gave their quota to."""
+        found = (self._stored(each) for each in slices)
+        held = [each.value for each in found if each is not None and each.value.admitted and not each.value.finished]
+        return max(held, key=lambda each: sum(pod_set.count for pod_set in each.pod_sets), default=None)
+
+    def _as_sent(self, pods: Pods, busy: Busy) -> list[TopologyPod]:
+        """The Pods in the order of their creation. One whose write has no answer counts where it was sent."""
+        found = []
+        for key, observed in sorted(pods.items(), key=lambda item: (item[1].value.created, item[0])):
+            pod = observed.value
+            if key in self._sent and not (pod.gated and busy(_KIND, key)):
+                del self._sent[key]
+            sent = self._sent.get(key)
+            found.append(pod if sent is None else replace(pod, gates=(), selector=sent))
+        return found
+
+    def _let_go(
+        self, name: str, workload: Workload, pods: Pods, seen: list[TopologyPod], busy: Busy
+    ) -> Iterator[Wanted]:
+        if not any(pod.gated for pod in seen):
+            return
+        try:
+            places = ungated(workload, seen)
+        except BadPodIndexOffset as error:
+            first = pods[seen[0].key]
+            yield WantedWrite(first.key, None, _about(first), CANNOT_PLACE, str(error), warning=True)
+            return
+        for key, place in places.items():
+            observed, selector = pods[key], pods[key].value.selector
+            contrary = next((each for each, value in place.items() if selector.get(each, value) != value), "")
+            if contrary:
+                yield _cannot_place(observed, contrary, place[contrary])
+            elif busy(_KIND, key):
+                yield WaitFor((_NAME, name), (_KIND, key))
+            else:
+                self._sent[key] = {**selector, **place}
+                yield WantedWrite(observed.key, _ungated(observed, place))
+                yield WaitFor((_NAME, name), (_KIND, key))
+
+    def _take_back(
+        self, name: str, workload: Workload, pods: Pods, seen: list[TopologyPod], busy: Busy, now: int
+    ) -> Iterator[Wanted]:
+        """Delete Pods that run outside the places of their Workload: another client removed their gate."""
+        over = [pod for pod in misplaced(workload, seen) if not self._failing(pod.node)]
+        if not over:
+            self._over.pop(name, None)
+            return
+        until = self._over.setdefault(name, now) + _PATIENCE
+        if now < until:
+            yield WakeAt((_NAME, name), until)
+            return
+        for pod in over:
+            observed = pods[pod.key]
+            if busy(*observed.key):
+                yield WaitFor((_NAME, name), observed.key)
+                continue
+            namespace, bare = parted(pod.key)
+            action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=LONGEST_GRACE)
+            message = f"The Pod runs outside the places that Workload {workload.key} was assigned"
+            yield WantedWrite(observed.key, action, _about(observed), MISPLACED, message, warning=True)
+            yield WaitFor((_NAME, name), observed.key)
+
+
+def _as_placed(pod: TopologyPod) -> TopologyPod:
+    """The fields that decide about places: no other change of a Pod is looked at."""
+    return replace(pod, phase="")
+
+
+def _ungated(observed: Observed[TopologyPod], place: Mapping[str, str]) -> Patch:
+    gates = [{"name": gate} for gate in observed.value.gates if gate != TOPOLOGY_GATE]
+    spec = {"schedulingGates": gates or None, "nodeSelector": dict(place)}
+    return Patch(PODS, observed.namespace, observed.name, {"spec": spec}, observed.version, JOB_MANAGER)
+
+
+def _cannot_place(observed: Observed[TopologyPod], key: str, value: str) -> WantedWrite:
+    message = (
+        f"The Pod has the node selector {key}={observed.value.selector[key]}, but its place has {value}: it stays "
+        f"gated. Delete the Pod; if its template has this node selector, remove it there"
+    )
+    return WantedWrite(observed.key, None, _about(observed), CANNOT_PLACE, message, warning=True)
+
+
+def _about(observed: Observed[TopologyPod]) -> ObjectReference | None:
+    return refer("v1", POD.kind, observed.key[1], observed.value.uid, version=observed.version)

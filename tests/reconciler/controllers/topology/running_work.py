@@ -1,0 +1,115 @@
+"""Work in a topology on a loop in memory: a Workload whose places a test writes, its Pods, and Nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cluster.actions import Action
+from reconciler.controllers.topology.ungating import UngatingController
+from reconciler.core.state import ClusterState
+from reconciler.objects.observed import Key, Listed
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.encoding import written_topology_assignment
+from tests import builders
+from tests.reconciler.checked import Asks, MakeController, loop, statuses
+from tests.reconciler.prompt import Manifest, Prompt
+from tests.scheduling.manifests import condition
+from tests.scheduling.topology.drawn import assigned
+
+K = "kueue.x-k8s.io/"
+GATE = f"{K}topology"
+INDEX = "batch.kubernetes.io/job-completion-index"
+POD, WORK = "PlacedPod", "Workload"
+
+
+def ungating(state: ClusterState) -> UngatingController:
+    return UngatingController(state.records.workload)
+
+
+class RunningWork(Prompt):
+    """`left`: so many writes still get through, None for all."""
+
+    def __init__(self, controllers: Sequence[MakeController] = (ungating,)) -> None:
+        self.left: int | None = None
+        self.controllers = controllers
+        super().__init__(controllers, quota=100)
+
+    # --- what is stored
+
+    def workload(self, places: str, name: str = "w", lost: tuple[str, ...] = (), **pod_set: Any) -> None:
+        """An admitted Workload with these places, such as `n1=2 n2=1`."""
+        stored = written_topology_assignment(assigned(places))
+        count = assigned(places).pods
+        made = builders.workload(name, "q0", "1")
+        made["spec"]["podSets"][0] |= {"count": count, "topologyRequest": {"podIndexLabel": INDEX}, **pod_set}
+        entry = {
+            "name": "main",
+            "flavors": {"cpu": "plain"},
+            "resourceUsage": {"cpu": str(count)},
+            "count": count,
+            "topologyAssignment": stored,
+        }
+        made["status"] = {
+            "admission": {"clusterQueue": "q0", "podSetAssignments": [entry]},
+            "conditions": [condition("QuotaReserved"), condition("Admitted")],
+            **({"unhealthyNodes": [{"name": each} for each in lost]} if lost else {}),
+        }
+        self.put((WORK, f"ns/{name}"), made)
+
+    def places(self, places: str, name: str = "w") -> None:
+        """The Workload has these places now."""
+        status = self.objects[WORK, f"ns/{name}"]["status"]
+        (entry,) = status["admission"]["podSetAssignments"]
+        entry = {**entry, "topologyAssignment": written_topology_assignment(assigned(places))}
+        admission = {"clusterQueue": "q0", "podSetAssignments": [entry]}
+        self.edit((WORK, f"ns/{name}"), {"status": {"admission": admission, "unhealthyNodes": None}})
+
+    def pod(self, name: str, rank: int | str | None = None, of: str = "w", **spec: Any) -> None:
+        """A Pod that waits for its place, as a Job makes it."""
+        labels = {f"{K}podset": "main", **({INDEX: str(rank)} if rank is not None else {})}
+        notes = {f"{K}workload": of, f"{K}podset-required-topology": "rack"}
+        meta = {"name": name, "namespace": "ns", "labels": labels, "annotations": notes}
+        stored = {"schedulingGates": [{"name": GATE}], **spec}
+        self.put((POD, f"ns/{name}"), {"metadata": meta, "spec": stored, "status": {"phase": "Pending"}})
+
+    def condition(self, kind: str, reason: str, name: str = "w") -> None:
+        key = (WORK, f"ns/{name}")
+        others = [each for each in self.objects[key]["status"]["conditions"] if each["type"] != kind]
+        self.edit(key, {"status": {"conditions": [*others, condition(kind, reason=reason)]}})
+
+    # --- what there is
+
+    def at(self) -> dict[str, str]:
+        """The host that each Pod was sent to; empty while it waits."""
+        found = {}
+        for key, pod in self.objects.items():
+            if key[0] == POD:
+                waits = any(each["name"] == GATE for each in pod["spec"].get("schedulingGates") or ())
+                found[key[1].removeprefix("ns/")] = (
+                    "" if waits else (pod["spec"].get("nodeSelector") or {}).get(HOSTNAME)
+                )
+        return found
+
+    def told(self) -> set[tuple[str, str]]:
+        """The reasons of Events, with the kinds that they are about."""
+        return {(reason, kind) for _, reason, kind, _ in self.events}
+
+    # --- the process
+
+    def write(self, key: Key, action: Action) -> None:
+        if self.left is None or (self.left > 0 and key[0] != "Event"):
+            self.left = None if self.left is None else self.left - 1
+            super().write(key, action)
+
+    def restart(self) -> None:
+        """The process ends wherever it is, and another one begins with what is stored."""
+        asks = Asks(self.write, self._read)
+        self.loop = loop(asks, (*self.controllers, statuses), clock=lambda: self.now)
+        for kind in self.watched:
+            objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
+            self.loop.inbox.put(Listed(kind, objects, str(self.version)))
+
+
+def stored(work: RunningWork, name: str = "w") -> Manifest:
+    return work.objects[WORK, f"ns/{name}"]

@@ -17,6 +17,7 @@ from policies.model.objects import Attached, GroupKind, KubeObject, Ref, Subtree
 
 NAMESPACE = GroupKind("", "Namespace")
 POD = GroupKind("", "Pod")
+NODE = GroupKind("", "Node")
 
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 VOLCANO_SCHEDULER = "volcano"

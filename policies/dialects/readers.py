@@ -16,6 +16,7 @@ from policies.dialects import (
     yunikorn_shares,
     yunikorn_work,
 )
+from policies.dialects.cluster_node import read_node
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_pods import marks as marks_of
 from policies.dialects.kueue_pods import ownership, sized
@@ -62,6 +63,9 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
 }
 
 
+BESIDE: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {core.NODE: read_node}
+"""Kinds that rules look at where they are known, and judge never: no webhook is called for them."""
+
 ORCHESTRATED: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     kueue.COHORT: partial(kueue.read_cohort, orchestrated=True),
     kueue.CLUSTER_QUEUE: partial(kueue.read_cluster_queue, orchestrated=True),
@@ -75,7 +79,7 @@ def read(manifest: Manifest, *, orchestrated: bool = False) -> KubeObject | None
     Cohorts applies.
     """
     kind = group_kind(manifest)
-    reader = (orchestrated and ORCHESTRATED.get(kind)) or READERS.get(kind)
+    reader = (orchestrated and ORCHESTRATED.get(kind)) or READERS.get(kind) or BESIDE.get(kind)
     obj = reader(manifest) if reader else read_misnamed(manifest, kind)
     asked = exemptions(manifest) if obj else ()
     return replace(obj, exemptions=asked) if obj and asked else obj

@@ -34,13 +34,12 @@ from scheduling.world.world import World
 
 LIMIT_RANGE = GroupKind("", "LimitRange")
 RUNTIME_CLASS = GroupKind("node.k8s.io", "RuntimeClass")
-NODE = GroupKind("", "Node")
 """The label that every namespace has."""
 _ORDER = (
     core.NAMESPACE,
     LIMIT_RANGE,
     RUNTIME_CLASS,
-    NODE,
+    core.NODE,
     TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
     POD_PRIORITY_CLASS,
@@ -87,7 +86,7 @@ class KueueIntake:
                 submitted.append(manifest)
         self._namespaces(by_kind.get(core.NAMESPACE, ()), [*by_kind.get(kueue.LOCAL_QUEUE, ()), *submitted])
         self._surroundings(by_kind, now)
-        if self._all_nodes and self.world.state.fleet is None and by_kind.get(NODE):
+        if self._all_nodes and self.world.state.fleet is None and by_kind.get(core.NODE):
             self._start_places()
         takers = self._takers(now)
         for kind in _ORDER:
@@ -111,7 +110,7 @@ class KueueIntake:
             ADMISSION_CHECK: lambda ref: world.drop_check(ref.name),
             kueue.RESOURCE_FLAVOR: lambda ref: self._drop_flavor(ref.name),
             TOPOLOGY: lambda ref: world.drop_topology(ref.name),
-            NODE: lambda ref: world.drop_node(ref.name),
+            core.NODE: lambda ref: world.drop_node(ref.name),
             core.POD: lambda ref: self._drop_pod(ref.key),
         }
         every = list(refs)
@@ -172,7 +171,7 @@ class KueueIntake:
     def _takers(self, now: int) -> Mapping[GroupKind, Callable[[Manifest], None]]:
         world, orchestrated = self.world, self.world.state.options.orchestrated
         return {
-            NODE: self._put_node,
+            core.NODE: self._put_node,
             TOPOLOGY: lambda manifest: world.put_topology(*_read_topology(manifest)),
             WORKLOAD_PRIORITY_CLASS: self.submissions.put_class,
             POD_PRIORITY_CLASS: self.submissions.put_class,

@@ -21,13 +21,12 @@ from policies.dialects.yunikorn_config.resources import Amounts, plus
 from policies.dialects.yunikorn_gangs import is_placeholder, task_group
 from policies.dialects.yunikorn_pods import requests, with_requests
 from policies.model.forest import Forest
-from policies.model.objects import GroupKind, Ref
+from policies.model.objects import Ref
 from policies.model.quantity import BadQuantity, Quantity
 from scheduling.objects import times
 from scheduling.yunikorn.application import Ask
 
-NODE = GroupKind("", "Node")
-KINDS = (core.NAMESPACE, core.POD, CONFIG_MAP, NODE, PRIORITY_CLASS)
+KINDS = (core.NAMESPACE, core.POD, CONFIG_MAP, core.NODE, PRIORITY_CLASS)
 BUILT_IN = """
 partitions:
 - name: default
@@ -113,7 +112,7 @@ class YuniKornIntake:
             self.namespaces[name] = core.read_namespace(manifest)
         elif kind == CONFIG_MAP and (config_map := read_config_map(manifest)) is not None:
             self._maps[config_map.ref.namespace, name] = config_map
-        elif kind == NODE:
+        elif kind == core.NODE:
             self.nodes[name] = _amounts(mapping(manifest.get("status")).get("allocatable"))
         elif kind == PRIORITY_CLASS:
             value = manifest.get("value")

@@ -30,7 +30,7 @@ from policies.judging.proposal import Proposal
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.rules.kueue._topology_annotations import asked_levels, requested_levels
+from policies.rules.kueue._topology_annotations import asked_levels, asked_units, requested_levels, requested_units
 
 _UNSAID = "default"
 """The namespace of manifests that name none."""
@@ -40,7 +40,8 @@ class Asking(NamedTuple):
     """What pods of one template need together, as quota counts it; `field` is their path.
 
     `spec` is that of each pod, `spec_at` its path. `levels` are the paths and names of the topology levels that they
-    ask for, empty names where any domain will do.
+    ask for, empty names where any domain will do. `units` are what has to be in one domain of a level: the path, the
+    level and the number of pods.
     """
 
     name: str
@@ -49,6 +50,12 @@ class Asking(NamedTuple):
     spec: Mapping[str, Any]
     spec_at: str
     levels: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, str, int], ...] = ()
+
+    @property
+    def of_one_pod(self) -> Mapping[str, int]:
+        """What each pod requests."""
+        return template_requests({"spec": self.spec}, 1)
 
 
 class Submission(NamedTuple):
@@ -149,9 +156,12 @@ def labelled(proposal: Proposal) -> Iterator[Labelled]:
 def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> Asking:
     pods = fewest_pods(workload, pod_set)
     asking = _asking(pod_set.name, pod_set.field, pod_set.template, f"{pod_set.field}.template", pods)
-    request = requested_levels(mapping(pod_set.content.get("topologyRequest")))
-    levels = ((f"{pod_set.field}.topologyRequest.{key}", level) for key, level in request)
-    return asking._replace(levels=tuple(levels))
+    request = mapping(pod_set.content.get("topologyRequest"))
+    at = f"{pod_set.field}.topologyRequest"
+    return asking._replace(
+        levels=tuple((f"{at}.{key}", level) for key, level in requested_levels(request)),
+        units=tuple((f"{at}.{key}", level, size) for key, level, size in requested_units(request, pods)),
+    )
 
 
 def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
@@ -161,8 +171,12 @@ def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
     count = min(pods.count, fewer)
     asking = _asking(pods.name, pods.at, pods.template, pods.at, count)
     notes = f"{pods.at}.metadata.annotations"
-    levels = ((fields.join(notes, key), level) for key, level in asked_levels(pods.annotations))
-    return asking._replace(levels=tuple(levels))
+    return asking._replace(
+        levels=tuple((fields.join(notes, key), level) for key, level in asked_levels(pods.annotations)),
+        units=tuple(
+            (fields.join(notes, key), level, size) for key, level, size in asked_units(pods.annotations, count)
+        ),
+    )
 
 
 def _asking(name: str, field: str, template: Mapping[str, Any], template_at: str, pods: int) -> Asking:

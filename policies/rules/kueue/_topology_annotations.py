@@ -48,6 +48,16 @@ def asked_levels(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield _SLICE_LEVEL, notes[_SLICE_LEVEL]
 
 
+def asked_units(notes: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, int]]:
+    """(annotation, level, pods) of what has to be in one domain of a level: all `pods` of the set, and each slice."""
+    if (level := notes.get(LEVELS[0])) is not None:
+        yield LEVELS[0], level, pods
+    if _LAYERS in notes:
+        yield from ((_LAYERS, topology, size) for topology, size in _read_layers(notes[_LAYERS]) or ())
+    elif _SLICE_LEVEL in notes and (size := _int32(notes.get(_SLICE_SIZE, ""))) is not None:
+        yield _SLICE_LEVEL, notes[_SLICE_LEVEL], size
+
+
 def requested_levels(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The same of a topologyRequest: (field, level)."""
     asked = next((key for key in ("required", "preferred") if text(request.get(key))), "")
@@ -60,6 +70,22 @@ def requested_levels(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"podsetSliceRequiredTopologyConstraints[{index}].topology", text(layer.get("topology")) or ""
     if not layers and (level := text(request.get("podSetSliceRequiredTopology"))):
         yield "podSetSliceRequiredTopology", level
+
+
+def requested_units(request: Mapping[str, Any], pods: int) -> Iterator[tuple[str, str, int]]:
+    """The same of a topologyRequest: (field, level, pods)."""
+    if level := text(request.get("required")):
+        yield "required", level, pods
+    layers = listing(request.get("podsetSliceRequiredTopologyConstraints"))
+    for index, layer in enumerate(map(mapping, layers)):
+        at = f"podsetSliceRequiredTopologyConstraints[{index}].size"
+        yield at, text(layer.get("topology")) or "", _size(layer.get("size"))
+    if not layers and (level := text(request.get("podSetSliceRequiredTopology"))):
+        yield "podSetSliceSize", level, _size(request.get("podSetSliceSize"))
+
+
+def _size(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:

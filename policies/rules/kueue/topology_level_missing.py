@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_checks import MULTIKUEUE, WrittenTopology
 from policies.dialects.kueue_jobs import KINDS
-from policies.dialects.kueue_kinds import TOPOLOGY, topology_ref
+from policies.dialects.kueue_kinds import TOPOLOGY
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.suggestion import KnownNames, did_you_mean
 from policies.rules.kueue._multikueue import run_by
-from policies.rules.kueue._submissions import Asking, Submission, flavors_of, queue_of, submissions
+from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
+from policies.rules.kueue._topologies import topologies_of
 
 _LISTED = 4
 """Topologies that a message names."""
@@ -39,27 +40,13 @@ def topology_level_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
         if not any(asking.levels for asking in submitted.asking):
             continue
         queue = queue_of(proposal.after, submitted)
-        of_flavors = None if queue is None else _topologies(proposal, queue)
+        of_flavors = None if queue is None else topologies_of(proposal, queue)
         if queue is not None and of_flavors is not None:
             if not run_by(proposal, queue, MULTIKUEUE):
                 yield from _findings(submitted, queue, of_flavors)
         elif unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY):
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
-
-
-def _topologies(proposal: Proposal, queue: ClusterQueue) -> Mapping[str, WrittenTopology | None] | None:
-    """The Topology of each flavor of the queue, None where it has none; None if an object does not exist."""
-    flavors = flavors_of(proposal.after, queue)
-    if flavors is None:
-        return None
-    found: dict[str, WrittenTopology | None] = {}
-    for name, flavor in flavors.items():
-        topology = proposal.after.get(topology_ref(flavor.topology)) if flavor.topology else None
-        if flavor.topology and not isinstance(topology, WrittenTopology):
-            return None
-        found[name] = topology if isinstance(topology, WrittenTopology) else None
-    return found
 
 
 def _findings(

@@ -36,9 +36,8 @@ from scheduling.volcano.reading import (
 from scheduling.volcano.resources import PODS
 from scheduling.volcano.world import SessionWorld
 
-NODE = GroupKind("", "Node")
 CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
-_SURROUNDINGS = (PRIORITY_CLASS, CLAIM, core.NAMESPACE, volcano.QUEUE, NODE)
+_SURROUNDINGS = (PRIORITY_CLASS, CLAIM, core.NAMESPACE, volcano.QUEUE, core.NODE)
 _WORK = (volcano.POD_GROUP, volcano.JOB, core.POD)
 """The kinds of work in the order of intake: an existing PodGroup takes precedence over the one made for its Job."""
 _BUILT_IN = (VolcanoQueueSettings(ROOT, reclaimable=False), VolcanoQueueSettings(DEFAULT))
@@ -95,7 +94,7 @@ class VolcanoIntake:
                 self._namespaces[text(metadata(manifest).get("name")) or ""] = notes.get(VOLCANO_QUEUE, "")
             case _ if kind == volcano.QUEUE:
                 self._put_queue(read_queue(manifest))
-            case _ if kind == NODE:
+            case _ if kind == core.NODE:
                 self._put_node(read_machine(manifest))
             case _ if kind == volcano.POD_GROUP:
                 self._put_pod_group(manifest, now)

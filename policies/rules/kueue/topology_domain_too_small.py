@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from policies.dialects.cluster_node import ClusterNode
+from policies.dialects.kueue import WORKLOAD, ClusterQueue
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_jobs import KINDS
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
+from policies.model.objects import Ref
+from policies.rules.kueue._multikueue import run_by
+from policies.rules.kueue._submissions import Asking, Submission, flavors_of, queue_of, submissions
+from policies.rules.kueue._topologies import Domain, known_nodes, largest, nodes_of, topologies_of
+
+
+@rule(
+    "topology-domain-too-small",
+    source="Kueue: Workload condition QuotaReserved, topology doesn't allow to fit",
+    kinds=(WORKLOAD, *KINDS),
+    default=Action.WARN,
+)
+def topology_domain_too_small(proposal: Proposal) -> Iterator[Finding]:
+    """More pods have to run in one topology domain than the Nodes of any such domain could hold, with no other work.
+
+    Why it is reported: Kueue accepts it and lets it wait until Nodes are added. Each required level and each size of a
+    slice is compared with the domain of that level that has the most room, by what its Nodes have allocatable of the
+    resources that the queue covers. Taints, cordons and other Pods are not considered. Nothing is said where the Nodes
+    are not known: the webhook does not read them; files are judged if they contain Nodes.
+    Example: `podset-required-topology: example.com/rack` for 16 pods of 8 GPUs, where a rack has 8 hosts of 8 GPUs.
+    Fix: require a wider level, such as the block, write smaller slices, or request less.
+    """
+    if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):
+        return
+    asked = [each for each in submissions(proposal) if any(asking.units for asking in each.asking)]
+    nodes = known_nodes(proposal) if asked else []
+    for submitted in asked if nodes else ():
+        queue = queue_of(proposal.after, submitted)
+        if queue is not None and not run_by(proposal, queue, MULTIKUEUE):
+            yield from _findings(proposal, submitted, queue, nodes)
+
+
+class _Short(NamedTuple):
+    """The largest domain of a flavor, and the label of its level."""
+
+    topology: Ref
+    domain: Domain
+    level: str
+
+    def __str__(self) -> str:
+        topology = f"Topology {self.topology.name}"
+        if not self.domain.values:
+            return f"no Node has the labels of all levels of {topology}"
+        return f"{self.level} {'/'.join(self.domain.values)} of {topology} has room for {self.domain.room}"
+
+
+def _findings(
+    proposal: Proposal, submitted: Submission, queue: ClusterQueue, nodes: Iterable[ClusterNode]
+) -> Iterator[Finding]:
+    for asking in submitted.asking:
+        for field, level, pods in asking.units:
+            for covered in queue.in_force:
+                requests = {
+                    name: amount for name, amount in asking.of_one_pod.items() if name in covered.covered_resources
+                }
+                names = [flavor.name for flavor in covered.flavors]
+                short = _short(proposal, queue, names, nodes, level, requests) if any(requests.values()) else []
+                if short and all(each.domain.room < pods for each in short):
+                    yield _finding(submitted, asking, queue, field, level, pods, short)
+                    break
+
+
+def _short(
+    proposal: Proposal,
+    queue: ClusterQueue,
+    names: Iterable[str],
+    nodes: Iterable[ClusterNode],
+    level: str,
+    requests: Mapping[str, int],
+) -> list[_Short]:
+    """The largest domain of this level in each of these flavors that has the level."""
+    flavors, topologies = flavors_of(proposal.after, queue), topologies_of(proposal, queue)
+    found = []
+    for name in names if flavors and topologies else ():
+        topology = topologies[name] if topologies else None
+        if flavors and topology is not None and level in topology.levels:
+            levels = topology.levels[: topology.levels.index(level) + 1]
+            of_flavor = nodes_of(nodes, flavors[name], topology.levels)
+            wanted = {resource: amount for resource, amount in requests.items() if amount}
+            found.append(_Short(topology.ref, largest(of_flavor, levels, wanted), level))
+    return found
+
+
+def _finding(
+    submitted: Submission,
+    asking: Asking,
+    queue: ClusterQueue,
+    field: str,
+    level: str,
+    pods: int,
+    short: list[_Short],
+) -> Finding:
+    most = max(each.domain.room for each in short)
+    return Finding(
+        submitted.ref,
+        field,
+        f"pod set {asking.name} needs room for {pods} pod{'s' * (pods > 1)} in one domain of {level}, and "
+        f"ClusterQueue {queue.name} has no such domain, even without other work: {', '.join(map(str, short))}",
+        fix=f"let {most} pods or fewer share a domain, require a wider level, or request less for each pod"
+        if most
+        else "require a wider level, or request less for each pod",
+        subject=f"{asking.name} {level}",
+        excess=pods - most,
+        causes=tuple(Cause(each.topology, "spec.levels", str(each)) for each in short),
+        profiles=STRICT_ONLY,
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.client import ClusterClient
-from cluster.sources import WatchSource, sources
+from cluster.sources import NODES_ONCE, WatchSource, sources
 from cluster.store import load as read_all
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.reading import Manifest, identity
@@ -26,7 +26,7 @@ def followed(cluster: ClusterClient, following: Iterable[WatchSource], keep: Kee
 
 def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
     """All kinds of a cluster that rules or decisions read."""
-    followed = [*sources(yunikorn)]
+    followed = [*sources(yunikorn), NODES_ONCE]
     kinds = {source.kind for source in followed}
     watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
     return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]

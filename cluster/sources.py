@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS, PRIORITY_CLASSES, Resource
+from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Resource
 from cluster.sightings import scope
 from cluster.stream import Manifest
 from policies.configuration.settings import YuniKornSettings
@@ -81,6 +81,7 @@ class WatchSource:
     """One list and watch: all objects of a kind, or those selected by namespace, name or the field selector `where`.
 
     `trim` drops from a manifest what rules do not read. `orchestrated`: see `policies.dialects.readers.read`.
+    `optional`: who may not list them reads the rest without them.
     """
 
     kind: GroupKind
@@ -90,6 +91,7 @@ class WatchSource:
     where: str = ""
     trim: Callable[[Manifest], Manifest] | None = None
     orchestrated: bool = False
+    optional: bool = False
 
     @property
     def field_selector(self) -> str:
@@ -136,6 +138,10 @@ def sources(settings: YuniKornSettings | None = None, *, orchestrated: bool = Fa
         found += [WatchSource(CONFIG_MAP, (CONFIG_MAPS,), ref.namespace, ref.name) for ref in refs(settings.namespace)]
         found.append(WatchSource(core.POD, (PODS,), where=AT_WORK, trim=_pod))
     return tuple(found)
+
+
+NODES_ONCE = WatchSource(core.NODE, (NODES,), optional=True)
+"""The Nodes, for commands that read a cluster once. They change too often to be followed for a few warnings."""
 
 
 def _pod(manifest: Manifest) -> Manifest:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from cluster.client import ClusterClient
-from cluster.errors import ClusterError, NotFound
+from cluster.errors import ClusterError, Forbidden, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
 from cluster.sightings import Sighting, Sightings, Snapshot, sighting
@@ -289,8 +289,19 @@ def _newest(cluster: ClusterClient, candidates: tuple[Resource, ...]) -> Resourc
 def load(cluster: ClusterClient, following: Sequence[WatchSource] | None = None) -> Forest:
     """What a Store would hold, read once. Raises ClusterError."""
     wanted = sources() if following is None else following
-    found, faults = _sorted(kept for source in wanted for kept in _listed(cluster, source))
-    return Forest.of(found.values(), known=frozenset(source.kind for source in wanted) - _kinds(faults))
+    read: dict[GroupKind, None] = {}
+    every: list[Kept] = []
+    for source in wanted:
+        try:
+            every += _listed(cluster, source)
+        except Forbidden:
+            if not source.optional:
+                raise
+            log.info("%s are not read: this caller may not list them", source)
+        else:
+            read[source.kind] = None
+    found, faults = _sorted(every)
+    return Forest.of(found.values(), known=frozenset(read) - _kinds(faults))
 
 
 def _listed(cluster: ClusterClient, source: WatchSource) -> tuple[Kept, ...]:

@@ -72,14 +72,14 @@ def _of_cluster(
 ) -> Forest:
     """The world; `manifests` gets the manifests of `wanted`."""
 
-    from cluster.sources import sources  # here, since it takes long to load
+    from cluster.sources import NODES_ONCE, sources  # here, since these take long to load
 
     def keep(ref: Ref, manifest: Manifest) -> None:
         if ref in wanted:
             manifests[ref] = manifest
 
     following = sources(configuration.yunikorn, orchestrated=configuration.kueue.orchestrated)
-    return _read(against, following, keep)
+    return _read(against, (*following, NODES_ONCE), keep)
 
 
 def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:

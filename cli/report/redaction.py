@@ -112,7 +112,7 @@ class Redaction:
         kept = {key: meta[key] for key in _METADATA if meta.get(key)}
         if kind in WORK:
             kept["name"] = self._name(str(meta.get("name") or ""))
-        whole = kind == core.NAMESPACE  # the labels that nobody selects by are dropped at the end
+        whole = kind in (core.NAMESPACE, core.NODE)  # the labels that nobody selects by are dropped at the end
         labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
         pairs = {"labels": labels if whole else core.ours(labels), "annotations": _annotations(annotations)}
         kept |= {key: {name: self._id(name, value) for name, value in of.items()} for key, of in pairs.items() if of}
@@ -210,6 +210,15 @@ def _pod_group(manifest: Manifest) -> dict[str, Any]:
     return {"spec": _some(manifest.get("spec"), _POD_GROUP), "status": _some(manifest.get("status"), ["phase"])}
 
 
+def _node(manifest: Manifest) -> dict[str, Any]:
+    """What decides which pods run there."""
+    spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    ready = [each for each in map(mapping, listing(status.get("conditions"))) if each.get("type") == "Ready"]
+    conditions = [_some(each, ["type", "status", "lastTransitionTime"]) for each in ready]
+    kept = {**_some(status, ["allocatable"]), "conditions": conditions}
+    return {"spec": _some(spec, ["taints", "unschedulable"]), "status": kept}
+
+
 def _pod(manifest: Manifest) -> dict[str, Any]:
     return {"spec": _some(manifest.get("spec"), ["schedulerName"])}
 
@@ -233,6 +242,7 @@ _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
     volcano.JOB: _job,
     volcano.POD_GROUP: _pod_group,
     core.POD: _pod,
+    core.NODE: _node,
     WORKLOAD: _workload,
 }
 

@@ -45,7 +45,7 @@ def nodes_of(nodes: Iterable[ClusterNode], flavor: Flavor, levels: Iterable[str]
     ]
 
 
-class Domain(NamedTuple):
+class NodeDomain(NamedTuple):
     """Where pods of one template fit: `values` of the levels down to this one, and the number of pods with no other
     work there."""
 
@@ -53,17 +53,19 @@ class Domain(NamedTuple):
     room: int
 
 
-def largest(nodes: Iterable[ClusterNode], levels: Iterable[str], requests: Mapping[str, int]) -> Domain:
+def largest(nodes: Iterable[ClusterNode], levels: Iterable[str], requests: Mapping[str, int]) -> NodeDomain:
     """The domain of the last of these levels with the most room, the first by name; no values where there is none."""
     rooms: dict[tuple[str, ...], int] = {}
     keys = tuple(levels)
     for node in nodes:
         values = tuple(node.labels[key] for key in keys)
         rooms[values] = rooms.get(values, 0) + _room(node, requests)
-    return max((Domain(values, room) for values, room in sorted(rooms.items())), key=_by_room, default=Domain((), 0))
+    return max(
+        (NodeDomain(values, room) for values, room in sorted(rooms.items())), key=_by_room, default=NodeDomain((), 0)
+    )
 
 
-def _by_room(domain: Domain) -> int:
+def _by_room(domain: NodeDomain) -> int:
     return domain.room
 
 

@@ -13,7 +13,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.objects import Ref
 from policies.rules.kueue._multikueue import run_by
 from policies.rules.kueue._submissions import Asking, Submission, flavors_of, queue_of, submissions
-from policies.rules.kueue._topologies import Domain, known_nodes, largest, nodes_of, topologies_of
+from policies.rules.kueue._topologies import NodeDomain, known_nodes, largest, nodes_of, topologies_of
 
 
 @rule(
@@ -46,7 +46,7 @@ class _Short(NamedTuple):
     """The largest domain of a flavor, and the label of its level."""
 
     topology: Ref
-    domain: Domain
+    domain: NodeDomain
     level: str
 
     def __str__(self) -> str:

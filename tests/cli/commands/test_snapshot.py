@@ -344,3 +344,64 @@ def test_objects_that_no_dialect_can_read_do_no_harm(tmp_path: Path) -> None:
 def test_a_snapshot_is_taken_of_a_cluster_only(tmp_path: Path) -> None:
     assert run("snapshot", "--against", f"files:{tmp_path}").exit_code == 2
     assert run("snapshot", "--against", "cluster:none").exit_code == 4
+
+
+RACKS = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Topology",
+    "metadata": {"name": "racks"},
+    "spec": {"levels": [{"nodeLabel": "example.com/rak"}]},
+}
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1", "labels": {"example.com/rack": "r1"}, "annotations": {"token": "s3cr3t"}},
+    "spec": {"providerID": "s3cr3t", "taints": [{"key": "gpu", "effect": "NoSchedule"}]},
+    "status": {
+        "allocatable": {"cpu": "8"},
+        "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+        "conditions": [
+            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "s3cr3t"},
+            {"type": "MemoryPressure", "status": "False"},
+        ],
+    },
+}
+
+
+def test_of_a_node_it_holds_labels_room_and_what_keeps_pods_away(tmp_path: Path, api: FakeApi) -> None:
+    holding(api, nodes=[NODE])
+    file = tmp_path / "prod.json"
+    result = run("snapshot", "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url), "--file", file)
+
+    assert result.exit_code == 0, result.output
+    assert "s3cr3t" not in file.read_text()
+    assert json.loads(file.read_text())["objects"] == [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n1", "labels": {"example.com/rack": "r1"}},
+            "spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]},
+            "status": {
+                "allocatable": {"cpu": "8"},
+                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+            },
+        }
+    ]
+    change = write(tmp_path / "racks.yaml", RACKS)
+    assert "did you mean example.com/rack?" in run("validate", change, "--against", f"snapshot:{file}").output
+
+
+def test_a_cluster_is_judged_with_its_nodes_and_without_them_where_the_caller_may_not_list_them(
+    tmp_path: Path, api: FakeApi
+) -> None:
+    change = write(tmp_path / "racks.yaml", RACKS)
+    arguments = ("validate", change, "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
+    holding(api, nodes=[NODE])
+    seen = run(*arguments)
+    api.others.clear()
+    holding(api, forbidden=("nodes",))
+    unseen = run(*arguments)
+
+    assert (seen.exit_code, unseen.exit_code) == (0, 0), unseen.output
+    assert "did you mean example.com/rack?" in seen.output
+    assert "example.com/rack" not in unseen.output

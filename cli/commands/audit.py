@@ -14,7 +14,7 @@ from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.output import note
 from cli.progress import progress
-from cli.report.audits.audited import audited, within, without_old
+from cli.report.audited import audited, within, without_old
 from cli.report.formats import OF_AUDITS, deliver
 
 

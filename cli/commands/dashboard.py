@@ -75,7 +75,7 @@ def _what_if(against: Against) -> Callable[[], Processes | None]:
 def _audit(against: Against) -> Getter:
     """An audit with the configuration that `quotree audit` uses."""
     from cli.input.settings import settings
-    from cli.report.audits.audited import audited
+    from cli.report.audited import audited
     from cli.serving.own_audit import OwnAudit
 
     configuration = settings(None, [against.name] if against.kind == "files" else [], None)

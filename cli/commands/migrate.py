@@ -12,8 +12,7 @@ from cli.input.against import Against
 from cli.input.migration import Migrated, Origin, migrated, totals
 from cli.input.options import against_of, inputs, output
 from cli.output import emit, note
-from cli.report.migration_json import migration_json
-from cli.report.migration_text import migration_text
+from cli.report.migrations import migration_json, migration_text
 from policies.dialects.labels import is_domain
 from policies.migration import MigrationWish
 from policies.model.printing import plain

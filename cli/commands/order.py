@@ -14,8 +14,8 @@ from cli.input.options import configured
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.output import note
-from cli.report.changes.wave_files import write_waves as write_files
 from cli.report.formats import OF_ROLLOUTS, deliver
+from cli.report.wave_files import write_waves as write_files
 
 
 @click.command()

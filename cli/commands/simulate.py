@@ -11,9 +11,7 @@ from cli.input.simulation import note_problems, start
 from cli.input.simulation_events import CommandWithEvents, EventOption, events, play
 from cli.output import emit, json_text
 from cli.progress import progress
-from cli.report.simulations.beside import as_json, texts
-from cli.report.simulations.simulation_json import simulation_json
-from cli.report.simulations.simulation_text import simulation_text
+from cli.report.simulations import beside, kueue
 
 
 @click.command(cls=CommandWithEvents)
@@ -48,11 +46,11 @@ def simulate(
 
 def _json(simulations: Simulations) -> str:
     files = simulations.files
-    return json_text({**simulation_json(simulations.kueue, files), **as_json(simulations)})
+    return json_text({**kueue.as_json(simulations.kueue, files), **beside.as_json(simulations)})
 
 
 def _text(simulations: Simulations) -> str:
-    kueue, others = simulations.kueue, list(texts(simulations))
-    if not others or kueue.names or kueue.world.state.queues:
-        others.insert(0, simulation_text(kueue, simulations.files.forest))
+    simulation, others = simulations.kueue, list(beside.texts(simulations))
+    if not others or simulation.names or simulation.world.state.queues:
+        others.insert(0, kueue.as_text(simulation, simulations.files.forest))
     return "\n\n".join(others)

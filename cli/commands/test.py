@@ -12,7 +12,7 @@ from cli.input.outputs import Output, outputs
 from cli.input.suites import BadSuite, SuiteCase, files, read
 from cli.output import note
 from cli.report.formats import OF_SUITES, deliver
-from cli.report.suites.suite_outcomes import SuiteOutcome, run
+from cli.report.suite_outcomes import SuiteOutcome, run
 
 
 @click.command()

@@ -34,7 +34,7 @@ from cli.report.answered_tree import chosen, tree_lines
 from cli.report.drawing import glyphs, lines, row_text
 from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users
-from cli.report.simulations.yunikorn_text import counts_notes, queues_text
+from cli.report.simulations.yunikorn import counts_notes, queues_text
 from cli.report.tree_json import DIALECTS
 from cli.report.tree_view import ShownTree, UnknownNode, WantedNode, parse_node, view_of
 from cli.report.trees import walk

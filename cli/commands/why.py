@@ -23,8 +23,7 @@ from cli.input.simulation import note_problems, start
 from cli.input.visibility import find_workload, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text
 from cli.report.simulations import beside
-from cli.report.simulations.simulation_json import API_VERSION, why_json
-from cli.report.simulations.simulation_text import why_text
+from cli.report.simulations.kueue import API_VERSION, why_json, why_text
 from cli.report.simulations.waiting_text import explained_lines, job_state_lines
 from policies.model.errors import PolicyError
 

@@ -28,14 +28,10 @@ from cli.input.simulation import start
 from cli.output import json_text
 from cli.report.as_json import report_json
 from cli.report.as_text import as_text
-from cli.report.migration_json import migration_json
-from cli.report.migration_text import migration_text
-from cli.report.simulations.simulation_json import simulation_json
-from cli.report.simulations.simulation_text import simulation_text
-from cli.report.simulations.volcano_json import volcano_json
-from cli.report.simulations.volcano_text import volcano_text
-from cli.report.simulations.yunikorn_json import yunikorn_json
-from cli.report.simulations.yunikorn_text import yunikorn_text
+from cli.report.migrations import migration_json, migration_text
+from cli.report.simulations import kueue as of_kueue
+from cli.report.simulations import volcano as of_volcano
+from cli.report.simulations import yunikorn as of_yunikorn
 from cluster.store import FixedCache
 from policies import dialects
 from policies.configuration.file import read_configuration
@@ -241,14 +237,14 @@ def simulations(chance: random.Random, mutator: Mutator) -> Status:
         taken, simulation = played.files, played.kueue
         text = "\n".join(
             (
-                simulation_text(simulation, taken.forest),
-                volcano_text(played.volcano),
-                yunikorn_text(played.yunikorn),
+                of_kueue.as_text(simulation, taken.forest),
+                of_volcano.as_text(played.volcano),
+                of_yunikorn.as_text(played.yunikorn),
             )
         )
-    simulation_json(simulation, taken)
-    volcano_json(played.volcano)
-    yunikorn_json(played.yunikorn)
+    of_kueue.as_json(simulation, taken)
+    of_volcano.as_json(played.volcano)
+    of_yunikorn.as_json(played.yunikorn)
     assert all(line.isprintable() for line in text.split("\n"))
     return "unreadable" if taken.unreadable else "played"
 

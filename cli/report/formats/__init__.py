@@ -17,7 +17,36 @@ Steps: TypeAlias = tuple[str, ...]
 
 _JSON, _YAML = "cli.output:json_text", "cli.report.formats.yaml:document"
 _JUNIT, _TAP = "cli.report.formats.junit:render", "cli.report.formats.tap:render"
-_TABLE, _MARKDOWN, _HTML = (f"cli.report.pages.page:{form}" for form in ("table", "markdown", "html"))
+
+
+def _of(module: str, **others: Steps) -> Mapping[str, Steps]:
+    """The formats of a result that `module` turns into text, JSON and a page of tables.
+
+    `others` are the formats that are made in another way.
+    """
+    page = f"{module}:as_page"
+    return {
+        "text": (f"{module}:as_text",),
+        "table": (page, "cli.report.formats.table:render_page"),
+        "json": (f"{module}:as_json", _JSON),
+        "yaml": (f"{module}:as_json", _YAML),
+        "markdown": (page, _MARKDOWN),
+        "html": (page, "cli.report.formats.html:render_page"),
+        **others,
+    }
+
+
+_MARKDOWN = "cli.report.formats.markdown:render_page"
+OF_IMPACTS = _of("cli.report.impacts", markdown=("cli.report.impacts:as_short_page", _MARKDOWN))
+"""How the effect of a change is rendered."""
+
+OF_ROLLOUTS = _of("cli.report.rollouts")
+"""The same for a safe order."""
+
+OF_AUDITS = _of(
+    "cli.report.audits", openreports=("cli.report.audits:as_reports",), baseline=("cli.report.audits:as_baseline",)
+)
+"""The same for an audit."""
 
 OF_REPORTS: Mapping[str, Steps] = {
     "text": ("cli.report.as_text:as_text",),
@@ -32,50 +61,18 @@ OF_REPORTS: Mapping[str, Steps] = {
     "tap": ("cli.report.formats.checks:of_report", _TAP),
     "html": ("cli.report.formats.html:render",),
 }
-"""How a Report is rendered."""
+"""The same for a Report: most of its formats belong to a service, which decides what a finding looks like."""
 
 OF_SUITES: Mapping[str, Steps] = {
-    "text": ("cli.report.suites.suite_text:as_text",),
-    "json": ("cli.report.suites.suite_json:suites_json", _JSON),
-    "yaml": ("cli.report.suites.suite_json:suites_json", _YAML),
+    "text": ("cli.report.suites:as_text",),
+    "json": ("cli.report.suites:as_json", _JSON),
+    "yaml": ("cli.report.suites:as_json", _YAML),
     "markdown": ("cli.report.formats.markdown:render_suites",),
     "github": ("cli.report.formats.github:render_suites",),
     "junit": ("cli.report.formats.checks:of_suites", _JUNIT),
     "tap": ("cli.report.formats.checks:of_suites", _TAP),
 }
 """The same for the outcomes of suites."""
-
-OF_IMPACTS: Mapping[str, Steps] = {
-    "text": ("cli.report.changes.impact_text:impact_text",),
-    "table": ("cli.report.pages.impact:impact_page", _TABLE),
-    "json": ("cli.report.changes.impact_json:impact_answer", _JSON),
-    "yaml": ("cli.report.changes.impact_json:impact_answer", _YAML),
-    "markdown": ("cli.report.pages.impact:short_impact_page", _MARKDOWN),
-    "html": ("cli.report.pages.impact:impact_page", _HTML),
-}
-"""The same for what a change does."""
-
-OF_ROLLOUTS: Mapping[str, Steps] = {
-    "text": ("cli.report.changes.rollout_text:rollout_text",),
-    "table": ("cli.report.pages.rollout:rollout_page", _TABLE),
-    "json": ("cli.report.changes.rollout_json:rollout_answer", _JSON),
-    "yaml": ("cli.report.changes.rollout_json:rollout_answer", _YAML),
-    "markdown": ("cli.report.pages.rollout:rollout_page", _MARKDOWN),
-    "html": ("cli.report.pages.rollout:rollout_page", _HTML),
-}
-"""The same for a safe order."""
-
-OF_AUDITS: Mapping[str, Steps] = {
-    "text": ("cli.report.audits.text:as_text",),
-    "table": ("cli.report.audits.formats:audit_page", _TABLE),
-    "json": ("cli.report.audits.formats:audit_answer", _JSON),
-    "yaml": ("cli.report.audits.formats:audit_answer", _YAML),
-    "openreports": ("cli.report.audits.formats:as_reports",),
-    "baseline": ("cli.report.audits.formats:as_baseline",),
-    "markdown": ("cli.report.audits.formats:audit_page", _MARKDOWN),
-    "html": ("cli.report.audits.formats:audit_page", _HTML),
-}
-"""The same for an audit."""
 
 
 def deliver(outputs: Sequence[Output], formats: Mapping[str, Steps], result: object) -> None:

@@ -15,8 +15,8 @@ from cli.report.as_text import closing_line, head_line, not_evaluated_lines
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_ANNOTATIONS
 from cli.report.formats.wording import STDIN, annotated, relative
-from cli.report.suites.suite_outcomes import SuiteOutcome
-from cli.report.suites.suite_text import closing_line as suites_closing_line
+from cli.report.suite_outcomes import SuiteOutcome
+from cli.report.suites import closing_line as suites_closing_line
 from policies.model.findings import Severity
 from policies.model.printing import plain
 

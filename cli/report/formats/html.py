@@ -9,6 +9,7 @@ from jinja2 import Environment, StrictUndefined
 
 from analysis.report import Report
 from cli.report.as_text import closing_line, head_line, not_evaluated_lines, where, without_fix
+from cli.report.formats.page import Page
 from cli.report.formats.wording import details
 from cli.version import VERSION
 from policies.model.printing import plain
@@ -41,3 +42,7 @@ def render(report: Report) -> str:
         unreadable=[(plain(str(item.place)), plain(item.message)) for item in report.unreadable],
         not_evaluated=list(not_evaluated_lines(report)),
     )
+
+
+def render_page(page: Page) -> str:
+    return filled("page.html.jinja", title=page.title, head=page.head, tables=page.filled)

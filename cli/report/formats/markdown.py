@@ -9,9 +9,10 @@ from analysis.report import Report
 from cli.report.as_text import closing_line, head_line, not_evaluated_lines, where
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_SUMMARY
+from cli.report.formats.page import Page, Table
 from cli.report.formats.wording import paragraph
-from cli.report.suites.suite_outcomes import SuiteOutcome
-from cli.report.suites.suite_text import closing_line as suites_closing_line
+from cli.report.suite_outcomes import SuiteOutcome
+from cli.report.suites import closing_line as suites_closing_line
 from policies.model.printing import plain
 
 _SPECIAL = re.compile(
@@ -44,6 +45,22 @@ def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
         [check.state.value, check.name, check.place, "\n".join(check.details)] for check in of_suites(outcomes).cases
     ]
     return _page(suites_closing_line(outcomes), "", bounded_table(["", "case", "place", "difference"], rows), ())
+
+
+def render_page(page: Page) -> str:
+    """The page as Markdown. Text of manifests is escaped. The tables share the size of a job summary."""
+    return "\n\n".join(
+        [f"## Quotree: {harmless(plain(page.title))}", harmless(plain(page.head)), *_tables(page.filled)]
+    )
+
+
+def _tables(tables: Sequence[Table]) -> Iterator[str]:
+    for table in tables:
+        yield f"### {harmless(table.heading)}"
+        rows = [[plain(cell) for cell in row] for row in table.rows]
+        yield "\n".join(bounded_table(table.head, rows, share=len(tables)))
+        if table.more:
+            yield harmless(table.more)
 
 
 def _page(title: str, head: str, table: Iterable[str], notes: Sequence[str]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from analysis.report import Report
 from cli.output import paint
 from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines, where
+from cli.report.formats.page import Page, Table
 from policies.judging.sentence import assertion
 from policies.model.printing import plain
 
@@ -37,3 +38,15 @@ def columns(rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> Itera
     for row, colour in zip_longest(rows, colours, fillvalue=""):
         first, *rest = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield "  ".join([paint(first, colour) if colour else first, *rest]).rstrip()
+
+
+def render_page(page: Page) -> str:
+    return "\n".join([plain(page.head), plain(page.title), *chain.from_iterable(map(_columns, page.filled))])
+
+
+def _columns(table: Table) -> Iterator[str]:
+    rows = [[plain(cell) for cell in row] for row in table.rows]
+    yield from ("", f"{table.heading}:")
+    yield from columns([[cell.upper() for cell in table.head], *rows])
+    if table.more:
+        yield plain(table.more)

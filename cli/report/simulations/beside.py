@@ -6,38 +6,38 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.simulation import OtherQueues, Simulations
-from cli.report.simulations import volcano_json, volcano_text, yunikorn_json, yunikorn_text
+from cli.report.simulations import volcano, yunikorn
 from scheduling.volcano.play import waiting as of_volcano
 from scheduling.yunikorn import waiting as of_yunikorn
 
 
 def texts(simulations: Simulations) -> Iterator[str]:
     if simulations.volcano.has_work:
-        yield volcano_text.volcano_text(simulations.volcano)
+        yield volcano.as_text(simulations.volcano)
     if simulations.yunikorn.has_work:
-        yield yunikorn_text.yunikorn_text(simulations.yunikorn)
+        yield yunikorn.as_text(simulations.yunikorn)
 
 
 def as_json(simulations: Simulations) -> dict[str, Any]:
     found: dict[str, Any] = {"problems": simulations.problems} if simulations.problems else {}
     if simulations.volcano.has_work:
-        found["volcano"] = volcano_json.volcano_json(simulations.volcano)
+        found["volcano"] = volcano.as_json(simulations.volcano)
     if simulations.yunikorn.has_work:
-        found["yunikorn"] = yunikorn_json.yunikorn_json(simulations.yunikorn)
+        found["yunikorn"] = yunikorn.as_json(simulations.yunikorn)
     return found
 
 
 def why_text(simulations: OtherQueues, name: str) -> str:
     """Why the work waits in Volcano or YuniKorn; empty if neither has work of this name."""
-    found = volcano_text.why_text(simulations.volcano, name)
-    return found or yunikorn_text.why_text(simulations.yunikorn, name)
+    found = volcano.why_text(simulations.volcano, name)
+    return found or yunikorn.why_text(simulations.yunikorn, name)
 
 
 def why_json(simulations: OtherQueues, name: str) -> dict[str, Any]:
     """Why the work waits in Volcano or YuniKorn; empty if neither has work of this name."""
     for kind, found in (
-        ("PodGroupExplanation", volcano_json.why_json(simulations.volcano, name)),
-        ("ApplicationExplanation", yunikorn_json.why_json(simulations.yunikorn, name)),
+        ("PodGroupExplanation", volcano.why_json(simulations.volcano, name)),
+        ("ApplicationExplanation", yunikorn.why_json(simulations.yunikorn, name)),
     ):
         if found["running"] or found["waiting"]:
             return {"kind": kind, **found}
@@ -71,13 +71,13 @@ class PendingWork:
 
     def lines(self) -> Iterator[str]:
         if self._simulations is not None:
-            yield from volcano_text.waiting_lines(self._simulations.volcano, self._volcano)
-            yield from yunikorn_text.waiting_lines(self._yunikorn)
+            yield from volcano.waiting_lines(self._simulations.volcano, self._volcano)
+            yield from yunikorn.waiting_lines(self._yunikorn)
 
     def as_json(self) -> dict[str, Any]:
         found = {}
         if self._simulations is not None and self._volcano:
-            found["volcano"] = volcano_json.waiting_json(self._simulations.volcano, self._volcano)
+            found["volcano"] = volcano.waiting_json(self._simulations.volcano, self._volcano)
         if self._yunikorn:
-            found["yunikorn"] = yunikorn_json.waiting_json(self._yunikorn)
+            found["yunikorn"] = yunikorn.waiting_json(self._yunikorn)
         return found

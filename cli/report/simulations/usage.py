@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from cli.report.quotas import QuotaRow, Quotas
-from cli.report.simulations.volcano_text import phase_notes
+from cli.report.simulations.volcano import phase_notes
 from policies.dialects import kueue, volcano
 from policies.dialects.yunikorn import type_of
 from policies.dialects.yunikorn_config.quotas import amount_text

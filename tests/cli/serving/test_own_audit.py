@@ -12,7 +12,7 @@ import yaml
 
 from cli.exits import AccessDenied, OutOfReach
 from cli.input.against import Against
-from cli.report.audits.audited import audited
+from cli.report.audited import audited
 from cli.serving.own_audit import OwnAudit
 from cluster.errors import ClusterError, Forbidden, Unreachable
 from policies.audit.audited import Audit

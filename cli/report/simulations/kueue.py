@@ -1,19 +1,24 @@
-"""The outcome of a simulation as JSON. Times are seconds since its start; amounts are written as Kubernetes does."""
+"""The outcome of a simulation of Kueue's queues: as text, and as JSON with times in seconds since its start."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from analysis.simulation import SimulatedFiles
 from cli.report.as_json import place_json
+from cli.report.drawing import glyphs, lines
 from cli.report.elapsed import elapsed
+from cli.report.simulations.layout import outcome_text
 from cli.report.simulations.usage import QuotasInUse
+from cli.report.simulations.waiting_text import explained_lines, placed_text, waiting_lines
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
 from policies.dialects import kueue
 from policies.model.forest import Forest
 from policies.model.objects import parted
+from policies.model.printing import plain
 from scheduling.flavors.messages import written
 from scheduling.objects import times
 from scheduling.simulation.simulation import KueueSimulation
@@ -23,11 +28,91 @@ from scheduling.visibility.explained import explained
 from scheduling.visibility.sentence import sentence
 from scheduling.visibility.workloads import running, waiting
 
+
+def as_text(simulation: KueueSimulation, forest: Forest) -> str:
+    state, cohorts = simulation.world.state, simulation.world.state.tree.cohorts.values()
+    explicit = sum(cohort.explicit for cohort in cohorts)
+    shares = "; fair sharing" if simulation.settings.options.fair_sharing else ""
+    return outcome_text(
+        "",
+        ((len(state.queues), "ClusterQueue"), (explicit, "Cohort"), (len(simulation.world.workloads), "workload")),
+        simulation.intake.assumptions(),
+        (f"{elapsed(simulation.start, each.at):<6} {_event(each, simulation)}" for each in simulation.trace),
+        _waiting(simulation),
+        _tree(simulation, forest),
+        (f"{each.name}: {each.reason}" for each in simulation.left_out.values()),
+        shares,
+    )
+
+
+def _event(each: TraceEvent, simulation: KueueSimulation) -> str:
+    if isinstance(each, PlayedEvent):
+        return each.event
+    name = simulation.names[each.workload]
+    if isinstance(each, Reserved):
+        return _reserved(each, str(name))
+    if isinstance(each, Admitted):
+        return f"admitted   {name} in {each.queue}: its checks are Ready"
+    if isinstance(each, Preempted):
+        preemptor = f"{simulation.names[each.preemptor]} in {each.preemptor_queue}"
+        return f"preempted  {name} in {each.queue} for {preemptor}: {each.reason}"
+    if isinstance(each, Evicted):
+        return f"evicted    {name} in {each.queue}: {each.message}"
+    return f"finished   {name}"
+
+
+def _reserved(each: Reserved, name: str) -> str:
+    placed = "; ".join(map(placed_text, each.pod_sets))
+    loans = "".join(f", borrows {loan_text(loan)}" for loan in each.loans)
+    if each.admitted:
+        return f"admitted   {name} in {each.queue}: {placed}{loans}"
+    return f"reserved   {name} in {each.queue}: {placed}{loans}; waits for AdmissionCheck {', '.join(each.checks)}"
+
+
+def loan_text(loan: Loan) -> str:
+    flavor, resource = loan.pair
+    return f"{resource}={written(resource, loan.amount)} of {flavor} from Cohort {loan.lender}"
+
+
+# --- what waits
+
+
+def _waiting(simulation: KueueSimulation) -> Iterator[str]:
+    moment = partial(elapsed, simulation.start)
+    for each in waiting(simulation.world, simulation.now):
+        text = sentence(simulation.world, each, moment).text
+        yield from waiting_lines(waiting_json(each, text, partial(_job, simulation), moment))
+
+
+def why_text(simulation: KueueSimulation, name: str) -> str:
+    """One workload: why it waits, or its quota. Raises UnknownWorkload."""
+    if (left := simulation.left_out_of(name)) is not None:
+        return plain(f"{left.name} is in no queue: {left.reason}")
+    key, moment = simulation.key_of(name), partial(elapsed, simulation.start)
+    return "\n".join(
+        explained_lines(explained(simulation.world, key, simulation.now, partial(_job, simulation), moment))
+    )
+
+
+def _job(simulation: KueueSimulation, key: str) -> dict[str, str]:
+    return simulation.names[key]._asdict()
+
+
+# --- the trees
+
+
+def _tree(simulation: KueueSimulation, forest: Forest) -> Iterator[str]:
+    drawn = [each for each in walk(forest) if each.ref.group == kueue.GROUP]
+    quotas, shapes = QuotasInUse(forest, [each.ref for each in drawn], simulation.world), glyphs()
+    for each in drawn:
+        yield from lines(forest, quotas, each, shapes)
+
+
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-def simulation_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any]:
-    job, seconds = partial(_job, simulation), partial(_seconds, simulation)
+def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any]:
+    job, seconds = partial(_job_json, simulation), partial(_seconds, simulation)
     finished = sorted(key for key, workload in simulation.world.workloads.items() if workload.finished)
     return {
         "apiVersion": API_VERSION,
@@ -43,7 +128,7 @@ def simulation_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[
             waiting_json(each, sentence(simulation.world, each, partial(elapsed, simulation.start)).text, job, seconds)
             for each in waiting(simulation.world, simulation.now)
         ],
-        "finished": [_job(simulation, key) for key in finished],
+        "finished": [_job_json(simulation, key) for key in finished],
         "inNoQueue": [{**each.name._asdict(), "reason": each.reason} for each in simulation.left_out.values()],
         "nodes": _nodes(simulation, files.forest),
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(files.forest)],
@@ -57,7 +142,7 @@ def why_json(simulation: KueueSimulation, name: str) -> dict[str, Any]:
     if (left := simulation.left_out_of(name)) is not None:
         return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
     key, words = simulation.key_of(name), partial(elapsed, simulation.start)
-    job, seconds = partial(_job, simulation), partial(_seconds, simulation)
+    job, seconds = partial(_job_json, simulation), partial(_seconds, simulation)
     return {**head, **explained(simulation.world, key, simulation.now, job, seconds, words=words)}
 
 
@@ -65,7 +150,7 @@ def _seconds(simulation: KueueSimulation, time: int) -> int:
     return max(0, time - simulation.start) // times.SECOND
 
 
-def _job(simulation: KueueSimulation, key: str) -> dict[str, str]:
+def _job_json(simulation: KueueSimulation, key: str) -> dict[str, str]:
     """The job as the files name it, with the name of its Workload."""
     return {**simulation.names[key]._asdict(), "workload": parted(key)[1]}
 
@@ -74,9 +159,9 @@ def _happening(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _what(each), "at": _seconds(simulation, each.at)}
     if isinstance(each, PlayedEvent):
         return {**event, "event": each.event}
-    event["job"] = _job(simulation, each.workload)
+    event["job"] = _job_json(simulation, each.workload)
     if isinstance(each, Preempted):
-        preemptor = {"for": _job(simulation, each.preemptor), "forQueue": each.preemptor_queue}
+        preemptor = {"for": _job_json(simulation, each.preemptor), "forQueue": each.preemptor_queue}
         return {**event, "clusterQueue": each.queue, "reason": each.reason, "message": each.message, **preemptor}
     if isinstance(each, Evicted):
         return {**event, "clusterQueue": each.queue, "reason": each.reason, "message": each.message}

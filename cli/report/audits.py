@@ -1,16 +1,23 @@
-"""An audit as text: the trees with their findings, worst first, and the counts."""
+"""An audit: as text, as tables, as JSON, as reports of the cluster, and as a baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from cli.input import baseline as baselines
 from cli.output import paint, some
 from cli.report.as_text import COLOURS, closing, reason_lines, severities, without_fix
-from cli.report.audits.audited import ShownAudit
+from cli.report.audited import ShownAudit
+from cli.report.formats.page import Page, Table
+from cli.report.formats.yaml import document
+from policies.audit.as_json import findings_json
 from policies.audit.audited import AuditedFinding as Found
 from policies.audit.audited import TreeFindings
+from policies.audit.reports import reports
 from policies.audit.roots import TreeRoot
-from policies.model.findings import Cause
+from policies.judging.sentence import statement
+from policies.model.findings import Cause, Severity
 from policies.model.printing import plain
 
 _NAMES = {"kueue": "Kueue", "volcano": "Volcano", "yunikorn": "YuniKorn"}
@@ -56,3 +63,32 @@ def _finding_lines(found: Found) -> Iterator[str]:
 
 def _cause(cause: Cause) -> str:
     return plain(f"{cause.object}: {cause.field}: {cause.message}")
+
+
+def as_json(audited: ShownAudit) -> dict[str, Any]:
+    return findings_json(audited.audit)
+
+
+def as_reports(audited: ShownAudit) -> str:
+    """The objects that `quotree serve audit` writes, as documents of YAML; empty where nothing fails."""
+    return "\n---\n".join(map(document, reports(audited.audit)))
+
+
+def as_baseline(audited: ShownAudit) -> str:
+    """Its errors and warnings for --baseline; where there is a baseline already, what of that is still found."""
+    found = audited.audit.baselined if audited.has_baseline else audited.audit.found
+    every = (each for top in found for each in (top, *top.consequences))
+    old = (each for each in every if each.judged.severity is not Severity.INFO)
+    return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in old)
+
+
+def as_page(audited: ShownAudit) -> Page:
+    return Page(closing_line(audited), head_line(audited), tuple(map(_table, audited.audit.trees)))
+
+
+def _table(tree: TreeFindings) -> Table:
+    rows = [
+        (each.judged.severity.value, each.judged.rule.id, str(each.object), statement(each.judged))
+        for each in tree.found
+    ]
+    return Table(heading(tree.root), ("severity", "rule", "object", "message"), rows)

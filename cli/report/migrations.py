@@ -1,12 +1,14 @@
-"""A migration as YAML; above it, in comments, what cannot be kept."""
+"""A migration: as YAML, with comments on what cannot be kept, and as JSON of docs/schemas/migration.schema.json."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from cli.input.migration import Migrated, Origin
-from cli.output import first_of
+from cli.output import first_of, json_text
+from cli.report.as_json import place_json
 from cli.report.formats.yaml import document
 from policies.migration import NotKept
 from policies.model.printing import plain
@@ -43,3 +45,19 @@ def _lost(every: tuple[NotKept, ...]) -> Iterator[str]:
     for (field, why, instead), objects in same.items():
         yield f"  {first_of(objects, _LISTED)}{f', {field}' if field else ''}: {why}"
         yield f"    instead: {instead}"
+
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+def migration_json(found: Migrated) -> str:
+    answer = {
+        "apiVersion": API_VERSION,
+        "kind": "Migration",
+        "from": str(found.origin),
+        "objects": list(found.migration.objects),
+        "lost": [asdict(each) for each in found.migration.lost],
+        "renamed": dict(found.migration.names),
+        "unreadable": [{**place_json(item.place), "message": item.message} for item in found.unreadable],
+    }
+    return json_text(answer)

@@ -1,1 +1,0 @@
-"""An audit in each of its formats."""

@@ -1,0 +1,29 @@
+"""A result as a title and tables, which `markdown`, `html` and `table` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. `more` says what the rows leave out. Cells may contain any text of the manifests."""
+
+    heading: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page. Tables without rows are left out."""
+
+    title: str
+    head: str
+    tables: tuple[Table, ...]
+
+    @property
+    def filled(self) -> list[Table]:
+        return [table for table in self.tables if table.rows]

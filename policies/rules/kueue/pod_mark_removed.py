@@ -10,9 +10,13 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.quantity import Quantity
-from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, TOPOLOGY_GATE
 
-_OF_SLICES = f"scheduling gate {ELASTIC_GATE}"
+_OF_JOBS = {
+    f"scheduling gate {ELASTIC_GATE}": "ElasticJobsViaWorkloadSlices",
+    f"scheduling gate {TOPOLOGY_GATE}": "TopologyAwareScheduling",
+}
+"""The gates that Pods of jobs have as well, each with the feature gate that it belongs to."""
 _FIX = "leave it; delete the pod if it is not wanted"
 
 
@@ -23,20 +27,22 @@ def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: the scheduling gate holds the Pod until it is admitted, the label shows it to the controller that
     admits it, the finalizer keeps it until its end is counted, and the role says which part of what was admitted is its
     own. Without them it would run on quota that nobody reserved. For the same reason it may be resized to less, but not
-    to more. Only the users under `kueue.admittingUsers` may do this. The rule applies where `kueue.managePods` is on,
-    so that it never hinders another controller; to the gate of elastic jobs where `kueue.manageJobs` is.
+    to more. The gate for topologies holds it until it has a place: without it, it would take room that is promised to
+    others. Only the users under `kueue.admittingUsers` may do this. The rule applies where `kueue.managePods` is on, so
+    that it never hinders another controller; to the gates of elastic jobs and for topologies where `kueue.manageJobs`
+    is.
     Example: `kubectl label pod train-0 kueue.x-k8s.io/managed-`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
     """
     settings = proposal.configuration.kueue
     if proposal.circumstances.user.name in settings.admitting_users:
         return
-    of_slices = settings.manage_jobs and settings.enabled("ElasticJobsViaWorkloadSlices")
+    of_jobs = {mark for mark, gate in _OF_JOBS.items() if settings.manage_jobs and settings.enabled(gate)}
     for before, pod in proposal.changed(Pod):
         if before is None:
             continue
         for mark, field in before.marks.items():
-            if mark not in pod.marks and (settings.manage_pods or (of_slices and mark == _OF_SLICES)):
+            if mark not in pod.marks and (settings.manage_pods or mark in of_jobs):
                 message = f"the {mark} can only be taken off by who admits the pod"
                 yield Finding(pod.ref, field, message, fix=_FIX, subject=mark, profiles=STRICT_ONLY)
         if settings.manage_pods and LABEL in before.marks:

@@ -62,6 +62,7 @@ def dashboard(
 
 
 def _what_if(against: Against) -> Callable[[], Processes | None]:
+    from cli.input.kueue_version import installed_beside
     from cli.input.settings import settings
     from cli.serving.connection import UserConnection
     from dashboard.what_if.processes import Processes
@@ -69,16 +70,18 @@ def _what_if(against: Against) -> Callable[[], Processes | None]:
     if against.kind == "files":
         return lambda: None
     own = UserConnection(login=against.login)
-    return lambda: Processes(lambda _: own, settings(None, ()))
+    return lambda: Processes(lambda _: own, settings(None, (), installed=installed_beside(against)))
 
 
 def _audit(against: Against) -> Getter:
     """An audit with the configuration that `quotree audit` uses."""
+    from cli.input.kueue_version import installed_beside
     from cli.input.settings import settings
     from cli.report.audited import audited
     from cli.serving.own_audit import OwnAudit
 
-    configuration = settings(None, [against.name] if against.kind == "files" else [], None)
+    places = [against.name] if against.kind == "files" else []
+    configuration = settings(None, places, installed=installed_beside(against))
     return OwnAudit(lambda: audited(against, configuration).audit)
 
 

@@ -13,6 +13,7 @@ from cli.exits import Exit, Misused, strongest
 from cli.input.against import Against
 from cli.input.documents import STDIN
 from cli.input.gathering import noted
+from cli.input.kueue_version import installed_beside
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
 from cli.input.roots import context_of
@@ -60,7 +61,7 @@ def fix(
     every = input_paths(paths, filenames)
     if write and "-" in every:
         raise Misused("--write changes files, and standard input is not a file; leave --write out")
-    configuration = settings(config, every, profile)
+    configuration = settings(config, every, profile, installed=installed_beside(against))
     found = survey_roots(InputSelection(tuple(every)), config, render=False)
     gathered = together(noted(root.inputs) for each in found for root in each.roots)
     contexts = contexts_of(found, against, configuration, gathered)

@@ -10,6 +10,7 @@ from analysis.change import ChangeSet
 from analysis.rollout import Rollout, rollout
 from cli.exits import Exit, strongest
 from cli.input.change_set import ChangeRequest, change_options, read_change
+from cli.input.kueue_version import installed_beside
 from cli.input.options import configured
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
@@ -45,7 +46,7 @@ def order(
       quotree order change.yaml --against cluster -o markdown
       quotree order trees/ --base files:trees-before/ --write-waves waves/
     """
-    configuration = settings(config, request.selection.places, profile)
+    configuration = settings(config, request.selection.places, profile, installed=installed_beside(request.against))
     change = read_change(request, configuration)
     found = rollout(change, configuration)
     for item in change.unreadable:

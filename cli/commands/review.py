@@ -12,6 +12,7 @@ from analysis.context import Context
 from cli.exits import Exit, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.context import load
+from cli.input.kueue_version import installed_beside
 from cli.input.options import against as against_option
 from cli.input.options import configured, output
 from cli.input.settings import settings
@@ -63,7 +64,7 @@ def review(
     from cli.report.reviewed import words
     from webhook.replay import served
 
-    configuration = settings(config, [file], profile)
+    configuration = settings(config, [file], profile, installed=installed_beside(against))
     mutating = webhook == "mutating"
     try:
         asked, much = recorded(file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,9 +16,14 @@ from policies.configuration.kueue.gates import LATEST, KueueVersion
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
 
+PATIENCE = 60.0
+"""Seconds in which the API server has to answer: it may start together with this process."""
+_PAUSE = 2.0
+log = logging.getLogger(__name__)
+
 
 def logged(connect: Callable[[], ClusterClient]) -> Installed:
-    """The version in the cluster of a server, which logs it. Raises OutOfReach if the cluster does not answer.
+    """The version in the cluster of a server, which logs it. Raises OutOfReach if the cluster does not answer in time.
 
     To guess then would make two replicas decide by two versions.
     """
@@ -38,18 +45,26 @@ def beside_webhook(against: Against, kubeconfig: str | None) -> Installed:
 
 def _logged(connect: Callable[[], ClusterClient]) -> KueueVersion:
     from cluster.errors import (  # here, since a configuration that names its version needs none of it
+        ApiError,
         ClusterError,
         NotConfigured,
+        Unreachable,
     )
     from cluster.installed_kueue import installed_kueue
     from webhook.logs import log_as_json
 
     log_as_json()
-    try:
-        with connect() as cluster:
-            return installed_kueue(cluster)
-    except NotConfigured:
-        return LATEST  # there is no cluster
-    except ClusterError as error:
-        text = f"the version of Kueue is unknown: {error}; kueueVersion in Quotree's own Configuration names it"
-        raise OutOfReach(text) from error
+    last = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with connect() as cluster:
+                return installed_kueue(cluster)
+        except NotConfigured:
+            return LATEST  # there is no cluster
+        except ClusterError as error:
+            passing = isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status >= 500)
+            if not passing or time.monotonic() >= last:
+                text = f"the version of Kueue is unknown: {error}; kueueVersion in Quotree's own Configuration names it"
+                raise OutOfReach(text) from error
+            log.warning("the version of Kueue is unknown yet: %s", error)
+            time.sleep(_PAUSE)

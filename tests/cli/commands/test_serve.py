@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from cli.serving import kueue_version
 from cluster.actions import INSTALLED_BY
 from examples.demo.webhook import Webhook
 from tests.builders import queue
@@ -189,7 +190,10 @@ def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
     assert "Cohort: " in text
 
 
-def test_without_a_version_it_ends_where_the_cluster_does_not_answer(tmp_path: Path) -> None:
+def test_without_a_version_it_ends_where_the_cluster_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kueue_version, "PATIENCE", 0)
     cluster = ["--against", "cluster", "--kubeconfig", kubeconfig(tmp_path, "http://127.0.0.1:1")]
 
     result = run("serve", "webhook", *cluster, "--certs", tmp_path / "certs")

@@ -19,7 +19,7 @@ from dashboard.backend import Backend
 from dashboard.login.authenticators import ByKey
 from dashboard.login.ended import TooManyEnded
 from dashboard.login.sessions import LASTS, TokenTooLong
-from dashboard.pages import clusters, findings, namespace, node, shown, trees, what_if, workload
+from dashboard.pages import clusters, findings, namespace, node, shown, topologies, trees, what_if, workload
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.settings import DashboardSettings
@@ -163,6 +163,14 @@ def _pages(app: Flask) -> None:
     @app.get("/clusters")
     def show_clusters() -> Any:
         return _page("clusters.html", **clusters.page(g.reader))
+
+    @app.get("/topologies")
+    def show_topologies() -> Any:
+        return _page("topologies.html", **topologies.page(g.reader))
+
+    @app.get("/topologies/<flavor>")
+    def show_domains(flavor: str) -> Any:
+        return _page("domains.html", **topologies.domains_page(g.reader, flavor, request.args))
 
     @app.get("/findings")
     def show_findings() -> Any:

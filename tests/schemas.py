@@ -23,6 +23,8 @@ OF_KIND = {
     "Diff": "diff",
     "Order": "order",
     "ClusterList": "clusters",
+    "TopologyList": "topologies",
+    "DomainList": "domains",
     "PendingPods": "pending-pods",
     "PendingWorkloads": "pending",
     "PendingWorkloadsSummary": "pending",

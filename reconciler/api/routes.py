@@ -6,6 +6,7 @@
 - Pods at the gate need the right to list Pods there, because each Pod has the same answer in an annotation.
 - YuniKorn's queues sum up all Pods, so they need the right to list all Pods and Namespaces.
 - Volcano's queues need the right to list Queues.
+- Domains of a topology need the right to list Nodes.
 
 A caller without the right learns nothing, not even whether the object exists. A new route is a method of
 `ReconcilerApi` and an entry of `ROUTES`.
@@ -44,6 +45,7 @@ from reconciler.api.pending_pods import (
     pending_pods,
 )
 from reconciler.api.placement import explained
+from reconciler.api.topologies import domains_json, topologies_json
 from reconciler.api.tree import namespace_tree, nodes_json, tree_json
 from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.core.core import Core
@@ -75,6 +77,8 @@ OF_YUNIKORN = (_PODS, _NAMESPACES)
 """A caller who may list these may see the usage of each queue."""
 OF_VOLCANO_GATES = (_PODS,)
 """A caller who may list these may see the Pods that wait for each Queue, and its usage."""
+_NODES = Access("list", "", "nodes")
+"""A caller who may list these may see the domains of topologies, and what is used there."""
 OF_VOLCANO = Access("list", QUEUES.group, QUEUES.plural)
 _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
 """A caller who may list these may see the quota, the usage and the borrowing of each node."""
@@ -202,6 +206,24 @@ class ReconcilerApi:
         named = self._callers.may(caller, Access("list", GROUP, "workloads"))
         return clusters_json(self._read_loop(clusters), named=named)
 
+    def topologies(self, caller: Caller, _query: str) -> dict[str, Any]:
+        self._callers.demand(caller, _NODES)
+        return self._read(topologies_json)
+
+    def domains(self, caller: Caller, flavor: str, query: str) -> dict[str, Any]:
+        """A caller who may list Workloads in all namespaces gets their names; others get their number."""
+        self._callers.demand(caller, _NODES)
+        named = self._callers.may(caller, Access("list", GROUP, "workloads"))
+        written = parse_qs(query, max_num_fields=_MOST_FIELDS).get("within", [""])[-1]
+        within = tuple(filter(None, written.split("/")))
+        place = f"{'/'.join(within)} in " if within else ""
+        return self._read(
+            partial(domains_json, flavor=flavor, within=within, named=named),
+            f"there is no domain {place}ResourceFlavor {flavor}: it has no Topology, or no Node has these labels"
+            if within
+            else f"ResourceFlavor {flavor} has no Topology, or topology-aware scheduling is off",
+        )
+
     def pods_of_namespace(self, caller: Caller, namespace: str, query: str) -> dict[str, Any]:
         self._callers.demand(caller, replace(_PODS, namespace=namespace))
         return self._pods(query, f"Namespace {namespace}", lambda core: of_namespace(core, namespace))
@@ -285,6 +307,8 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (r"/v1/yunikorn/tree", ReconcilerApi.yunikorn_tree),
     (r"/v1/volcano/tree", ReconcilerApi.volcano_tree),
     (r"/v1/clusters", ReconcilerApi.clusters),
+    (r"/v1/topologies", ReconcilerApi.topologies),
+    (rf"/v1/topologies/{_NAME}/domains", ReconcilerApi.domains),
 )
 
 

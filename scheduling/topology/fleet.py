@@ -82,6 +82,10 @@ class Fleet:
             if any(tree.held is held and any(tree.find(domain) for domain in domains) for held, domains in found)
         ]
 
+    def counts_in(self, tree: TopologyTree, places: HeldPlaces) -> bool:
+        """Whether places of this flavor take room in the domains of the tree."""
+        return self._held.get(self._ledger(places)) is tree.held
+
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
         """Add or update a pod outside topologies that has this node."""
         self.drop_pod(key)

@@ -41,6 +41,7 @@ ANSWERS: dict[str, Any] = {
         ]
     },
     "/v1/clusters": {"items": []},
+    "/v1/topologies": {"items": []},
 }
 
 

@@ -80,7 +80,7 @@ ERRORS: dict[int, ClusterError] = {
 
 
 @pytest.mark.parametrize("code", ERRORS)
-@pytest.mark.parametrize("path", ["/findings", "/trees/kueue", "/clusters", "/workloads/team/a"])
+@pytest.mark.parametrize("path", ["/findings", "/trees/kueue", "/clusters", "/topologies", "/workloads/team/a"])
 def test_an_error_has_no_time_and_leads_on(code: int, path: str) -> None:
     cluster = Cluster()
     cluster.down = ERRORS[code]
@@ -229,7 +229,7 @@ def test_nothing_but_this_server_may_be_asked_by_a_page() -> None:
     assert "onclick" not in answer.text
 
 
-@pytest.mark.parametrize("path", ["/", "/trees/kueue", "/namespaces/", "/clusters", "/findings", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/trees/kueue", "/namespaces/", "/topologies", "/findings", "/nothing"])
 def test_nothing_is_written(path: str) -> None:
     client = signed_in(Cluster(), ADMIN)
     codes = {client.open(path, method=method).status_code for method in ("POST", "PUT", "DELETE", "PATCH")}

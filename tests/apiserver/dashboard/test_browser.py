@@ -30,6 +30,7 @@ PAGES = {
     f"/workloads/team-0/{WAITS}": 200,
     "/workloads/team-0/train-0": 200,
     "/clusters": 200,
+    "/topologies": 200,
     "/findings": 200,
     "/what-if": 200,
     "/trees/volcano": 403,

@@ -1,0 +1,67 @@
+"""The topologies of flavors as JSON: their domains, level by level, with their room and the workloads there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scheduling.flavors.messages import written
+from scheduling.topology.naming import level_word
+from scheduling.visibility.domains import DomainUsage, domains_below, topologies
+from scheduling.world.world import World
+
+API_VERSION = "quotree.dev/v1alpha1"
+_NAMED = 100
+"""The most workloads of a domain that are named; all are counted."""
+
+
+def topologies_json(world: World) -> dict[str, Any]:
+    """The flavors with a topology. Read in the loop's thread."""
+    items = [
+        {"flavor": each.flavor, "topology": each.topology, "levels": list(each.levels), "nodes": each.nodes}
+        for each in topologies(world.state.fleet)
+    ]
+    return {"apiVersion": API_VERSION, "kind": "TopologyList", "items": items}
+
+
+def domains_json(world: World, flavor: str, within: Sequence[str], *, named: bool) -> dict[str, Any]:
+    """The domains below one, sorted by name. Read in the loop's thread.
+
+    `named`: list the names of the workloads; otherwise only their number. Raises KeyError if there is no such topology
+    or domain.
+    """
+    found = domains_below(world.state, flavor, within)
+    summary = next(each for each in topologies(world.state.fleet) if each.flavor == flavor)
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "DomainList",
+        "flavor": flavor,
+        "topology": summary.topology,
+        "levels": list(summary.levels),
+        "within": list(within),
+        "level": level_word(summary.levels[len(within)]),
+        "items": [_domain(each, named=named) for each in found],
+    }
+
+
+def _domain(usage: DomainUsage, *, named: bool) -> dict[str, Any]:
+    workloads = usage.workloads[:_NAMED] if named else []
+    return {
+        "values": list(usage.values),
+        "nodes": usage.nodes,
+        "resources": [_resource(usage, name) for name in sorted(usage.capacity)],
+        "placed": len(usage.workloads),
+        "workloads": [{"workload": each.key, "clusterQueue": each.queue, "pods": each.pods} for each in workloads],
+    }
+
+
+def _resource(usage: DomainUsage, name: str) -> dict[str, Any]:
+    capacity, outside, held = usage.capacity[name], usage.outside.get(name, 0), usage.held.get(name, 0)
+    return {
+        "resource": name,
+        "capacity": written(name, capacity),
+        "outside": written(name, outside),
+        "held": written(name, held),
+        "free": written(name, usage.free(name)),
+        "used": round((outside + held) / capacity, 4) if capacity else 0,
+    }

@@ -1,0 +1,127 @@
+"""The domains of a flavor's topology for people: how much room each has, and who runs there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scheduling.quota.state import QuotaState
+from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.fleet import Fleet
+
+
+class TopologySummary(NamedTuple):
+    """A flavor with a topology. levels: coarsest first. nodes: those that can take pods."""
+
+    flavor: str
+    topology: str
+    levels: tuple[str, ...]
+    nodes: int
+
+
+class PodsOfWorkload(NamedTuple):
+    """How many pods of a workload (`namespace/name`) have places in a domain."""
+
+    key: str
+    queue: str
+    pods: int
+
+
+@dataclass(slots=True)
+class DomainUsage:
+    """One domain, in base units by resource.
+
+    values: one for each level down to its own.
+    capacity: what its nodes have. outside: what pods outside topologies use. held: what workloads hold here.
+    """
+
+    values: tuple[str, ...]
+    nodes: int = 0
+    capacity: dict[str, int] = field(default_factory=dict)
+    outside: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
+    workloads: list[PodsOfWorkload] = field(default_factory=list)
+
+    def free(self, resource: str) -> int:
+        """What is left; negative if more is used than there is."""
+        return self.capacity.get(resource, 0) - self.outside.get(resource, 0) - self.held.get(resource, 0)
+
+
+def topologies(fleet: Fleet | None) -> list[TopologySummary]:
+    """The flavors with a topology, by name."""
+    flavors = fleet.flavors if fleet is not None else {}
+    return [
+        TopologySummary(name, each.name, each.tree.levels, sum(len(low.nodes) for low in each.tree.lowest()))
+        for name, each in sorted(flavors.items())
+    ]
+
+
+def domains_below(state: QuotaState, flavor: str, within: Sequence[str]) -> list[DomainUsage]:
+    """The domains directly below the one with these values, by name; without values those of the highest level.
+
+    Costs the nodes below it, and the workloads that hold quota. Raises KeyError if the flavor has no topology, or the
+    topology no such domain.
+    """
+    fleet = state.fleet
+    if fleet is None:
+        raise KeyError(flavor)
+    tree = fleet.flavors[flavor].tree
+    found = {domain.values: DomainUsage(domain.values) for domain in _below(tree, tuple(within))}
+    depth = len(within) + 1
+    for lowest in tree.lowest():
+        usage = found.get(lowest.values[:depth])
+        if usage is not None:
+            _add(usage, lowest)
+    for key, queue, counts in _held(state, fleet, tree):
+        pods: Counter[tuple[str, ...]] = Counter()
+        for lowest, count in counts:
+            pods[lowest.values[:depth]] += count
+        for values, count in pods.items():
+            if values in found:
+                found[values].workloads.append(PodsOfWorkload(key, queue, count))
+    for usage in found.values():
+        usage.workloads.sort(key=lambda each: (-each.pods, each.key))
+    return list(found.values())
+
+
+def _below(tree: TopologyTree, within: tuple[str, ...]) -> Iterable[Domain]:
+    if not within:
+        return tree.roots
+    above = next((each for each in tree.at_level(len(within) - 1) if each.values == within), None)
+    if above is None or not above.children:
+        raise KeyError("/".join(within))
+    return above.children
+
+
+def _add(usage: DomainUsage, lowest: LowestDomain) -> None:
+    usage.nodes += len(lowest.nodes)
+    capacity: Counter[str] = Counter()
+    for node in lowest.nodes.values():
+        capacity.update(node.allocatable)
+    _sum(usage.capacity, capacity)
+    _sum(usage.outside, {name: amount - lowest.free.get(name, 0) for name, amount in capacity.items()})
+    _sum(usage.held, {name: lowest.free.get(name, 0) - lowest.remain.get(name, 0) for name in capacity})
+
+
+def _sum(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _held(
+    state: QuotaState, fleet: Fleet, tree: TopologyTree
+) -> Iterator[tuple[str, str, list[tuple[LowestDomain, int]]]]:
+    """(workload, ClusterQueue, its pods by domain) of each workload with places in the tree."""
+    for queue in state.queues.values():
+        for reservation in queue.reservations.values():
+            counts = [
+                (lowest, pods)
+                for places in reservation.places
+                if fleet.counts_in(tree, places)
+                for domain, pods in places.assignment.counts().items()
+                if (lowest := tree.find(domain)) is not None
+            ]
+            if counts:
+                yield reservation.key, queue.name, counts

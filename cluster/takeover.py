@@ -58,6 +58,7 @@ RESOURCES: Mapping[str, Resource] = {
     "ResourceFlavor": Resource("kueue.x-k8s.io", "v1beta2", "resourceflavors", namespaced=False),
     "Role": Resource(_RBAC, "v1", "roles", namespaced=True),
     "RoleBinding": Resource(_RBAC, "v1", "rolebindings", namespaced=True),
+    "Topology": Resource("kueue.x-k8s.io", "v1beta2", "topologies", namespaced=False),
     "ValidatingAdmissionPolicy": Resource(_ADMISSION, "v1", "validatingadmissionpolicies", namespaced=False),
     "ValidatingAdmissionPolicyBinding": Resource(
         _ADMISSION, "v1", "validatingadmissionpolicybindings", namespaced=False

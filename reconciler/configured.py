@@ -30,6 +30,7 @@ from scheduling.world.kueue_configuration import (
     observability_of,
     options_of,
     ordering_of,
+    topology_gates_of,
     waiting_of,
 )
 
@@ -129,6 +130,7 @@ def _settings(
         cleans_requests=found.gates.enabled("CleanupProvisioningRequestsOnEviction"),
         multikueue=multikueue_of(found, multikueue),
         observability=observability_of(found),
+        topologies=topology_gates_of(found),
     )
 
 

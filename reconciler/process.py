@@ -41,7 +41,7 @@ from reconciler.multikueue.assembly import MultiKueueRunner, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
-from reconciler.objects.watched import WatchedKind
+from reconciler.objects.watched import WatchedKind, WatchedResource
 from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.parts.claims import DEFAULT
 from reconciler.shell.call import call_with_result
@@ -56,6 +56,8 @@ from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.placing import DEFAULT_GATES, TopologyGates
 from scheduling.world.world import World
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class DecisionSettings:
     `configuration`: the settings that the moves of queues are checked against.
     `observes`: the process never writes, and compares the decisions of other controllers.
     `part`: the part whose trees the process decides for.
+    `topologies`: how pods are placed in topologies, None if they are not.
     """
 
     options: Options = field(default_factory=Options)
@@ -102,6 +105,7 @@ class DecisionSettings:
     configuration: Configuration = field(default_factory=Configuration)
     observes: bool = False
     part: str = DEFAULT
+    topologies: TopologyGates | None = DEFAULT_GATES
 
 
 def _controllers(
@@ -150,6 +154,12 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
         yield RetentionController(stored, settings.retention, places)
     yield StatusController(state.world, state.records)
     yield WaitingJobsController(stored, state.world, state.partition.away)
+
+
+def _fleet(settings: DecisionSettings) -> Fleet | None:
+    """The nodes, if pods get places on them."""
+    places = settings.topologies is not None and Dialect.KUEUE in settings.dialects
+    return Fleet(settings.topologies) if places and settings.topologies is not None else None
 
 
 def _jobs_of_workers(settings: DecisionSettings) -> tuple[WatchedKind[Packed], ...]:
@@ -217,7 +227,7 @@ class Reconciler:
         self._reflectors: list[Reflector[tuple[Observed[object], ...]]] = []
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         consumption = Consumption(settings.fading) if settings.fading is not None else None
-        world = World(settings.options, settings.ordering, settings.counting, consumption)
+        world = World(settings.options, settings.ordering, settings.counting, consumption, _fleet(settings))
         state = ClusterState(world, part=settings.part)
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
         watching = _traced(observer(state), spans, self._permit.held) if spans is not None else observer(state)
@@ -232,7 +242,9 @@ class Reconciler:
         )
         self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.at)
         traced = _write_spans(state, spans) if spans is not None else None
-        self.loop = Loop(self.core, self._writer, self._permit, self.multikueue, watching, traced, inbox)
+        self.loop = Loop(
+            self.core, self._writer, self._permit, self._follow_one, self.multikueue, watching, traced, inbox
+        )
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:
@@ -295,8 +307,15 @@ class Reconciler:
 
     def _follow(self, *, relisted: bool) -> None:
         """Start the reflectors of the resources that a new leader lists again, or of all others."""
+        now = (each for each in self.core.informer.resources if not each.on_demand)
+        self._begin([each for each in now if each.relist is relisted])
+
+    def _follow_one(self, watched: WatchedResource) -> None:
+        if not self._ended.is_set():
+            self._begin([watched])
+
+    def _begin(self, chosen: list[WatchedResource]) -> None:
         records = self.core.state.records
-        chosen = [each for each in self.core.informer.resources if each.relist is relisted]
         self._reflectors += follow(
             self._cluster,
             self.loop.inbox.put,

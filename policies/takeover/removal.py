@@ -46,7 +46,7 @@ LABELS = frozenset({MANAGED, MARK})
 ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, FENCE})
 CONDITIONS = frozenset({FULL, UNREADABLE})
 """The conditions of a Namespace that Quotree writes."""
-MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Queue", "Pod", "Namespace")
+MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Topology", "Workload", "Queue", "Pod", "Namespace")
 """The kinds of others that have our marks; jobs have none."""
 CLUSTER_ROLES = (
     "quotree-audit",

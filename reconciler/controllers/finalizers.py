@@ -1,8 +1,9 @@
-"""The finalizer that keeps a ClusterQueue, a ResourceFlavor or an AdmissionCheck while something needs it.
+"""The finalizer that keeps a ClusterQueue, a ResourceFlavor, an AdmissionCheck or a Topology while something needs it.
 
 Every such object gets the finalizer unless it is being deleted. The finalizer is removed when deletion was requested
 and nothing needs the object any more. The workloads that hold quota in a ClusterQueue need it; the ClusterQueues that
-name a flavor or a check need that. Source: Kueue v0.19, pkg/controller/core.
+name a flavor or a check need that, and the flavors of a Topology need it. Source: Kueue v0.19, pkg/controller/core and
+pkg/controller/tas.
 """
 
 from __future__ import annotations
@@ -11,21 +12,25 @@ from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.objects.stored import Stored
+from reconciler.objects.topology_views import TOPOLOGY_VIEW
 from scheduling.quota.touched import CLUSTER_QUEUE, Touch
 from scheduling.world.world import World
 
 IN_USE = "kueue.x-k8s.io/resource-in-use"
 RESOURCE_FLAVOR = "ResourceFlavor"
 ADMISSION_CHECK = "AdmissionCheck"
+TOPOLOGY = TOPOLOGY_VIEW.kind
 _RESOURCES = {
     CLUSTER_QUEUE: Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
     RESOURCE_FLAVOR: Resource(GROUP, "v1beta2", "resourceflavors", namespaced=False),
     ADMISSION_CHECK: Resource(GROUP, "v1beta2", "admissionchecks", namespaced=False),
+    TOPOLOGY: TOPOLOGY_VIEW.resource,
 }
 _MANAGERS = {
     CLUSTER_QUEUE: "kueue-clusterqueue-controller",
     RESOURCE_FLAVOR: "kueue-resourceflavor-controller",
     ADMISSION_CHECK: "kueue-admissioncheck-controller",
+    TOPOLOGY: "kueue-topology-controller",
 }
 
 GUARDED = frozenset(_RESOURCES)
@@ -39,6 +44,8 @@ def users(world: World, touch: Touch) -> list[str]:
         return world.queues_with_flavor(name)
     if kind == ADMISSION_CHECK:
         return world.queues_with_check(name)
+    if kind == TOPOLOGY:
+        return world.flavors_with_topology(name)
     queue = world.state.queues.get(name)
     return [*queue.reservations] if queue is not None else []
 

@@ -1,4 +1,4 @@
-"""The statuses and finalizers of queues, Cohorts, flavors and checks.
+"""The statuses and finalizers of queues, Cohorts, flavors and checks, and the finalizers of Topologies.
 
 A change is written at once. The next change of the same object is written a second later, together with all changes in
 between, because many workloads change one status. Finalizers and statuses have separate intervals. An object that is
@@ -14,13 +14,14 @@ import logging
 from collections.abc import Iterator
 
 from cluster.actions import Action, Patch
-from reconciler.controllers.finalizers import GUARDED, finalizer_patch, users
+from reconciler.controllers.finalizers import GUARDED, RESOURCE_FLAVOR, finalizer_patch, users
 from reconciler.controllers.queue_events import QueueEvents
 from reconciler.controllers.queue_status import change
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
+from reconciler.objects.topology_views import TOPOLOGY_VIEW
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WATCHED_KINDS
 from scheduling.objects.times import SECOND
@@ -45,10 +46,11 @@ class StatusController(Controller):
     `prunes_cohorts`: the installed definition of Cohorts is Kueue's, which has no conditions.
     """
 
-    watched = tuple(each for each in WATCHED_KINDS if each.kind in KINDS)
     after_decisions = True
 
     def __init__(self, world: World, records: Records) -> None:
+        kinds = tuple(each for each in WATCHED_KINDS if each.kind in KINDS)
+        self.watched = (*kinds, TOPOLOGY_VIEW) if world.state.fleet is not None else kinds
         self.prunes_cohorts = False
         self._world = world
         self._records = records
@@ -60,7 +62,7 @@ class StatusController(Controller):
         self._under_way: list[Touch] = []
 
     def observe(self, observed: Observed[object]) -> None:
-        """Note a changed object. One that is being deleted keeps its finalizer until no ClusterQueue names it."""
+        """Note a changed object. One that is being deleted keeps its finalizer until no other names it."""
         key = observed.key
         self._later[key] = None
         if observed.value is None:
@@ -71,7 +73,7 @@ class StatusController(Controller):
             self._leaving[key] = None
         else:
             self._leaving.pop(key, None)
-        if key[0] == CLUSTER_QUEUE:
+        if key[0] in (CLUSTER_QUEUE, RESOURCE_FLAVOR):
             self._later.update(self._leaving)
 
     def wake(self, item: Key) -> None:

@@ -35,4 +35,11 @@ class Relist:
     request: int
 
 
-Command: TypeAlias = WriteCommand | ReadObject | Relist | WorkerCommand
+@dataclass(frozen=True, slots=True)
+class FollowResource:
+    """List and watch a resource from now on, see `WatchedKind.on_demand`."""
+
+    watched: WatchedResource
+
+
+Command: TypeAlias = WriteCommand | ReadObject | Relist | FollowResource | WorkerCommand

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.core.commands import Command, ReadObject, Relist
+from reconciler.core.commands import Command, FollowResource, ReadObject, Relist
 from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.decider import Decider
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
@@ -92,6 +92,7 @@ class Core:
         """Take in the events; return the commands to execute. Decisions are made on TimePassed."""
         for event in events:
             self._take(event, now)
+            self._commands += map(FollowResource, self.informer.newly_needed())
         for controller in self._commanding:
             self._commands += controller.commands()
         commands = [*self._commands]

@@ -10,12 +10,14 @@ from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
 from reconciler.core.lifecycles import lifecycle_of, successor_of
 from reconciler.core.records import WORKLOAD
+from reconciler.core.second_passes import SecondPasses
 from reconciler.core.writes import PendingWrites, Stats
 from reconciler.objects.moments import whole_second
 from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
+from scheduling.cycle.second_pass import NotPlaced, after_second_pass, needs_second_pass, second_pass
 from scheduling.objects.workload import Workload
 from scheduling.placement.first import with_moment
 from scheduling.status.deadlines import WaitForPodsReady
@@ -60,11 +62,13 @@ class Decider:
         self._stats = stats
         self._completing = completing
         self._postponed: dict[str, None] = {}
+        self._second_passes = SecondPasses()
         self._engine = AdmissionEngine(self._world, block_admission=waiting is not None and waiting.block_admission)
 
     def steps(self, now: int) -> None:
         """The next step of each Workload that something changed for. A busy Workload gets its step when it is free."""
         names, self._informer.stale = self._informer.stale, {}
+        self._second_passes.forget_gone(self._world.workloads)
         for name in names:
             self._step(name, now, before_cycles=True)
 
@@ -93,6 +97,33 @@ class Decider:
         elif after != workload:
             self._world.put_workload(after, moment)
             self._writes.decide(after, now)
+        elif self._world.state.fleet is not None:
+            self._place(workload, now)
+
+    def _place(self, workload: Workload, now: int) -> None:
+        """Place pods of a workload that holds quota, once it is time: their places were delayed, or a node failed."""
+        key = workload.key
+        if not needs_second_pass(workload):
+            self._second_passes.end(key)
+            return
+        due = self._second_passes.due_at(key, now)
+        if now < due:
+            self._informer.alarms.set(due, (WORKLOAD, key))
+            return
+        result = second_pass(self._world, workload)
+        if result is None:
+            self._second_passes.end(key)
+            return
+        moment, by_prefix = whole_second(now), self._world.state.options.encode_by_prefix
+        after = after_second_pass(result, moment, self._observability, by_prefix=by_prefix)
+        if after == workload:
+            assert isinstance(result, NotPlaced)
+            self._recorder.not_placed(workload, result.message, moment)
+            self._informer.alarms.set(self._second_passes.failed(key, now), (WORKLOAD, key))
+        else:
+            self._second_passes.end(key)
+            self._world.put_workload(after, moment)
+            self._writes.decide(after, now)
 
     def cycles(self, now: int) -> Iterator[None]:
         """Run cycles until no decision is left, or the limit of a turn is reached."""
@@ -115,7 +146,8 @@ class Decider:
         if isinstance(decision, Reserve):
             self.reasons.pop(decision.workload.key, None)
             queue = world.state.queues[decision.queue].settings
-            after = reserved(world.workloads[decision.workload.key], decision, queue, moment, self._observability)
+            before, by_prefix = world.workloads[decision.workload.key], world.state.options.encode_by_prefix
+            after = reserved(before, decision, queue, moment, self._observability, by_prefix=by_prefix)
             if after.origin:
                 after = with_moment(after, now)
             for controller in self._completing:

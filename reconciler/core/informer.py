@@ -16,7 +16,15 @@ from reconciler.managed_jobs import ManagedJobs, NamespaceSelection
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import news
-from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind, by_kind, by_resource, watched_kinds
+from reconciler.objects.topology_views import TOPOLOGY_KINDS
+from reconciler.objects.watched import (
+    WORKLOAD_VIEW,
+    WatchedKind,
+    WatchedResource,
+    by_kind,
+    by_resource,
+    watched_kinds,
+)
 from reconciler.observer.observer import Observer
 from reconciler.parts.partition import TreePartition
 from reconciler.recorder.recorder import EventRecorder
@@ -58,7 +66,11 @@ class Informer:
         self.stale: dict[str, None] = {}
         self.records_events = False
         self.watched = watched_by(
-            controllers, boosted=world.ordering.boosted, orchestrated=world.state.options.orchestrated, kueue=kueue
+            controllers,
+            boosted=world.ordering.boosted,
+            orchestrated=world.state.options.orchestrated,
+            kueue=kueue,
+            placing=world.state.fleet is not None,
         )
         self._controllers = controllers
         self._shown = {kind: [each for each in controllers if shows(each, kind)] for kind in self.watched}
@@ -70,8 +82,26 @@ class Informer:
         self._inputs_outdated = True
         self.resources = by_resource(self.watched.values())
         self.resource_of = {kind: resource for resource in self.resources for kind in resource.kinds}
-        for watched in self.watched.values():
-            records.track(watched.kind, watched.object_kind)
+        self._asleep = [resource for resource in self.resources if resource.on_demand]
+        for resource in self.resources:
+            if not resource.on_demand:
+                self._track(resource)
+
+    def _track(self, resource: WatchedResource) -> None:
+        for watched in resource.views:
+            self.records.track(watched.kind, watched.object_kind)
+
+    def newly_needed(self) -> list[WatchedResource]:
+        """The resources to follow from now on: nodes and what runs there, once a flavor has a topology.
+
+        Nothing is decided until they were listed.
+        """
+        if not self._asleep or not self.world.has_topologies:
+            return []
+        found, self._asleep = self._asleep, []
+        for resource in found:
+            self._track(resource)
+        return found
 
     # --- what is observed
 
@@ -256,15 +286,22 @@ class Informer:
 
 
 def watched_by(
-    controllers: Sequence[Controller], *, boosted: bool = False, orchestrated: bool = False, kueue: bool = True
+    controllers: Sequence[Controller],
+    *,
+    boosted: bool = False,
+    orchestrated: bool = False,
+    kueue: bool = True,
+    placing: bool = False,
 ) -> dict[str, WatchedKind[object]]:
     """All watched kinds. If the core and a controller watch the same kind, the core's reading is used.
 
     `boosted`, `orchestrated`: see `watched_kinds`.
     `kueue`: Kueue's kinds are watched.
+    `placing`: pods get places in topologies.
     """
     theirs = (watched for controller in controllers for watched in controller.watched)
-    return {**by_kind(theirs), **by_kind(watched_kinds(boosted=boosted, orchestrated=orchestrated) if kueue else ())}
+    core = watched_kinds(boosted=boosted, orchestrated=orchestrated) if kueue else ()
+    return {**by_kind(theirs), **by_kind(core), **by_kind(TOPOLOGY_KINDS if kueue and placing else ())}
 
 
 def shows(controller: Controller, kind: str) -> bool:

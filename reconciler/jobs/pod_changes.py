@@ -18,12 +18,14 @@ from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.dialects.taints import Toleration
 from policies.model.errors import PolicyError
-from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, TOPOLOGY_GATE
 from reconciler.jobs.elastic import chain_of
 from scheduling.objects.workload import PodSetAdmission, Workload
 
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"
 CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
+ANYWHERE = f"{PREFIX}podset-unconstrained-topology"
+"""Pods with this annotation belong in a topology: they do not count as pods of others on their nodes."""
 MANAGED_LABELS = JOB_LABELS
 """Labels that the job controller sets itself; they are not part of a Workload."""
 _PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, SLICE_CHAIN)
@@ -39,6 +41,7 @@ class PodChanges:
     """The changes of one pod set.
 
     `count`: the number of its pods; None if the admission does not say.
+    `gates`: the scheduling gates of its pods.
     """
 
     name: str
@@ -47,6 +50,7 @@ class PodChanges:
     annotations: Mapping[str, str]
     node_selector: Mapping[str, str]
     tolerations: Sequence[Mapping[str, Any]]
+    gates: tuple[str, ...] = ()
 
 
 def changes(workload: Workload, flavors: Mapping[str, Flavor]) -> list[PodChanges] | None:
@@ -66,17 +70,27 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
         _written(toleration) for flavor in used for toleration in flavor.tolerations
     ]
     labels, annotations = _labels(workload, assignment.name), _started_for(workload)
+    gates = (TOPOLOGY_GATE,) if assignment.topology is not None else ()
+    if gates and not _names_its_topology(workload, assignment.name):
+        annotations[ANYWHERE] = "true"
     for update in _updates(workload, assignment.name):
         labels = joined(labels, texts(update.get("labels")), "label")
         annotations = joined(annotations, texts(update.get("annotations")), "annotation")
         selector = joined(selector, texts(update.get("nodeSelector")), "node selector")
         tolerations = _all(tolerations, map(mapping, listing(update.get("tolerations"))))
-    return PodChanges(assignment.name, assignment.count, labels, annotations, selector, tolerations)
+    return PodChanges(assignment.name, assignment.count, labels, annotations, selector, tolerations, gates)
 
 
 def _started_for(workload: Workload) -> dict[str, str]:
     """The annotations that name the Workload of a Pod. Pods outlive their slice, so they name the first one, too."""
     return {STARTED_FOR: workload.name, **({SLICE_CHAIN: chain_of(workload)} if workload.elastic else {})}
+
+
+def _names_its_topology(workload: Workload, name: str) -> bool:
+    """Whether its pods have an annotation that says that they belong in a topology."""
+    pod_set = workload.pod_set(name)
+    request = pod_set.topology if pod_set is not None else None
+    return any((request or {}).get(key) is not None for key in ("required", "preferred", "unconstrained"))
 
 
 def _labels(workload: Workload, pod_set: str) -> dict[str, str]:
@@ -99,10 +113,11 @@ def started(template: Manifest, assigned: PodChanges) -> dict[str, Any]:
     annotations = joined(_others(meta.get("annotations")), assigned.annotations, "annotation")
     selector = joined(texts(spec.get("nodeSelector")), assigned.node_selector, "node selector")
     tolerations = _all(listing(spec.get("tolerations")), assigned.tolerations)
+    gates = _all(listing(spec.get("schedulingGates")), ({"name": gate} for gate in assigned.gates))
     return {
         **template,
         "metadata": _with(meta, labels=labels, annotations=annotations),
-        "spec": _with(spec, nodeSelector=selector, tolerations=tolerations),
+        "spec": _with(spec, nodeSelector=selector, tolerations=tolerations, schedulingGates=gates),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from cluster.actions import Delete, Patch
@@ -33,10 +34,11 @@ def about(member: GroupPod) -> ObjectReference | None:
 def start(member: GroupPod, assigned: PodChanges, message: str, *, placed: bool) -> WantedWrite:
     """Remove the gate and apply the changes of its pod set. Raises CannotStart.
 
-    `placed`: another controller places the Pod in the topology.
+    `placed`: another controller places the Pod in the topology. A gate can only be removed: a Pod without the one for
+    topologies runs anywhere in its flavor.
     """
     pod = member.packed.manifest()
-    wanted, gates = started(pod, assigned), (GATE,) if placed else (GATE, TOPOLOGY_GATE)
+    wanted, gates = started(pod, replace(assigned, gates=())), (GATE,) if placed else (GATE, TOPOLOGY_GATE)
     body = differences(_startable(pod), _startable(wanted, gates))
     return WantedWrite(
         (KIND, member.key), _patch(member, body), about(member), "Started", message, workload=member.workload

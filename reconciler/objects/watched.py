@@ -65,6 +65,7 @@ class WatchedKind(Generic[T_co]):
     `put`, `drop`: change the world (moment in nanoseconds).
     `label_selector`, `field_selector`: only objects with this label, with these fields.
     `selects`: whether an object that was read matches the selectors.
+    `on_demand`: the kind is not followed before the core needs it.
     `relist`: a new leader lists the kind again before it decides, because its watch may lag behind the writes of the
         leader before it.
 
@@ -84,6 +85,7 @@ class WatchedKind(Generic[T_co]):
     selects: Callable[[T_co], bool] = _any
     field_selector: str | None = None
     object_kind: str = ""
+    on_demand: bool = False
 
     # --- what a manifest is in this view
 
@@ -156,6 +158,11 @@ class WatchedResource:
     def relist(self) -> bool:
         """Whether a new leader lists the resource again, for one of its views."""
         return any(view.relist for view in self.views)
+
+    @property
+    def on_demand(self) -> bool:
+        """Whether the core says when to follow the resource."""
+        return all(view.on_demand for view in self.views)
 
     @property
     def kinds(self) -> tuple[str, ...]:

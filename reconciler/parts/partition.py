@@ -27,7 +27,14 @@ WORKLOAD = "Workload"
 WORK_AT = "work at LocalQueue"
 """The kind of a key for future work at a LocalQueue; the API server has no such kind."""
 _OF_ALL = frozenset(
-    ("ResourceFlavor", "AdmissionCheck", "MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig")
+    (
+        "ResourceFlavor",
+        "AdmissionCheck",
+        "Topology",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
+        "ProvisioningRequestConfig",
+    )
 )
 """Kinds that belong to no tree; the default part manages them."""
 

@@ -47,6 +47,10 @@ class EventRecorder:
         message = f"Preempted {victim.key} (UID: {victim.uid}): {decision.message}"
         self._record(reference(decision.preemptor), "PreemptedWorkload", message, now)
 
+    def not_placed(self, workload: Workload, message: str, now: int) -> None:
+        """A workload that holds quota has no places for all its pods."""
+        self._record(reference(workload), "SecondPassFailed", message, now, warning=True)
+
     def wanted(self, write: WantedWrite, now: int, workload: Workload | None = None) -> None:
         """The Event of a write, if it has one. `workload`: the known Workload that it belongs to."""
         if write.reason and write.about is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from cluster.actions import Action
-from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
+from reconciler.core.commands import Command, FollowResource, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
 from reconciler.objects.moments import whole_second
@@ -45,6 +45,10 @@ class Executor(Protocol):
     def relist(self, watched: WatchedResource, request: int) -> None: ...
 
 
+def _nobody(_: WatchedResource) -> None:
+    return None
+
+
 class Leadership(Protocol):
     """Whether this process may write; see `reconciler.shell.permit`."""
 
@@ -71,6 +75,7 @@ class WorkerPort(Protocol):
 class Loop:
     """The loop.
 
+    `follow`: begins to list and watch a resource.
     `workers`: None if there are none; no command about them is executed then.
     `spans`: None if writes are not traced.
     `clock`: the present moment in nanoseconds.
@@ -79,6 +84,7 @@ class Loop:
     core: Core
     executor: Executor
     permit: Leadership
+    follow: Callable[[WatchedResource], None] = _nobody
     workers: WorkerPort | None = None
     observer: Observer = field(default_factory=NullObserver)
     spans: WriteSpans | None = None
@@ -138,6 +144,8 @@ class Loop:
                 self.executor.read(command.key, command.path)
             case Relist():
                 self.executor.relist(command.watched, command.request)
+            case FollowResource():
+                self.follow(command.watched)
 
 
 def _carry_out_there(command: WorkerCommand, workers: WorkerPort) -> None:

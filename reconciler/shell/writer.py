@@ -23,7 +23,7 @@ _THREADS = 8
 _BESIDE = 1
 """The number of these that write reports while other writes wait: each of two took a tenth of the API server's capacity
 from the admissions."""
-_LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Queue")
+_LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Topology", "Queue")
 """Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
 wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""
 

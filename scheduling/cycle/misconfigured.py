@@ -27,7 +27,7 @@ def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured 
         return Misconfigured("Could not obtain workload namespace")
     if not world.queues.serves(name)(workload.namespace):
         return Misconfigured(OUT_OF_SELECTOR, Requeue.NAMESPACE_MISMATCH)
-    placed = world.state.fleet is not None
+    placed = world.state.fleet is not None or not world.state.options.topologies
     in_topologies = not placed and topology_only(world.state, world.state.queues[name].settings)
     wrong = unsupported(workload, in_topologies, placed) or misfit(workload, world.around(workload.namespace))
     if not wrong:

@@ -5,6 +5,8 @@ Source: Kueue v0.19, pkg/scheduler (admit, requeue), pkg/workload.
 
 from __future__ import annotations
 
+from typing import Any
+
 from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.requests import Counting, total_requests
@@ -15,12 +17,13 @@ from scheduling.status.conditions import with_condition
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import with_resource_requests
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
+from scheduling.topology.assignment import TopologyAssignment
 from scheduling.topology.encoding import written_topology_assignment
 from scheduling.world.decisions import Reserve, Wait
 
 
-def admission_of(queue: str, assigned: FlavorAssignment) -> Admission:
-    """status.admission of a workload with these flavors."""
+def admission_of(queue: str, assigned: FlavorAssignment, *, by_prefix: bool = True) -> Admission:
+    """status.admission of a workload with these flavors. `by_prefix`: see `written_topology_assignment`."""
     return Admission(
         queue,
         tuple(
@@ -29,7 +32,7 @@ def admission_of(queue: str, assigned: FlavorAssignment) -> Admission:
                 flavors={resource: choice.flavor for resource, choice in pod_set.choices.items()},
                 usage={name: pod_set.requests[name] for name in pod_set.choices if name in pod_set.requests},
                 count=pod_set.count,
-                topology=written_topology_assignment(pod_set.places) if pod_set.places is not None else None,
+                topology=_written(pod_set.places, by_prefix),
                 delayed="Pending" if pod_set.delayed else "",
             )
             for pod_set in assigned.pod_sets
@@ -37,14 +40,24 @@ def admission_of(queue: str, assigned: FlavorAssignment) -> Admission:
     )
 
 
+def _written(places: TopologyAssignment | None, by_prefix: bool) -> dict[str, Any] | None:
+    return written_topology_assignment(places, by_prefix=by_prefix) if places is not None else None
+
+
 def reserved(
-    workload: Workload, decision: Reserve, queue: ClusterQueueSettings, now: int, observability: Observability = LEGACY
+    workload: Workload,
+    decision: Reserve,
+    queue: ClusterQueueSettings,
+    now: int,
+    observability: Observability = LEGACY,
+    *,
+    by_prefix: bool = True,
 ) -> Workload:
-    """The workload with its quota; admitted if it has no admission checks to wait for.
+    """The workload with its quota; admitted if it has no admission checks to wait for. `by_prefix`: see `admission_of`.
 
     Checks that it lists but does not need stay for now; `Lifecycle` removes them.
     """
-    admission = admission_of(decision.queue, decision.assignment)
+    admission = admission_of(decision.queue, decision.assignment, by_prefix=by_prefix)
     listed = {check.name for check in workload.checks}
     held = sync_checks(reserve(workload, admission, now), listed | checks_of(admission, queue), now)
     return sync_admitted(held, now, observability)

@@ -58,12 +58,8 @@ def needs_second_pass(workload: Workload) -> bool:
     return _waits(workload) or bool(_lost(workload))
 
 
-def second_pass(world: World, workload: Workload, *, fail_fast: bool = True) -> SecondPass | None:
-    """What becomes of it now; None if there is nothing to place here. Changes nothing.
-
-    fail_fast: a workload without places for the pods of a failed node is evicted (the gate
-    TASFailedNodeReplacementFailFast).
-    """
+def second_pass(world: World, workload: Workload) -> SecondPass | None:
+    """What becomes of it now; None if there is nothing to place here. Changes nothing."""
     admission = workload.admission
     queue = world.state.queues.get(admission.cluster_queue) if admission is not None else None
     found = placer(world.state, queue.settings, workload, world.checks) if queue is not None else None
@@ -86,30 +82,36 @@ def second_pass(world: World, workload: Workload, *, fail_fast: bool = True) -> 
     if not places.complete:
         message = _message(places)
         gone = f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(failed)}"
-        return NotPlaced(workload, gone if failed and fail_fast else message, bool(failed) and fail_fast)
+        evicts = bool(failed) and world.state.options.fail_fast
+        return NotPlaced(workload, gone if evicts else message, evicts)
     after = [replace(each, assignment=places.assigned.get(each.name)) for each in pods]
     if not fits(found.fleet, net_usage(found.question, after)):
         return NotPlaced(workload, NO_LONGER_FITS)
     return PlacedLater(workload, places.assigned)
 
 
-def after_second_pass(result: SecondPass, now: int, observability: Observability = LEGACY) -> Workload:
-    """The workload with its places, or evicted; unchanged if it is only tried again."""
+def after_second_pass(
+    result: SecondPass, now: int, observability: Observability = LEGACY, *, by_prefix: bool = True
+) -> Workload:
+    """The workload with its places, or evicted; unchanged if it is only tried again.
+
+    by_prefix: see `written_topology_assignment`.
+    """
     workload = result.workload
     if isinstance(result, NotPlaced):
         return evict(workload, NODE_FAILURES, result.message, now) if result.evicts else workload
     admission = workload.admission
     assert admission is not None
-    entries = tuple(_with_places(entry, result.places.get(entry.name)) for entry in admission.assignments)
+    entries = tuple(_with_places(entry, result.places.get(entry.name), by_prefix) for entry in admission.assignments)
     placed = replace(workload, admission=Admission(admission.cluster_queue, entries), unhealthy_nodes=())
     return sync_admitted(placed, now, observability)
 
 
-def _with_places(entry: PodSetAdmission, places: TopologyAssignment | None) -> PodSetAdmission:
+def _with_places(entry: PodSetAdmission, places: TopologyAssignment | None, by_prefix: bool) -> PodSetAdmission:
     if places is None:
         return entry
     delayed = "Ready" if entry.delayed == "Pending" else entry.delayed
-    return replace(entry, topology=written_topology_assignment(places), delayed=delayed)
+    return replace(entry, topology=written_topology_assignment(places, by_prefix=by_prefix), delayed=delayed)
 
 
 def _flavored(workload: Workload, entry: PodSetAdmission) -> FlavoredPods:
@@ -126,7 +128,7 @@ def _waits(workload: Workload) -> bool:
 
 def _lost(workload: Workload) -> tuple[str, ...]:
     """The unhealthy nodes of an admitted workload, if one of its pods has its place there."""
-    if not workload.admitted or workload.admission is None:
+    if not workload.unhealthy_nodes or not workload.admitted or workload.admission is None:
         return ()
     stored = [entry.topology for entry in workload.admission.assignments if entry.topology is not None]
     values = {domain.values[-1] for each in stored for domain in read_topology_assignment(each).domains}

@@ -1,4 +1,4 @@
-"""What this engine does not support. It never admits such a workload by ignoring what it asks for."""
+"""What this engine cannot decide. It never admits such a workload by ignoring what it asks for."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ from scheduling.objects.workload import Workload
 
 
 def unsupported(workload: Workload, in_topologies: bool = False, placed: bool = False) -> str:
-    """What the engine does not support about the workload, and what to do; empty if there is nothing.
+    """What the engine cannot decide about the workload, and what to do; empty if there is nothing.
 
-    `in_topologies`: every flavor of its ClusterQueue has a topology, so Kueue would assign one to every pod. `placed`:
-    this engine assigns places in topologies.
+    `in_topologies`: every flavor of its ClusterQueue has a topology, so every pod set needs a place. `placed`: the
+    engine knows the nodes, or topologies are off.
     """
     if in_topologies:
-        return (
-            "every flavor of the ClusterQueue has a topology, and Quotree does not support topologies yet; "
-            "add a flavor without topologyName, or let Kueue admit it"
-        )
+        return "every flavor of the ClusterQueue has a topology, and the Nodes are not known here"
     for pod_set in workload.pod_sets:
         if pod_set.asks_for_topology and not placed:
-            return (
-                f"pod set {pod_set.name} asks for a topology, which Quotree does not support yet; "
-                "remove it from its topologyRequest, or let Kueue admit it"
-            )
+            return f"pod set {pod_set.name} asks for a topology, and the Nodes are not known here"
         if pod_set.template.claims_devices:
             return (
                 f"pod set {pod_set.name} claims devices by ResourceClaim, which Quotree does not count yet; "

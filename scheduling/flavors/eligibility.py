@@ -56,6 +56,8 @@ def unsuitable(
 
 def topology_only(state: QuotaState, settings: ClusterQueueSettings) -> bool:
     """Whether every flavor of the ClusterQueue has a topology: then pod sets without a request get one, too."""
+    if not state.options.topologies:
+        return False
     flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
     return bool(flavors) and all(flavor is not None and flavor.topology for flavor in flavors)
 
@@ -67,6 +69,8 @@ def _topology_mismatch(
 
     A flavor without topology still serves resources that only a transformation of the pods' requests adds.
     """
+    if not state.options.topologies:
+        return None
     if pod_set.asks_for_topology:
         if flavor.topology and state.fleet is not None:
             return _level_mismatch(state.fleet, flavor, pod_set)

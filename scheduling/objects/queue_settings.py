@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from policies.dialects.kueue import AdmissionCheckUse, KueueNode, read_cluster_queue, read_cohort
 from policies.dialects.kueue_state import NEVER
@@ -215,6 +216,19 @@ def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
         text(spec.get("stopPolicy")) or NO_STOP,
         UNIT_WEIGHT if weight is None else weight.nano,
     )
+
+
+class TopologySettings(NamedTuple):
+    """A Topology. `levels` are labels of nodes, coarsest first."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+def read_topology_settings(manifest: Manifest) -> TopologySettings:
+    levels = map(mapping, listing(mapping(manifest.get("spec")).get("levels")))
+    name = text(mapping(manifest.get("metadata")).get("name")) or ""
+    return TopologySettings(name, tuple(text(each.get("nodeLabel")) or "" for each in levels))
 
 
 def read_check_settings(manifest: Manifest) -> CheckSettings:

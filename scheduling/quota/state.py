@@ -37,7 +37,11 @@ class Options:
     where it is wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the
     gate MultiKueueOrchestratedPreemption). `orchestrated`: status.effectiveQuotas applies in place of the quotas of
     spec (the gate DynamicQuotaOrchestration). `recompute_places`: a head whose places another one took looks for
-    others in the same cycle (the gate TASRecomputeAssignmentWithinSchedulingCycle).
+    others in the same cycle (the gate TASRecomputeAssignmentWithinSchedulingCycle). `topologies`: a flavor with a
+    topology takes only work that has places there; without it, topologies are ignored (the gate
+    TopologyAwareScheduling). `encode_by_prefix`: see `written_topology_assignment` (the gate
+    TASAssignmentsEncodingByHostnamePrefix). `fail_fast`: a workload without places for the pods of a failed node is
+    evicted (the gate TASFailedNodeReplacementFailFast).
     """
 
     fair_sharing: bool = False
@@ -53,6 +57,9 @@ class Options:
     gated_preemption: bool = False
     orchestrated: bool = False
     recompute_places: bool = True
+    topologies: bool = True
+    encode_by_prefix: bool = True
+    fail_fast: bool = True
 
 
 @dataclass(slots=True, eq=False)

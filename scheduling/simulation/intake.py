@@ -24,11 +24,13 @@ from scheduling.objects.queue_settings import (
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
+    read_topology_settings,
 )
 from scheduling.objects.submission import queue_of
 from scheduling.simulation.submissions import Submissions, is_submission
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import topology_node
+from scheduling.topology.placing import DEFAULT_GATES, TopologyGates
 from scheduling.topology.pods import foreign_pod
 from scheduling.world.world import World
 
@@ -64,13 +66,13 @@ def has_no_schema(manifest: Manifest) -> bool:
 class KueueIntake:
     """`declared` are the namespaces that have an object. Others exist as soon as they contain something.
 
-    `all_nodes`: the Nodes of the input are all that there are, so pods can be placed on them. Without any Node nothing
-    is placed.
+    `places`: how pods are placed on the Nodes of the input, which are all that there are; None if they are not placed.
+    Without any Node nothing is placed.
     """
 
-    def __init__(self, world: World, boosted: bool, all_nodes: bool = True) -> None:
+    def __init__(self, world: World, boosted: bool, places: TopologyGates | None = DEFAULT_GATES) -> None:
         self.world = world
-        self._all_nodes = all_nodes
+        self._places = places
         self.submissions = Submissions(boosted)
         self.declared: set[str] = set()
         self._pods: dict[str, PodReading] = {}
@@ -86,8 +88,8 @@ class KueueIntake:
                 submitted.append(manifest)
         self._namespaces(by_kind.get(core.NAMESPACE, ()), [*by_kind.get(kueue.LOCAL_QUEUE, ()), *submitted])
         self._surroundings(by_kind, now)
-        if self._all_nodes and self.world.state.fleet is None and by_kind.get(core.NODE):
-            self._start_places()
+        if self._places is not None and self.world.state.fleet is None and by_kind.get(core.NODE):
+            self._start_places(self._places)
         takers = self._takers(now)
         for kind in _ORDER:
             for manifest in by_kind.get(kind, ()) if kind in takers else ():
@@ -123,8 +125,8 @@ class KueueIntake:
 
     # --- nodes
 
-    def _start_places(self) -> None:
-        self.world.assign_places(Fleet())
+    def _start_places(self, gates: TopologyGates) -> None:
+        self.world.assign_places(Fleet(gates))
         for pod in self._pods.values():
             self._count(pod)
 
@@ -172,7 +174,7 @@ class KueueIntake:
         world, orchestrated = self.world, self.world.state.options.orchestrated
         return {
             core.NODE: self._put_node,
-            TOPOLOGY: lambda manifest: world.put_topology(*_read_topology(manifest)),
+            TOPOLOGY: lambda manifest: world.put_topology(*read_topology_settings(manifest)),
             WORKLOAD_PRIORITY_CLASS: self.submissions.put_class,
             POD_PRIORITY_CLASS: self.submissions.put_class,
             kueue.RESOURCE_FLAVOR: lambda manifest: world.put_flavor(read_flavor(manifest)),
@@ -223,7 +225,8 @@ class KueueIntake:
         found = []
         if any(queue.settings.checks for queue in queues):
             found.append("AdmissionChecks are assumed to be Ready unless an event sets another state")
-        if self.world.state.fleet is None and self._asks_for_topologies():
+        options = self.world.state.options
+        if self.world.state.fleet is None and options.topologies and self._asks_for_topologies():
             found.append("there is no Node in the input, so work that asks for a topology is not placed, and waits")
         unknown = sorted(
             {
@@ -245,12 +248,6 @@ class KueueIntake:
         found = self.world.state.queues.get(queue)
         selector = found.settings.selector if found is not None else None
         return selector is not None and selector != LabelSelector()
-
-
-def _read_topology(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
-    """Its name, and the node labels of its levels, coarsest first."""
-    levels = map(mapping, listing(at(manifest, "spec.levels")))
-    return text(metadata(manifest).get("name")) or "", tuple(text(each.get("nodeLabel")) or "" for each in levels)
 
 
 def _read_check(manifest: Manifest) -> CheckSettings:

@@ -11,13 +11,15 @@ from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
-from scheduling.world.kueue_configuration import counting_of, options_of, ordering_of, waiting_of
+from scheduling.topology.placing import DEFAULT_GATES, TopologyGates
+from scheduling.world.kueue_configuration import counting_of, options_of, ordering_of, topology_gates_of, waiting_of
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
     """`waiting` None: there is no limit on the time until pods are ready.
 
+    `topologies`: how pods are placed in topologies, None if they are not.
     `unplayed` are sections of the configuration that a simulation does not play.
     """
 
@@ -25,6 +27,7 @@ class SimulationSettings:
     ordering: Ordering = field(default_factory=Ordering)
     counting: Counting = DEFAULT
     waiting: WaitForPodsReady | None = None
+    topologies: TopologyGates | None = DEFAULT_GATES
     unplayed: tuple[str, ...] = ()
 
 
@@ -39,5 +42,6 @@ def read_settings(manifest: Manifest, gates: FeatureGates, *, compat: bool = Fal
         ordering_of(found),
         counting_of(found),
         waiting_of(found),
+        topology_gates_of(found),
         tuple(section for section in ("admissionFairSharing", "multiKueue") if section in found.sections),
     )

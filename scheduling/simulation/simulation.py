@@ -71,7 +71,8 @@ class KueueSimulation:
         self.world = world or World(self.settings.options, self.settings.ordering, self.settings.counting)
         waiting = self.settings.waiting
         self.engine = AdmissionEngine(self.world, block_admission=waiting is not None and waiting.block_admission)
-        self.intake = KueueIntake(self.world, self.settings.ordering.boosted, all_nodes=world is None)
+        places = self.settings.topologies if world is None else None
+        self.intake = KueueIntake(self.world, self.settings.ordering.boosted, places)
         self.trace: list[TraceEvent] = []
         self.names: dict[str, Name] = {}
         self.left_out: dict[Name, LeftOut] = {}
@@ -216,7 +217,8 @@ class KueueSimulation:
     def _reserve(self, decision: Reserve, loans: tuple[Loan, ...]) -> None:
         key, queue = decision.workload.key, self.world.state.queues[decision.queue]
         before = self.world.workloads[key]
-        after = self._checked(reserved(before, decision, queue.settings, self.now))
+        by_prefix = self.world.state.options.encode_by_prefix
+        after = self._checked(reserved(before, decision, queue.settings, self.now, by_prefix=by_prefix))
         checks = tuple(check.name for check in after.checks if check.state != READY)
         pod_sets = admitted_pod_sets(after, self.world.state.fleet)
         self.trace.append(Reserved(self.now, key, queue.name, pod_sets, loans, admitted=not checks, checks=checks))
@@ -238,10 +240,10 @@ class KueueSimulation:
 
     def _place(self) -> bool:
         """Place the pods whose places were delayed until now, and those of a failed node. True if anything changed."""
-        found = False
+        found, by_prefix = False, self.world.state.options.encode_by_prefix
         for workload in [*self.world.workloads.values()] if self.world.state.fleet is not None else ():
             result = second_pass(self.world, workload) if needs_second_pass(workload) else None
-            after = after_second_pass(result, self.now) if result is not None else workload
+            after = after_second_pass(result, self.now, by_prefix=by_prefix) if result is not None else workload
             if after != workload:
                 found = True
                 self._note(workload, after)

@@ -89,9 +89,8 @@ class Fleet:
     def put_pod(self, key: str, node: str, requests: Mapping[str, int]) -> None:
         """Add or update a pod outside topologies that has this node."""
         self.drop_pod(key)
-        amounts = dict(pod_request(requests))
-        self._pods[key] = (node, amounts)
-        self._count_pod(node, amounts, 1)
+        self._pods[key] = (node, requests)
+        self._count_pod(node, requests, 1)
 
     def drop_pod(self, key: str) -> str:
         """Remove a pod that is gone or has ended; its node, empty for one that was never counted."""
@@ -101,7 +100,8 @@ class Fleet:
         self._count_pod(*found, -1)
         return found[0]
 
-    def _count_pod(self, node: str, amounts: Mapping[str, int], times: int) -> None:
+    def _count_pod(self, node: str, requests: Mapping[str, int], times: int) -> None:
+        amounts = dict(pod_request(requests))
         self.foreign.add(node, amounts, times)
         for flavor in self.flavors.values():
             flavor.tree.foreign_changed(node, amounts, times)

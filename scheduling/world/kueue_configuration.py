@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.configuration.kueue.gates import ORCHESTRATION, KueueVersion
+from policies.configuration.kueue.gates import ORCHESTRATION, TOPOLOGIES, KueueVersion
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import Counting
@@ -12,6 +12,7 @@ from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import Observability
 from scheduling.status.requeue import RequeueBackoff
+from scheduling.topology.placing import TopologyGates
 
 
 def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Options:
@@ -30,6 +31,23 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
         compat=compat,
         gated_preemption=gates.enabled("MultiKueueOrchestratedPreemption"),
         orchestrated=gates.enabled(ORCHESTRATION),
+        recompute_places=gates.enabled("TASRecomputeAssignmentWithinSchedulingCycle"),
+        topologies=gates.enabled(TOPOLOGIES),
+        encode_by_prefix=gates.enabled("TASAssignmentsEncodingByHostnamePrefix"),
+        fail_fast=gates.enabled("TASFailedNodeReplacementFailFast"),
+    )
+
+
+def topology_gates_of(configuration: KueueConfiguration) -> TopologyGates | None:
+    """How pods are placed in topologies; None if they are not."""
+    gates = configuration.gates
+    if not gates.enabled(TOPOLOGIES):
+        return None
+    return TopologyGates(
+        mixed=gates.enabled("TASProfileMixed"),
+        balanced=gates.enabled("TASBalancedPlacement"),
+        preferred=gates.enabled("TASRespectNodeAffinityPreferred"),
+        overlapping=gates.enabled("TASHandleOverlappingFlavors"),
     )
 
 

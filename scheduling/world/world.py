@@ -465,6 +465,10 @@ class World:
         """The ClusterQueues that have quota in the flavor."""
         return self._references.to_flavor(flavor)
 
+    def flavors_with_topology(self, topology: str) -> list[str]:
+        """The flavors that name the Topology."""
+        return [name for name in self._with_topology if self.state.flavors[name].topology == topology]
+
     def queues_with_check(self, check: str) -> list[str]:
         """The ClusterQueues that use the admission check."""
         return self._references.to_check(check)

@@ -88,6 +88,7 @@ def world_of(case: Data, fleet: Fleet | None = None) -> World:
         preemptors_first=gates.get("PrioritizePreemptorWorkloads", False),
         elastic=gates.get("ElasticJobsViaWorkloadSlices", True),
         recompute_places=gates.get("TASRecomputeAssignmentWithinSchedulingCycle", True),
+        fail_fast=gates.get("TASFailedNodeReplacementFailFast", True) and not given.get("statusPatchError"),
         compat=True,
     )
     ordering = Ordering(by_priority=gates.get("PrioritySortingWithinCohort", True))

@@ -63,10 +63,7 @@ def _cycle(case: Data) -> str | None:
 
 def _second_pass(case: Data, world: World, workloads: list[Workload]) -> str | None:
     """The places afterwards, and what is said of workloads without any. A failed patch leaves those as they are."""
-    fail_fast = (
-        case["featureGates"].get("TASFailedNodeReplacementFailFast", True) and not case["given"]["statusPatchError"]
-    )
-    results = [second_pass(world, each, fail_fast=fail_fast) for each in workloads]
+    results = [second_pass(world, each) for each in workloads]
     after = [after_second_pass(each, now_of(case)) for each in results if each is not None]
     expected = {
         key: read_workload({"metadata": {}, "status": {"admission": admission}}).admission

@@ -19,6 +19,7 @@ from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import PodsController
 from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.jobs.kinds import SHIPPED
+from reconciler.objects.topology_views import TOPOLOGY_KINDS
 from reconciler.objects.watched import WATCHED_KINDS
 from reconciler.shell.permit import KUEUE_LEASE
 from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, documents, only
@@ -55,7 +56,7 @@ def test_it_may_follow_exactly_what_it_follows() -> None:
     jobs = JobsController(lambda _: None, SHIPPED.values()).watched
     followed = {
         (each.resource.group, each.resource.plural)
-        for each in (*WATCHED_KINDS, *jobs, *PodsController.watched, *ProvisioningController.watched)
+        for each in (*WATCHED_KINDS, *TOPOLOGY_KINDS, *jobs, *PodsController.watched, *ProvisioningController.watched)
     }
     role = only("ClusterRole")
 

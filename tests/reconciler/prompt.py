@@ -15,6 +15,7 @@ from scheduling.objects.order import Ordering
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
+from scheduling.topology.fleet import Fleet
 from scheduling.world.world import World
 from tests import builders
 from tests.copies import copied
@@ -44,6 +45,7 @@ class Prompt(StoredObjects):
         ordering: Ordering | None = None,
         options: Options | None = None,
         spans: SpanRecorder | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
         super().__init__()
         self.late = late
@@ -54,7 +56,7 @@ class Prompt(StoredObjects):
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
         asks, made = Asks(self.write, self._read), (*controllers, statuses)
-        state = ClusterState(World(options, ordering))
+        state = ClusterState(World(options, ordering, fleet=fleet))
         more: dict[str, Any] = {"observability": observability, "waiting": waiting, "spans": spans}
         self.loop = loop(asks, made, clock=lambda: self.now, state=state, **more)
         self.watched = self.loop.core.informer.watched

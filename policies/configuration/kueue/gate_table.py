@@ -61,10 +61,10 @@ def _locked(name: str, why: str = "") -> FeatureGate:
 
 
 ASKED, ON, OFF, IDLE = Here
-TOPOLOGIES = "Pods are not assigned to topologies yet: a workload that asks for one waits."
+NODE_FAILURES = "Nodes that fail are not noticed: pods there keep their places."
 DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
 _INSIDE = "Internal to Kueue's manager: its behaviour is the same."
-_WEBHOOK = "The webhook reads it; set it in Quotree's own Configuration."
+WEBHOOK = "The webhook reads it; set it in Quotree's own Configuration."
 _ONE_FORM = "Quotree has only this behaviour."
 
 GATES: tuple[FeatureGate, ...] = (
@@ -81,7 +81,7 @@ GATES: tuple[FeatureGate, ...] = (
     on("DeferRayServiceFinalizationForRedisCleanup", OFF, "The deletion of a RayService is not delayed."),
     off("DisableWaitForPodsReady", ASKED, "`true`: there is no limit on how long pods may take to be ready."),
     on("ElasticJobsViaWorkloadSlices", ASKED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),
-    off("ElasticJobsViaWorkloadSlicesWithTAS", OFF, TOPOLOGIES),
+    off("ElasticJobsViaWorkloadSlicesWithTAS", OFF, "Elastic jobs in topologies are not supported."),
     off("FailureRecoveryPolicy", OFF, "Pods on lost nodes are left to Kubernetes."),
     on("FairSharingPreemptWithinNominal", ASKED),
     on("FairSharingPrioritizeNonBorrowing", ON, _ONE_FORM),
@@ -95,7 +95,7 @@ GATES: tuple[FeatureGate, ...] = (
     on("KueueDRAIntegrationExtendedResource", OFF, DEVICES),
     on("KueueDRAIntegrationPartitionableDevices", OFF, DEVICES),
     on("KueueDRARejectWorkloadsWhenDRADisabled", ON, DEVICES),
-    on("LWSImmutableGroupSize", IDLE, _WEBHOOK, webhooks=True),
+    on("LWSImmutableGroupSize", IDLE, WEBHOOK, webhooks=True),
     on("LocalQueueMetrics", ASKED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
     _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),
     on("MetricForWorkloadCreationLatency", ASKED, "`false` leaves `workload_creation_latency_seconds` out."),
@@ -127,7 +127,7 @@ GATES: tuple[FeatureGate, ...] = (
     on("QuotaCheckStrategy", ASKED, "`false`: `resources.quotaCheckStrategy` has no effect."),
     on("ReclaimablePods", ASKED),
     off("RecomputeAssignmentUponPreemptionTargetsOverlap", ASKED),
-    off("RejectUpdatesToCQWithInvalidOnFlavors", IDLE, _WEBHOOK, webhooks=True),
+    off("RejectUpdatesToCQWithInvalidOnFlavors", IDLE, WEBHOOK, webhooks=True),
     on("RemoveFinalizersWithStrictPatch", IDLE, _INSIDE),
     off("SchedulerLibraryIntegration", OFF, "The Kubernetes scheduler is not consulted."),
     off("SchedulerLongRequeueInterval", OFF, "Workloads that may fit again are tried at once."),
@@ -149,24 +149,32 @@ GATES: tuple[FeatureGate, ...] = (
     ),
     on("SkipReassignmentForPodOwnedWorkloads", ASKED, "`false`: the Workload of a single Pod is queued again."),
     off("SparkApplicationIntegration", OFF, "The drivers and executors of Spark are not queued."),
-    on("TASAssignmentsEncodingByHostnamePrefix", OFF, TOPOLOGIES),
-    off("TASBalancedPlacement", OFF, TOPOLOGIES),
-    on("TASCacheNodeMatchResults", OFF, TOPOLOGIES),
-    off("TASCacheTopologyTree", OFF, TOPOLOGIES),
-    on("TASCachingRemainingResources", OFF, TOPOLOGIES),
-    on("TASFailedNodeReplacement", OFF, TOPOLOGIES),
-    on("TASFailedNodeReplacementFailFast", OFF, TOPOLOGIES),
-    on("TASHandleOverlappingFlavors", OFF, TOPOLOGIES),
-    on("TASMultiLayerTopology", OFF, TOPOLOGIES, webhooks=True),
-    on("TASProfileMixed", OFF, TOPOLOGIES),
-    on("TASRecomputeAssignmentWithinSchedulingCycle", OFF, TOPOLOGIES),
-    FeatureGate("TASReplaceNodeDueToNotReadyOverFixedTime", False, "deprecated", OFF, TOPOLOGIES),
-    on("TASReplaceNodeOnNodeTaints", OFF, TOPOLOGIES),
-    on("TASReplaceNodeOnPodTermination", OFF, TOPOLOGIES),
-    off("TASRespectNodeAffinityPreferred", OFF, TOPOLOGIES),
-    on("TASValidateWorkloadSliceSize", IDLE, _WEBHOOK, webhooks=True),
+    on("TASAssignmentsEncodingByHostnamePrefix", ASKED, "`false`: each assignment is written as one slice."),
+    off("TASBalancedPlacement", ASKED, "`true`: a preferred level is filled evenly."),
+    on("TASCacheNodeMatchResults", IDLE, _INSIDE),
+    off("TASCacheTopologyTree", IDLE, _INSIDE),
+    on("TASCachingRemainingResources", IDLE, _INSIDE),
+    on("TASFailedNodeReplacement", OFF, NODE_FAILURES),
+    on(
+        "TASFailedNodeReplacementFailFast",
+        ASKED,
+        "`false`: a workload without places for the pods of an unhealthy node is tried again, not evicted.",
+    ),
+    on("TASHandleOverlappingFlavors", ASKED, "`false`: what work holds on a node counts in its own flavor alone."),
+    on("TASMultiLayerTopology", ASKED, "`false`: layers of slices in annotations are ignored.", webhooks=True),
+    on("TASProfileMixed", ASKED, "`false`: pods that may run anywhere take the largest domains first."),
+    on(
+        "TASRecomputeAssignmentWithinSchedulingCycle",
+        ASKED,
+        "`false`: a workload whose places another one took waits for the next cycle.",
+    ),
+    FeatureGate("TASReplaceNodeDueToNotReadyOverFixedTime", False, "deprecated", OFF, NODE_FAILURES),
+    on("TASReplaceNodeOnNodeTaints", OFF, NODE_FAILURES),
+    on("TASReplaceNodeOnPodTermination", OFF, NODE_FAILURES),
+    off("TASRespectNodeAffinityPreferred", ASKED, "`true`: nodes that pods prefer are taken first."),
+    on("TASValidateWorkloadSliceSize", IDLE, WEBHOOK, webhooks=True),
     on("TLSOptions", IDLE, "The webhook has a TLS configuration of its own."),
-    on("TopologyAwareScheduling", OFF, f"{TOPOLOGIES} With `false`, too.", webhooks=True),
+    on("TopologyAwareScheduling", ASKED, "`false`: [topologies](topology.md) are ignored.", webhooks=True),
     FeatureGate(
         "UnadmittedWorkloadsExplicitStatus",
         False,
@@ -177,7 +185,7 @@ GATES: tuple[FeatureGate, ...] = (
     FeatureGate(
         "UnadmittedWorkloadsObservability", False, "beta", ASKED, "Granular reasons of Workloads without quota."
     ),
-    on("ValidateRayAndSparkJobUpdates", IDLE, _WEBHOOK, webhooks=True),
+    on("ValidateRayAndSparkJobUpdates", IDLE, WEBHOOK, webhooks=True),
     on("VectorizedResourceRequests", IDLE, _INSIDE),
     on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),
     on(
@@ -186,8 +194,8 @@ GATES: tuple[FeatureGate, ...] = (
         "`false`: labels name groups of Pods and prebuilt Workloads, as before 0.18.",
         webhooks=True,
     ),
-    off("WorkloadPriorityClassDefaulting", IDLE, _WEBHOOK, webhooks=True),
+    off("WorkloadPriorityClassDefaulting", IDLE, WEBHOOK, webhooks=True),
     off("WorkloadRequestUseMergePatch", IDLE, _INSIDE),
-    on("WorkloadValidateResourcesAreNonNegative", IDLE, _WEBHOOK, webhooks=True),
-    on("WorkloadValidationForPodSetMetadata", IDLE, _WEBHOOK, webhooks=True),
+    on("WorkloadValidateResourcesAreNonNegative", IDLE, WEBHOOK, webhooks=True),
+    on("WorkloadValidationForPodSetMetadata", IDLE, WEBHOOK, webhooks=True),
 )

@@ -13,6 +13,7 @@ from policies.model.suggestion import close
 
 RESERVED_NAMES = "ReservedResourceNameValidation"
 ORCHESTRATION = "DynamicQuotaOrchestration"
+TOPOLOGIES = "TopologyAwareScheduling"
 COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.configuration.kueue.gate_table import DEVICES, TOPOLOGIES, FeatureGate, Here, off, on
+from policies.configuration.kueue.gate_table import DEVICES, WEBHOOK, FeatureGate, Here, off, on
 
 ASKED, ON, OFF, IDLE = Here
 _QUOTA = "`true`: `status.effectiveQuotas` of ClusterQueues and Cohorts applies; another party writes it."
@@ -71,13 +71,13 @@ ADDED: tuple[FeatureGate, ...] = (
     on("RayServiceValidateUpgradeStrategy", OFF, "The upgrade strategy of a RayService is not validated."),
     on("ReservedResourceNameValidation", ASKED, "`false`: transformations and device classes may be named `pods`."),
     on("SchedulingEquivalenceHashingIgnorePodSetName", ASKED, "`false`: the names of pod sets tell Workloads apart."),
-    on("TASGroupedPodSetSlicing", OFF, TOPOLOGIES, webhooks=True),
-    on("TASLeaderPodSetFeasibility", OFF, TOPOLOGIES),
-    on("TASNodeFeasibilityForAllLevels", OFF, TOPOLOGIES),
-    on("TASPartialSlices", OFF, TOPOLOGIES),
-    on("TASRejectFalseUnconstrainedTopology", OFF, TOPOLOGIES, webhooks=True),
-    off("TASReplaceMultipleFailedNodes", OFF, TOPOLOGIES),
-    off("TASTopologySpreading", OFF, TOPOLOGIES),
+    on("TASGroupedPodSetSlicing", IDLE, WEBHOOK, webhooks=True),
+    on("TASLeaderPodSetFeasibility", OFF, "Taints, selectors and affinity of a leader's pod are not considered."),
+    on("TASNodeFeasibilityForAllLevels", OFF, "Only a topology with hosts looks at single nodes."),
+    on("TASPartialSlices", OFF, "A workload waits if its last slice is not full."),
+    on("TASRejectFalseUnconstrainedTopology", IDLE, WEBHOOK, webhooks=True),
+    off("TASReplaceMultipleFailedNodes", OFF, "A workload that loses a second node is evicted."),
+    off("TASTopologySpreading", OFF, "Workloads are not spread over domains."),
     off("WaitForPodsReadyMaxNotReady", OFF, _PODS_READY),
     off("WaitForPodsReadyUnscheduledTimeout", OFF, _PODS_READY),
     off("WorkloadLevelWaitForPodsReady", OFF, _PODS_READY),

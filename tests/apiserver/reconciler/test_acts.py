@@ -378,7 +378,10 @@ def test_what_asks_for_a_topology_or_claims_devices_waits_and_says_so(stage: Sta
     put(stage, "numbered", {"topologyRequest": {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}}, {})
 
     eventually(lambda: stage.admitted("numbered"))
-    for name, why in (("placed", "asks for a topology"), ("claims", "claims devices by ResourceClaim")):
+    for name, why in (
+        ("placed", "does not support TopologyAwareScheduling"),
+        ("claims", "claims devices by ResourceClaim"),
+    ):
         status, reason, message = eventually(lambda name=name: stage.says(name).get("QuotaReserved"))
         assert (status, reason) == ("False", "Pending")
         assert why in message

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cluster.actions import Patch
-from reconciler.controllers.finalizers import ADMISSION_CHECK, IN_USE, RESOURCE_FLAVOR, finalizer_patch
+from policies.dialects.kueue_flavor import Flavor
+from reconciler.controllers.finalizers import ADMISSION_CHECK, IN_USE, RESOURCE_FLAVOR, TOPOLOGY, finalizer_patch
 from reconciler.objects.stored import Stored
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT
 from tests.reconciler.two_queues import NOW, running, world
@@ -46,6 +47,14 @@ def test_a_flavor_stays_while_a_cluster_queue_names_it() -> None:
 
 def test_a_check_that_nobody_names_is_let_go() -> None:
     assert wanted(finalizer_patch(world(), CHECK, Stored("7", finalizers=(IN_USE,), deleting=True))) is None
+
+
+def test_a_topology_stays_while_a_flavor_names_it() -> None:
+    made, leaving = world(), Stored("7", finalizers=(IN_USE,), deleting=True)
+    made.put_flavor(Flavor("racks", {}, topology="default"))
+    assert finalizer_patch(made, (TOPOLOGY, "default"), leaving) is None
+    made.drop_flavor("racks")
+    assert wanted(finalizer_patch(made, (TOPOLOGY, "default"), leaving)) is None
 
 
 def test_what_is_deleted_gets_no_finalizer_and_a_cohort_never_does() -> None:

@@ -23,7 +23,7 @@ from reconciler.jobs.pod_changes import (
 )
 from scheduling.objects.workload import Admission, CheckState, PodSetAdmission, Workload
 from tests.reconciler.jobs.world import K, template
-from tests.scheduling.manifests import workload
+from tests.scheduling.manifests import pod_set, workload
 
 FLAVORS = {
     "one": Flavor("one", {"zone": "a", "disk": "ssd"}, (), (Toleration("t", "Equal", "v", "NoSchedule"),)),
@@ -121,3 +121,40 @@ def test_seconds_of_a_toleration_are_read_and_written() -> None:
 
 def test_joining_keeps_both() -> None:
     assert joined({"a": "1"}, {"b": "2", "a": "1"}, "label") == {"a": "1", "b": "2"}
+
+
+# --- topologies
+
+
+PLACES = {"levels": ["kubernetes.io/hostname"], "slices": []}
+TOPOLOGY = f"{K}topology"
+ANYWHERE = f"{K}podset-unconstrained-topology"
+
+
+@pytest.mark.parametrize(
+    ("request_", "marked"),
+    [
+        ({"required": "rack"}, False),
+        ({"preferred": "rack"}, False),
+        ({"unconstrained": True}, False),
+        ({"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2}, True),
+        ({"podIndexLabel": "i"}, True),
+        (None, True),
+    ],
+)
+def test_pods_with_places_wait_for_their_node_and_say_that_they_belong_in_a_topology(
+    request_: dict[str, Any] | None, marked: bool
+) -> None:
+    read = workload({**pod_set(), **({"topologyRequest": request_} if request_ is not None else {})})
+    held = replace(read, admission=Admission("cq", (replace(BOTH, topology=PLACES),)))
+    own = {"spec": {**template()["spec"], "schedulingGates": [{"name": "own"}]}}
+    made = started(own, changed(held, FLAVORS))
+
+    assert made["spec"]["schedulingGates"] == [{"name": "own"}, {"name": TOPOLOGY}]
+    assert (made["metadata"]["annotations"].get(ANYWHERE) == "true") is marked
+    assert restored(made, own)["spec"]["schedulingGates"] == [{"name": "own"}]
+    assert ANYWHERE not in restored(made, own).get("metadata", {}).get("annotations", {})
+
+
+def test_pods_without_places_wait_at_no_gate() -> None:
+    assert "schedulingGates" not in started(template(), given())["spec"]

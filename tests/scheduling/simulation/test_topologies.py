@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.kueue.gates import FeatureGates
 from policies.model.objects import Ref
+from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Admitted, Evicted, Reserved
 from scheduling.topology.assignment import HOSTNAME
@@ -19,8 +21,8 @@ from tests.cli.organisations import KUEUE, local
 from tests.scheduling.simulation.racks import BLOCK, LEVELS, QUEUES, RACK, RACKS, SLICES, job, node, pod_on, queue
 
 
-def simulated(*manifests: dict[str, Any], **spec: Any) -> KueueSimulation:
-    simulation = KueueSimulation()
+def simulated(*manifests: dict[str, Any], settings: SimulationSettings | None = None, **spec: Any) -> KueueSimulation:
+    simulation = KueueSimulation(settings)
     simulation.add([*QUEUES, queue(**spec), local("a"), *manifests])
     return simulation
 
@@ -66,6 +68,13 @@ def test_without_nodes_nothing_is_placed_and_that_is_said_once() -> None:
     assert simulation.intake.assumptions() == [
         "there is no Node in the input, so work that asks for a topology is not placed, and waits"
     ]
+
+
+def test_without_the_gate_topologies_are_ignored() -> None:
+    settings = read_settings({"featureGates": {"TopologyAwareScheduling": False}}, FeatureGates())
+    simulation = simulated(node("h1", "r1"), job("ring", 99, required_topology=LEVELS[1]), settings=settings)
+
+    assert (domains(simulation), simulation.intake.assumptions()) == ({"ring": {}}, [])
 
 
 def test_nodes_that_come_later_take_what_waited() -> None:

@@ -309,8 +309,7 @@ CASES = {
     ),
     "topology": Case(
         team(work(pod_set={"topologyRequest": {"required": "rack"}})),
-        f"{A}pod set main asks for a topology, which Quotree does not support yet; remove it from its topologyRequest, "
-        "or let Kueue admit it",
+        f"{A}pod set main asks for a topology, and the Nodes are not known here",
     ),
     "limits below requests": Case(
         team(

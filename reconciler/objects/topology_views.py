@@ -1,0 +1,75 @@
+"""What places in topologies depend on: Topologies, the Nodes that take pods, and what other Pods use there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from sys import intern
+from typing import NamedTuple
+
+from cluster.resource import NODES, PODS, Resource
+from cluster.stream import Manifest
+from policies.dialects.core import POD
+from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.node_reading import node_reading
+from policies.dialects.pod_reading import pod_reading
+from reconciler.objects.stored import read_stored
+from reconciler.objects.watched import VERSION, WatchedKind
+from scheduling.objects.queue_settings import TopologySettings, read_topology_settings
+from scheduling.topology.node_filter import TopologyNode, topology_node
+from scheduling.topology.pods import foreign_pod
+
+
+class PodOnNode(NamedTuple):
+    """A Pod outside topologies that runs on this node. `key`: `namespace/name`. `requests` are in base units."""
+
+    key: str
+    node: str
+    requests: Mapping[str, int]
+
+
+def _node(manifest: Manifest) -> TopologyNode | None:
+    return topology_node(node_reading(manifest))
+
+
+def _pod_on_node(manifest: Manifest) -> PodOnNode | None:
+    pod = pod_reading(manifest)
+    foreign = foreign_pod(pod)
+    if foreign is None:
+        return None
+    return PodOnNode(pod.key, intern(foreign.node), _kept_once(tuple(sorted(foreign.requests.items()))))
+
+
+@lru_cache(maxsize=4096)
+def _kept_once(requests: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    """Thousands of Pods have the same requests."""
+    return dict(requests)
+
+
+TOPOLOGY_VIEW: WatchedKind[TopologySettings] = WatchedKind(
+    "Topology",
+    Resource(GROUP, VERSION, "topologies", namespaced=False),
+    read_topology_settings,
+    lambda world, topology, _: world.put_topology(*topology),
+    lambda world, name, _: world.drop_topology(name),
+    detail=read_stored,
+)
+NODE_VIEW: WatchedKind[TopologyNode] = WatchedKind(
+    "Node",
+    NODES,
+    _node,
+    lambda world, node, _: world.put_node(node),
+    lambda world, name, _: world.drop_node(name),
+    on_demand=True,
+)
+POD_ON_NODE_VIEW: WatchedKind[PodOnNode] = WatchedKind(
+    "PodOnNode",
+    PODS,
+    _pod_on_node,
+    lambda world, pod, _: world.put_pod(*pod),
+    lambda world, key, _: world.drop_pod(key),
+    field_selector="spec.nodeName!=,status.phase!=Failed,status.phase!=Succeeded",
+    object_kind=POD.kind,
+    on_demand=True,
+)
+TOPOLOGY_KINDS: tuple[WatchedKind[object], ...] = (TOPOLOGY_VIEW, NODE_VIEW, POD_ON_NODE_VIEW)

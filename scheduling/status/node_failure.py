@@ -74,7 +74,7 @@ def judge_node(
     now: int,
     gates: FailureGates = DEFAULT_GATES,
 ) -> NodeFailure:
-    """Judge one node; None if it does not exist.
+    """Judge one node by its host name; None if it does not exist.
 
     workloads: all that might have pods there. pods: those that are bound to it or select it by its host name. flavors:
     by name, for their tolerations.
@@ -118,7 +118,8 @@ def _judged(
     on_node = _pod_sets_on(workload, name)
     if not on_node:
         return _Health.HEALTHY, True
-    waits = gates.pod_termination and any(_progresses(pod, name) for pod in pods)
+    progresses = any(_progresses(pod, node.name) for pod in pods)
+    waits = gates.pod_termination and progresses
     by_pods = _Health.HEALTHY if waits else _Health.LOST
     if not node.ready:
         return by_pods, gates.pod_termination
@@ -127,7 +128,6 @@ def _judged(
     if any(not _tolerated(taint, each) for taint in taints for each in tolerations):
         return by_pods, gates.pod_termination
     if any(not _tolerated(taint, _lasting(each)) for taint in taints for each in tolerations):
-        progresses = any(_progresses(pod, name) for pod in pods)
         return _Health.HEALTHY if progresses else _Health.LOST, True
     return _Health.HEALTHY, False
 

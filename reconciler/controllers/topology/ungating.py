@@ -15,6 +15,7 @@ from cluster.resource import PODS
 from policies.dialects.core import POD
 from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
+from reconciler.controllers.topology.node_health import NODE_HEALTH
 from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import LONGEST_GRACE
@@ -41,25 +42,29 @@ def _never(_: str) -> bool:
 class UngatingController(Controller):
     """Keys are the Workloads that Pods name, as `namespace/name`: all slices of an elastic job have one key.
 
-    failing: whether a node has failed. Its Pods are left to those who replace the node.
+    failing: whether a node has failed. Pods that have no place any more are left there until it is well. None: nodes
+        are not watched.
     """
 
-    watched = (PLACED_PODS,)
-
-    def __init__(self, stored: Lookup, failing: Callable[[str], bool] = _never) -> None:
+    def __init__(self, stored: Lookup, failing: Callable[[str], bool] | None = None) -> None:
+        self.watched = (PLACED_PODS,) if failing is None else (PLACED_PODS, NODE_HEALTH)
         self._stored = stored
-        self._failing = failing
+        self._failing = failing or _never
         self._pods: dict[str, Pods] = {}
         self._name_of_pod: dict[str, str] = {}
         self._workloads: dict[str, dict[str, None]] = {}
         self._name_of_workload: dict[str, str] = {}
         self._sent: dict[str, Mapping[str, str]] = {}
         self._over: dict[str, int] = {}
+        self._left: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
 
     # --- what is observed
 
     def observe(self, observed: Observed[object]) -> None:
+        if observed.key[0] == NODE_HEALTH.kind:
+            self._stale.update(self._left.pop(observed.key[1], {}))
+            return
         key, found = observed.key[1], PLACED_PODS.of(observed)
         before = self._name_of_pod.pop(key, None)
         known = self._pods[before].pop(key) if before is not None else None
@@ -106,8 +111,10 @@ class UngatingController(Controller):
                 self._over.pop(name, None)
                 continue
             seen = self._as_sent(pods, busy)
-            yield from self._let_go(name, workload, pods, seen, busy)
-            yield from self._take_back(name, workload, pods, seen, busy, now)
+            over = misplaced(workload, seen)
+            wrong = {pod.key for pod in over}  # these do not disturb the order of the others
+            yield from self._let_go(name, workload, pods, [pod for pod in seen if pod.key not in wrong], busy)
+            yield from self._take_back(name, workload, pods, over, busy, now)
 
     def _admitted(self, slices: Mapping[str, None]) -> Workload | None:
         """The Workload with the places; of several slices the largest, which the others gave their quota to."""
@@ -150,18 +157,23 @@ class UngatingController(Controller):
                 yield WaitFor((_NAME, name), (_KIND, key))
 
     def _take_back(
-        self, name: str, workload: Workload, pods: Pods, seen: list[TopologyPod], busy: Busy, now: int
+        self, name: str, workload: Workload, pods: Pods, over: list[TopologyPod], busy: Busy, now: int
     ) -> Iterator[Wanted]:
         """Delete Pods that run outside the places of their Workload: another client removed their gate."""
-        over = [pod for pod in misplaced(workload, seen) if not self._failing(pod.node)]
-        if not over:
+        leaving = []
+        for pod in over:
+            if self._failing(pod.node):
+                self._left.setdefault(pod.node, {})[name] = None
+            else:
+                leaving.append(pod)
+        if not leaving:
             self._over.pop(name, None)
             return
         until = self._over.setdefault(name, now) + _PATIENCE
         if now < until:
             yield WakeAt((_NAME, name), until)
             return
-        for pod in over:
+        for pod in leaving:
             observed = pods[pod.key]
             if busy(*observed.key):
                 yield WaitFor((_NAME, name), observed.key)

@@ -6,25 +6,40 @@ from collections.abc import Sequence
 from typing import Any
 
 from cluster.actions import Action
+from reconciler.controllers.topology.node_failures import NodeFailuresController, node_failures
 from reconciler.controllers.topology.ungating import UngatingController
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed
+from scheduling.objects import times
+from scheduling.status.node_failure import FailureGates
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import written_topology_assignment
 from tests import builders
 from tests.reconciler.checked import Asks, MakeController, loop, statuses
-from tests.reconciler.prompt import Manifest, Prompt
+from tests.reconciler.plain_queues import START
+from tests.reconciler.prompt import Prompt
 from tests.scheduling.manifests import condition
 from tests.scheduling.topology.drawn import assigned
 
 K = "kueue.x-k8s.io/"
 GATE = f"{K}topology"
 INDEX = "batch.kubernetes.io/job-completion-index"
-POD, WORK = "PlacedPod", "Workload"
+POD, WORK, NODE = "PlacedPod", "Workload", "NodeHealth"
 
 
 def ungating(state: ClusterState) -> UngatingController:
     return UngatingController(state.records.workload)
+
+
+def with_nodes(gates: FailureGates | None = None) -> tuple[MakeController, MakeController]:
+    """Both controllers, as the process makes them."""
+    made: list[NodeFailuresController] = []
+
+    def failures(state: ClusterState) -> NodeFailuresController:
+        made.append(node_failures(state, gates or FailureGates()))
+        return made[-1]
+
+    return failures, lambda state: UngatingController(state.records.workload, made[-1].failing)
 
 
 class RunningWork(Prompt):
@@ -73,6 +88,19 @@ class RunningWork(Prompt):
         stored = {"schedulingGates": [{"name": GATE}], **spec}
         self.put((POD, f"ns/{name}"), {"metadata": meta, "spec": stored, "status": {"phase": "Pending"}})
 
+    def node(self, name: str, ready: str = "True", taint: str = "", host: str = "", since: int = START) -> None:
+        taints = [{"key": taint, "effect": "NoExecute"}] if taint else []
+        conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": times.written(since)}] if ready else []
+        labels = {HOSTNAME: host or name}
+        made = builders.manifest("v1", "Node", name, {"taints": taints}, namespace=None, labels=labels)
+        self.put((NODE, name), {**made, "status": {"conditions": conditions}})
+
+    def run(self, *names: str) -> None:
+        """Each of these Pods runs on the node that it was sent to."""
+        for name in names:
+            host = self.at()[name]
+            self.edit((POD, f"ns/{name}"), {"spec": {"nodeName": host}, "status": {"phase": "Running"}})
+
     def condition(self, kind: str, reason: str, name: str = "w") -> None:
         key = (WORK, f"ns/{name}")
         others = [each for each in self.objects[key]["status"]["conditions"] if each["type"] != kind]
@@ -90,6 +118,15 @@ class RunningWork(Prompt):
                     "" if waits else (pod["spec"].get("nodeSelector") or {}).get(HOSTNAME)
                 )
         return found
+
+    def lost(self, name: str = "w") -> list[str]:
+        """The unhealthy nodes of the Workload."""
+        return [each["name"] for each in self.objects[WORK, f"ns/{name}"]["status"].get("unhealthyNodes") or ()]
+
+    def evicted(self, name: str = "w") -> str:
+        """The message of its eviction; empty if it stays."""
+        found = self.objects[WORK, f"ns/{name}"]["status"]["conditions"]
+        return next((each["message"] for each in found if each["type"] == "Evicted" and each["status"] == "True"), "")
 
     def told(self) -> set[tuple[str, str]]:
         """The reasons of Events, with the kinds that they are about."""
@@ -109,7 +146,3 @@ class RunningWork(Prompt):
         for kind in self.watched:
             objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
             self.loop.inbox.put(Listed(kind, objects, str(self.version)))
-
-
-def stored(work: RunningWork, name: str = "w") -> Manifest:
-    return work.objects[WORK, f"ns/{name}"]

@@ -189,6 +189,17 @@ def test_a_pod_that_takes_its_gate_off_itself_is_deleted_and_its_place_stays_fre
     assert work.at() == {"a": "n1", "b2": "n2"}
 
 
+def test_a_pod_without_a_place_does_not_disturb_the_order_of_the_others() -> None:
+    work = RunningWork()
+    work.workload("n1=1 n2=1 n3=1")
+    work.pod("thief", 0, schedulingGates=None, nodeSelector={HOSTNAME: "n9"})
+    work.pod("c", 2)
+    work.pod("b", 1)
+    work.rounds(5)
+
+    assert work.at() == {"thief": "n9", "b": "n2", "c": "n3"}
+
+
 def test_who_goes_to_the_place_of_another_pod_leaves_again() -> None:
     work = RunningWork()
     work.workload("n1=1 n2=1")

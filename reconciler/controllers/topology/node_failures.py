@@ -1,0 +1,232 @@
+"""Nodes that fail while pods of topologies have their places there: which workloads need another place, or leave.
+
+The node goes into `unhealthyNodes` of a Workload, and the next cycle looks for another place. Pods that wait for a node
+where they can never run fail, so that their job makes others. Source: Kueue v0.19, pkg/controller/tas, the node
+controller. Nodes are known by their host name label, as in v0.20, since places are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from cluster.actions import Patch
+from cluster.resource import PODS
+from policies.dialects.core import POD
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.node_reading import NodeReading
+from policies.model.objects import parted
+from reconciler.controllers.topology.node_health import NODE_HEALTH
+from reconciler.controllers.topology.placed_pods import PLACED_PODS
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.state import ClusterState
+from reconciler.jobs.pod_writes import POD_MANAGER
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
+from reconciler.objects.wanted import WantedWrite, refer
+from scheduling.objects import times
+from scheduling.objects.workload import Workload
+from scheduling.status.node_failure import DEFAULT_GATES, FailureGates, judge_node
+from scheduling.topology.assignment import HOSTNAME, used_hosts
+from scheduling.topology.encoding import read_topology_assignment
+from scheduling.topology.pods import TopologyPod, carried_name
+
+TERMINATED = "PodTerminatedByKueue"
+_WORKLOAD, _HOST = "Workload", "Host"
+
+
+def node_failures(state: ClusterState, gates: FailureGates) -> NodeFailuresController:
+    """The controller for this state."""
+    listed = state.records.progress.listed
+    known = partial(listed.__contains__, NODE_HEALTH.kind)
+    return NodeFailuresController(state.records.workload, state.world.state.flavors, known, gates)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """`stored`: the assignments of a Workload as written. `hosts`: those in them."""
+
+    stored: tuple[Mapping[str, object] | None, ...]
+    hosts: frozenset[str]
+
+
+class NodeFailuresController(Controller):
+    """Keys are host names. `flavors`: those that there are, by name. `listed`: whether all Nodes are known."""
+
+    watched = (NODE_HEALTH, PLACED_PODS)
+
+    def __init__(
+        self,
+        stored: Lookup,
+        flavors: Mapping[str, Flavor],
+        listed: Callable[[], bool],
+        gates: FailureGates = DEFAULT_GATES,
+    ) -> None:
+        self._stored = stored
+        self._flavors = flavors
+        self._listed = listed
+        self._gates = gates
+        self._nodes: dict[str, dict[str, NodeReading]] = {}
+        self._host_of: dict[str, str] = {}
+        self._pods: dict[str, dict[str, Observed[TopologyPod]]] = {}
+        self._host_of_pod: dict[str, str] = {}
+        self._places: dict[str, _Places] = {}
+        self._workloads: dict[str, dict[str, None]] = {}
+        self._stale: dict[str, None] = {}
+
+    # --- what is observed
+
+    def observe(self, observed: Observed[object]) -> None:
+        if observed.key[0] == NODE_HEALTH.kind:
+            self._see_node(observed.key[1], NODE_HEALTH.value(observed))
+        else:
+            self._see_pod(observed.key[1], PLACED_PODS.of(observed))
+
+    def _see_node(self, name: str, node: NodeReading | None) -> None:
+        before = self._host_of.pop(name, None)
+        known = self._nodes[before].pop(name) if before is not None else None
+        if before is not None and not self._nodes[before]:
+            del self._nodes[before]
+        if node is not None:
+            host = node.labels.get(HOSTNAME, name)
+            self._host_of[name] = host
+            self._nodes.setdefault(host, {})[name] = node
+        if node != known:
+            self._stale.update({host: None for host in (before, self._host_of.get(name)) if host is not None})
+
+    def _see_pod(self, key: str, found: Observed[TopologyPod] | None) -> None:
+        before = self._host_of_pod.pop(key, None)
+        known = self._pods[before].pop(key) if before is not None else None
+        if before is not None and not self._pods[before]:
+            del self._pods[before]
+        if found is not None and (host := found.value.selector.get(HOSTNAME) or found.value.node):
+            self._host_of_pod[key] = host
+            self._pods.setdefault(host, {})[key] = found
+        if known is None or found is None or known.value != found.value:
+            self._stale.update({host: None for host in (before, self._host_of_pod.get(key)) if host is not None})
+
+    def workload_changed(self, workload: str) -> None:
+        found = self._stored(workload)
+        before = self._places.get(workload)
+        after = _places(found.value, before) if found is not None else None
+        gone, new = (each.hosts if each is not None else frozenset() for each in (before, after))
+        for host in gone - new:
+            del self._workloads[host][workload]
+            if not self._workloads[host]:
+                del self._workloads[host]
+        for host in new - gone:
+            self._workloads.setdefault(host, {})[workload] = None
+        if after is None:
+            self._places.pop(workload, None)
+        else:
+            self._places[workload] = after
+        self._stale.update(dict.fromkeys(gone ^ new))
+        self._stale.update(dict.fromkeys(found.value.unhealthy_nodes if found is not None else ()))
+
+    def wake(self, item: Key) -> None:
+        self._stale[item[1]] = None
+
+    # --- what is to be written
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        if not self._listed():
+            return
+        stale, self._stale = self._stale, {}
+        for host in stale:
+            if (host in self._workloads or host in self._pods) and not self._is_well(host):
+                yield from self._look_at(host, busy, now)
+
+    def failing(self, name: str) -> bool:
+        """Whether the pods on the Node of this name may have lost their places while they run there."""
+        host = self._host_of.get(name)
+        if host is None:
+            return True
+        node = self._nodes[host][name]
+        return not (node.ready if self._gates.pod_termination else _works(node))
+
+    def _node(self, host: str) -> NodeReading | None:
+        """The Node with this host name; of several the one that is well."""
+        found = sorted(self._nodes.get(host, {}).values(), key=lambda node: (not _works(node), node.name))
+        return found[0] if found else None
+
+    def _is_well(self, host: str) -> bool:
+        """Whether the Node works, all Pods there have their place there, and no workload says otherwise."""
+        node = self._node(host)
+        if node is None or not _works(node):
+            return False
+        at_home = self._workloads.get(host, {})
+        waiting = (each.value.workload for each in self._pods.get(host, {}).values() if _can_wait(each.value))
+        lost = (host in each.value.unhealthy_nodes for each in map(self._stored, at_home) if each is not None)
+        return all(each in at_home for each in waiting) and not any(lost)
+
+    def _look_at(self, host: str, busy: Busy, now: int) -> Iterator[Wanted]:
+        pods = self._pods.get(host, {})
+        names = dict.fromkeys([*self._workloads.get(host, {}), *(each.value.workload for each in pods.values())])
+        found = {name: each for name in names if (each := self._stored(name)) is not None}
+        moment = whole_second(now)
+        judged = judge_node(
+            host,
+            self._node(host),
+            [each.value for each in found.values()],
+            [each.value for each in pods.values()],
+            self._flavors,
+            moment,
+            self._gates,
+        )
+        if judged.again:
+            yield WakeAt((_HOST, host), moment + judged.again)
+        waiting = set()
+        for after in judged.changed:
+            key = (_WORKLOAD, after.key)
+            waiting.add(carried_name(after))
+            if not busy(*key):
+                yield WantedWrite(key, status_patch(found[after.key].value, after, ADMISSION_MANAGER))
+            yield WaitFor((_HOST, host), key)
+        for name in judged.strays:
+            pod = pods[name]
+            if pod.value.workload in waiting:
+                continue  # its Workload is written first, and then the host is looked at again
+            if not busy(*pod.key):
+                yield _failed(pod, moment)
+            yield WaitFor((_HOST, host), pod.key)
+
+
+def _places(workload: Workload, before: _Places | None) -> _Places | None:
+    """The places that it has; None if it needs none. They are read again only where they were written anew."""
+    admission = workload.admission
+    if not workload.admitted or workload.evicted or workload.finished or admission is None:
+        return None
+    stored = tuple(entry.topology for entry in admission.assignments)
+    if before is not None and before.stored == stored:
+        return before
+    hosts = used_hosts(read_topology_assignment(each) for each in stored if each is not None)
+    return _Places(stored, frozenset(hosts)) if hosts else None
+
+
+def _works(node: NodeReading) -> bool:
+    return node.ready and not any(taint.repels for taint in node.taints)
+
+
+def _can_wait(pod: TopologyPod) -> bool:
+    """Whether the Pod may wait for the node: it has passed its gate and is not bound."""
+    return not (pod.bound or pod.gated)
+
+
+def _failed(pod: Observed[TopologyPod], now: int) -> WantedWrite:
+    """Let the Pod fail: it can never run on its node."""
+    message = "Pod terminated by Kueue NodeController due to node taint"
+    condition = {
+        "type": "TerminatedByKueue",
+        "status": "True",
+        "reason": "UnschedulableOnAssignedNode",
+        "message": message,
+        "lastTransitionTime": times.written(now),
+    }
+    others = [each for each in pod.value.conditions if each.get("type") != condition["type"]]
+    body = {"status": {"phase": "Failed", "conditions": [*others, condition]}}
+    namespace, name = parted(pod.value.key)
+    action = Patch(PODS, namespace, name, body, pod.version, POD_MANAGER, "status")
+    about = refer("v1", POD.kind, pod.key[1], pod.value.uid, version=pod.version)
+    return WantedWrite(pod.key, action, about, TERMINATED, message)

@@ -1,0 +1,71 @@
+"""Pods in topologies on a real API server: each goes to its place, whatever fails meanwhile."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.apiserver.fault_proxy import FaultProxy
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.killed import Killed
+from tests.apiserver.kueue_world import following, install
+from tests.apiserver.reconciler.topology_yard import GATE, MERGE, Yard
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def yard(control_plane: ControlPlane, namespace: str) -> Iterator[Yard]:
+    """Three racks of two nodes, for two Pods each."""
+    install(control_plane)
+    made = Yard(control_plane, namespace)
+    for number in range(6):
+        made.node(f"n{number}", f"r{number // 2}", cpu=2)
+    yield made
+    made.close()
+
+
+def test_pods_land_in_their_places_although_the_process_is_killed_between_them(yard: Yard, tmp_path: Path) -> None:
+    """It dies as soon as the API server has stored that one Pod may go, before it hears of that."""
+    yard.workload("train", "n0=2 n1=2")
+    for rank in (3, 1, 0, 2):
+        yard.pod(f"train-{rank}", rank, "train")
+    with FaultProxy(yard.server.kubeconfig, 0.0, seed=1) as proxy:
+        command = [sys.executable, "-m", "tests.apiserver.reconciler.running"]
+        command += [str(proxy.kubeconfig(tmp_path / "kubeconfig"))]
+        reconciler = Killed(lambda number: [*command, f"yard-{number}"], tmp_path / "log")
+
+        def passing(method: str, path: str) -> None:
+            if "/pods/" in path:
+                reconciler.passing(method, path)
+
+        proxy.passing = passing
+        reconciler.writes_left = 1
+        reconciler.start()
+        try:
+            for dead in (1, 2):
+                eventually(lambda dead=dead: reconciler.killed_at_writes == dead, reconciler.said)
+                reconciler.writes_left = 1 if dead == 1 else None
+                reconciler.again()
+            eventually(lambda: all(yard.turn().values()), reconciler.said)
+        finally:
+            reconciler.kill()
+
+    assert yard.at() == {"train-0": "n0", "train-1": "n0", "train-2": "n1", "train-3": "n1"}
+
+
+def test_a_pod_that_lets_itself_go_elsewhere_is_stopped_and_its_place_is_for_the_next(yard: Yard) -> None:
+    yard.workload("train", "n0=1 n1=1")
+    yard.pod("thief", 0, "train")
+    loose = {"spec": {"schedulingGates": None, "nodeSelector": {"kubernetes.io/hostname": "n4"}}}
+    yard.server.request("PATCH", f"{yard.pods_path}/thief", loose, content_type=MERGE)
+    eventually(lambda: yard.turn() == {"thief": "n4"})
+    with following(yard.server):
+        yard.pod("train-1", 1, "train")
+        eventually(lambda: yard.turn() == {"train-1": "n1"})
+        yard.pod("train-0", 0, "train")
+        eventually(lambda: yard.turn() == {"train-0": "n0", "train-1": "n1"})
+
+    assert not any(GATE in str(pod["spec"]) for pod in yard.pods())

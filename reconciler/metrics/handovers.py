@@ -11,16 +11,17 @@ from typing import NamedTuple
 from policies.dialects.core import POD
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import metadata, text
-from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.pods import WATCHED_PODS
+from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.state import ClusterState
 from reconciler.metrics.kueue import seconds_between
 from reconciler.metrics.occasions import GateRemoved, WorkloadCreated
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from scheduling.objects import times
-from scheduling.objects.workload import ADMITTED, Owner, Workload
+from scheduling.objects.workload import ADMITTED, OF_GROUP, Owner, Workload
 
 _FIRST = 1
 """The generation of an object whose spec was never changed."""
@@ -62,6 +63,12 @@ class Handovers:
         started, pod = STARTED_PODS.value(before), STARTED_PODS.value(after)
         if started is not None and pod is not None and started.gates and not pod.gates:
             yield from self._removed(ELASTIC_GATE, self._last_slice.get(pod.workload, pod.workload), now)
+        waited, placed = PLACED_PODS.value(before), PLACED_PODS.value(after)
+        if waited is not None and placed is not None and waited.gated and not placed.gated:
+            key = self._last_slice.get(placed.workload, placed.workload)
+            found = self._state.world.workloads.get(key)
+            in_group = found is not None and found.annotations.get(OF_GROUP) == "true"
+            yield from self._removed(TOPOLOGY_GATE, key, now, in_group=in_group)
 
     def _removed(self, gate: str, key: str, now: int, *, in_group: bool = False) -> Iterator[GateRemoved]:
         workload = self._state.world.workloads.get(key)

@@ -9,18 +9,20 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from policies.configuration.kueue.values import CREATION_LATENCY
+from policies.dialects.kueue_jobs import STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
-from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
 from reconciler.api.clusters import dispatched
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.pods import WATCHED_PODS
+from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.state import ClusterState
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from scheduling.objects.times import SECOND, written
-from scheduling.objects.workload import Owner, Workload
+from scheduling.objects.workload import OF_GROUP, Owner, Workload
 from tests import builders
 from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3
@@ -163,6 +165,18 @@ def test_a_pod_of_an_elastic_job_counts_from_the_admission_of_its_last_slice() -
     watched.see(started([{"name": ELASTIC_GATE}]))
     watched.see(started([]), NOW + 7 * SECOND)
     assert watched.removal(ELASTIC_GATE, in_group=False) == 2
+
+
+@pytest.mark.parametrize("in_group", [False, True])
+def test_a_pod_that_goes_to_its_place_counts_from_the_admission_of_its_workload(in_group: bool) -> None:
+    watched = Watched()
+    watched.see(admitted("train", annotations={OF_GROUP: str(in_group).lower()}))
+    for gates in ([{"name": TOPOLOGY_GATE}], []):
+        notes = {STARTED_FOR: "train", f"{PREFIX}podset-required-topology": "rack"}
+        meta = {"namespace": "ns", "annotations": notes, "resourceVersion": str(len(gates))}
+        watched.see(PLACED_PODS.observed(builders.manifest("v1", "Pod", "p", {"schedulingGates": gates}, **meta)), NOW)
+    assert watched.removal(TOPOLOGY_GATE, in_group=in_group) == 0
+    assert watched.removal(TOPOLOGY_GATE, in_group=not in_group) is None
 
 
 def test_what_is_made_on_workers_and_admitted_there_counts() -> None:

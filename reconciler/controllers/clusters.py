@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
 
 from cluster.expiry import Expiry
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
@@ -13,7 +12,7 @@ from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MULTIKUEUE, MultiKueueCluster, MultiKueueConfig
 from reconciler.objects.activity import ActiveCondition, news, same
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
 from reconciler.objects.watched import CHECK_VIEW
@@ -27,9 +26,6 @@ from reconciler.objects.workers import (
 )
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 class ClustersController(Controller):
@@ -55,10 +51,10 @@ class ClustersController(Controller):
         if kind == CLUSTERS.kind:
             self._see_cluster(name, CLUSTERS.value(observed))
         elif kind == CONFIGS.kind:
-            keep(self.configs, name, CONFIGS.value(observed))
+            put_or_drop(self.configs, name, CONFIGS.value(observed))
         else:
             check = CHECK_VIEW.value(observed)
-            keep(self.checks, name, check if check is not None and check.controller == MULTIKUEUE else None)
+            put_or_drop(self.checks, name, check if check is not None and check.controller == MULTIKUEUE else None)
         if observed.value is None:
             self._stored.pop(observed.key, None)
         else:
@@ -71,7 +67,7 @@ class ClustersController(Controller):
     def _see_cluster(self, name: str, cluster: MultiKueueCluster | None) -> None:
         before = self.clusters.get(name)
         wanted = cluster if cluster is not None and not cluster.deleting else None
-        keep(self.clusters, name, wanted)
+        put_or_drop(self.clusters, name, wanted)
         if wanted is None:
             self._commands.append(DropWorker(name))
             self._warned.pop(name, None)
@@ -139,11 +135,3 @@ class ClustersController(Controller):
             if expiry is not None and now >= expiry.warn_at * SECOND and self._warned.get(name) != expiry:
                 self._warned[name] = expiry
                 self._stale[CLUSTERS.kind, name] = None
-
-
-def keep(known: dict[K, T], name: K, value: T | None) -> None:
-    """Keep the object; None if it was deleted."""
-    if value is None:
-        known.pop(name, None)
-    else:
-        known[name] = value

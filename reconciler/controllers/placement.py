@@ -13,7 +13,6 @@ from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import metadata
-from reconciler.controllers.clusters import keep
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
@@ -24,7 +23,7 @@ from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.objects.packed import Packed, WholeObject
 from reconciler.objects.wanted import WantedWrite, reference
@@ -99,7 +98,7 @@ class PlacementController(Controller):
     def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
         if kind in self.kinds:
-            keep(self.snapshot.jobs, observed.key, self._jobs[kind].value(observed))
+            put_or_drop(self.snapshot.jobs, observed.key, self._jobs[kind].value(observed))
             if observed.key in self._of_job:
                 self._stale[self._of_job[observed.key]] = None
             return
@@ -108,10 +107,10 @@ class PlacementController(Controller):
                 self._stale[workload] = None
             return
         if kind == CONFIGS.kind:
-            keep(self.snapshot.configs, name, CONFIGS.value(observed))
+            put_or_drop(self.snapshot.configs, name, CONFIGS.value(observed))
         elif kind == CLUSTERS.kind:
             before, cluster = self.snapshot.clusters.get(name), CLUSTERS.value(observed)
-            keep(self.snapshot.clusters, name, cluster)
+            put_or_drop(self.snapshot.clusters, name, cluster)
             if before is not None and cluster is not None and before.labels == cluster.labels:
                 return  # the connection reports conditions
         elif kind == CHECK_VIEW.kind:
@@ -119,7 +118,7 @@ class PlacementController(Controller):
             mine = check if check is not None and check.controller == MULTIKUEUE else None
             if self.snapshot.checks.get(name) == mine:
                 return
-            keep(self.snapshot.checks, name, mine)
+            put_or_drop(self.snapshot.checks, name, mine)
             for workload in [*self._all]:
                 self.workload_changed(workload)  # it may be ours by this check
         self._stale.update(dict.fromkeys(self._here))

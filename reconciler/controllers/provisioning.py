@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
 
 from cluster.actions import Delete
 from policies.dialects.kueue_checks import PROVISIONING
@@ -11,7 +10,7 @@ from policies.dialects.kueue_kinds import PROVISIONING_REQUEST_CONFIG
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault, same
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import CHECK_VIEW, FLAVOR_VIEW
@@ -28,7 +27,6 @@ from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
 from scheduling.world.world import World
 
-T = TypeVar("T")
 _WORKLOAD = "Workload"
 _AGAIN = 10 * SECOND
 """Nanoseconds until a deletion is repeated if the object still exists."""
@@ -62,17 +60,17 @@ class ProvisioningController(Controller):
     def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
         if kind == CONFIGS.kind:
-            _keep(self._configs, name, CONFIGS.value(observed))
+            put_or_drop(self._configs, name, CONFIGS.value(observed))
             self._look_at_checks(check for check in self._checks.values() if _names(check, name))
         elif kind == CHECK_VIEW.kind:
             self._see_check(name, observed)
         elif kind == REQUESTS.kind:
             before, after = self._requests.get(name), REQUESTS.value(observed)
-            _keep(self._requests, name, after)
+            put_or_drop(self._requests, name, after)
             self._see(observed.key, before.meta if before is not None else None, after.meta if after else None)
         elif kind == TEMPLATES.kind:
             was, is_now = self._templates.get(name), TEMPLATES.value(observed)
-            _keep(self._templates, name, is_now)
+            put_or_drop(self._templates, name, is_now)
             self._see(observed.key, was, is_now)
         else:
             self._wake_those_who_need(observed.key)
@@ -80,8 +78,8 @@ class ProvisioningController(Controller):
     def _see_check(self, name: str, observed: Observed[object]) -> None:
         before, check = self._checks.get(name), CHECK_VIEW.value(observed)
         mine = check if check is not None and check.controller == PROVISIONING else None
-        _keep(self._checks, name, mine)
-        _keep(self._statuses, name, observed.stored if mine is not None else None)
+        put_or_drop(self._checks, name, mine)
+        put_or_drop(self._statuses, name, observed.stored if mine is not None else None)
         if mine is not None:
             self._stale[observed.key] = None
         if (mine is None) != (before is None) or (mine and before and mine.parameters != before.parameters):
@@ -216,10 +214,3 @@ def _names(check: CheckSettings, config: str) -> bool:
 def _owner(controlled: Controlled) -> str:
     """The Workload that controls the object, as `namespace/name`."""
     return f"{controlled.namespace}/{controlled.owner_name}"
-
-
-def _keep(known: dict[str, T], name: str, value: T | None) -> None:
-    if value is None:
-        known.pop(name, None)
-    else:
-        known[name] = value

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from cluster.stream import Manifest
 from policies.amounts.limit_ranges import summarize
 from policies.amounts.requests import readable
 from policies.dialects.reading import mapping
 from policies.model.objects import parted
 from policies.model.quantity import Amounts
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.watched import LIMIT_RANGE_VIEW, PRIORITY_VIEWS, RUNTIME_CLASS_VIEW
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.world.world import World
 
-K = TypeVar("K")
 _VIEWS = {view.kind: view for view in (LIMIT_RANGE_VIEW, RUNTIME_CLASS_VIEW, *PRIORITY_VIEWS)}
 
 
@@ -38,14 +35,14 @@ class ClusterDefaults:
         manifest = _VIEWS[kind].value(observed)
         if kind == LIMIT_RANGE_VIEW.kind:
             namespace, name = parted(key)
-            _replace(self._ranges.setdefault(namespace, {}), name, manifest)
+            put_or_drop(self._ranges.setdefault(namespace, {}), name, manifest)
             world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
         elif kind == RUNTIME_CLASS_VIEW.kind:
-            _replace(self._classes, key, manifest)
+            put_or_drop(self._classes, key, manifest)
             world.put_overheads(self._overheads(), now)
         else:
             before = self._priorities.get(observed.key)
-            _replace(self._priorities, observed.key, manifest)
+            put_or_drop(self._priorities, observed.key, manifest)
             return _priorities(before) != _priorities(manifest)
         return False
 
@@ -60,10 +57,3 @@ class ClusterDefaults:
 
 def _priorities(manifest: Manifest | None) -> PriorityClasses:
     return read_priority_classes([manifest] if manifest is not None else [])
-
-
-def _replace(known: dict[K, Manifest], key: K, value: Manifest | None) -> None:
-    if value is None:
-        known.pop(key, None)
-    else:
-        known[key] = value

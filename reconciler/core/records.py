@@ -14,7 +14,7 @@ from typing import TypeVar
 from cluster.retry import RandomBackoff
 from reconciler.core.commands import ReadObject, WriteCommand
 from reconciler.core.controller import Controller
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.progress import ListProgress
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import WantedWrite
@@ -133,10 +133,7 @@ class Records:
 
     def keep(self, observed: Observed[object]) -> None:
         """Store the object, or remove it if its value is None."""
-        if observed.value is None:
-            self._stored.pop(observed.key, None)
-        else:
-            self._stored[observed.key] = observed
+        put_or_drop(self._stored, observed.key, observed if observed.value is not None else None)
 
     def lose(self, key: Key, version: str) -> None:
         """Remove the object of this version, in all views."""

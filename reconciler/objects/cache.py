@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.progress import ListProgress, news
 from reconciler.objects.watched import WatchedKind
 
@@ -34,10 +34,7 @@ class NewestObjects:
         """Keep the object; False if nothing is new."""
         if not news(self._objects.get(observed.key), observed):
             return False
-        if observed.value is None:
-            self._objects.pop(observed.key, None)
-        else:
-            self._objects[observed.key] = observed
+        put_or_drop(self._objects, observed.key, observed if observed.value is not None else None)
         return True
 
     def replaced(self, listed: Listed) -> list[Observed[object]]:

@@ -12,6 +12,8 @@ from policies.model.objects import joined, parted
 from reconciler.objects.packed import Packed
 from reconciler.objects.stored import Stored
 
+K = TypeVar("K")
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Key: TypeAlias = tuple[str, str]
 """The kind and `namespace/name`, or only the name of a cluster-scoped object."""
@@ -74,3 +76,11 @@ class Listed:
     objects: tuple[Observed[object], ...]
     version: str = ""
     request: int = 0
+
+
+def put_or_drop(known: dict[K, T], key: K, value: T | None) -> None:
+    """Store the value; None, as of an object that was deleted, removes what is stored."""
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value

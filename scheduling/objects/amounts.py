@@ -13,7 +13,7 @@ from policies.dialects.reading import mapping
 from policies.model.pools import LEAST, UNLIMITED, minus, plus
 from policies.model.quantity import INT64_MAX, Amounts, BadQuantity, Quantity
 
-__all__ = ["LEAST", "UNLIMITED", "FlavorResource", "Requests", "Usage", "minus", "plus"]
+__all__ = ["LEAST", "UNLIMITED", "FlavorResource", "Requests", "Usage", "add_to", "minus", "plus"]
 
 _CPU = "cpu"
 _MILLI = 10**6
@@ -40,6 +40,16 @@ Requests: TypeAlias = Mapping[str, int]
 """Amounts by resource."""
 Usage: TypeAlias = Mapping[FlavorResource, int]
 """Amounts by pair."""
+
+
+def add_to(total: dict[str, int], more: Mapping[str, int], times: int = 1) -> None:
+    """Add `times` the amounts in place; times -1 takes back what was added. What becomes 0 is removed."""
+    for resource, amount in more.items():
+        left = total.get(resource, 0) + times * amount
+        if left:
+            total[resource] = left
+        else:
+            total.pop(resource, None)
 
 
 # -- between quantities and amounts ------------------------------------------------------------------------------------

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from scheduling.objects.amounts import add_to
+
 Amounts: TypeAlias = Mapping[str, int]
 Limits: TypeAlias = Mapping[str, float]
 """Whole numbers, or `math.inf` where there is no limit. What a missing resource means, the dialect says."""
-
-
-def add_to(total: dict[str, int], more: Amounts, times: int = 1) -> None:
-    """Add `times` the amounts in place; times -1 takes back what was added. What becomes 0 goes."""
-    for resource, amount in more.items():
-        left = total.get(resource, 0) + times * amount
-        if left:
-            total[resource] = left
-        else:
-            total.pop(resource, None)
 
 
 def total(*summands: Amounts) -> dict[str, int]:

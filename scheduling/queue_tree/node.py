@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Generic, Self, TypeVar
 
-from scheduling.queue_tree.amounts import Amounts, add_to
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts
 
 S = TypeVar("S")
 Shown = Mapping[str, Amounts]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from scheduling.queue_tree.amounts import Amounts, add_to
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts
 from scheduling.queue_tree.node import QueueNode, Shown
 
 S = TypeVar("S")

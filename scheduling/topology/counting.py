@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from scheduling.objects.amounts import add_to
 from scheduling.topology.assignment import DomainId
-from scheduling.topology.domains import Domain, LowestDomain, TopologyTree, add
+from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
 from scheduling.topology.node_filter import NodeFilter
 
 PODS = "pods"
@@ -274,7 +275,7 @@ def room(domain: LowestDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, 
     rest = domain.free if kind.empty else domain.remain
     if domain.id in assumed:
         rest = dict(rest)
-        add(rest, assumed[domain.id], -1)
+        add_to(rest, assumed[domain.id], -1)
     return rest
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from scheduling.objects.amounts import add_to
 from scheduling.topology.assignment import HOSTNAME, AssignedDomain, DomainId
 from scheduling.topology.node_filter import TopologyNode
 
@@ -70,19 +71,9 @@ class Usage:
 
     def add(self, key: object, amounts: Mapping[str, int], times: int = 1) -> None:
         entry = self.amounts.setdefault(key, {})
-        add(entry, amounts, times)
+        add_to(entry, amounts, times)
         if not entry:
             del self.amounts[key]
-
-
-def add(total: dict[str, int], amounts: Mapping[str, int], times: int = 1) -> None:
-    """Add the amounts to the total; what becomes zero leaves it."""
-    for resource, amount in amounts.items():
-        left = total.get(resource, 0) + amount * times
-        if left:
-            total[resource] = left
-        else:
-            total.pop(resource, None)
 
 
 class TopologyTree:
@@ -188,15 +179,15 @@ class TopologyTree:
         """Pods outside topologies use that much more of the node: `times` the amounts."""
         domain = self._at.get(node)
         if domain is not None:
-            add(domain.free, amounts, -times)
-            add(domain.remain, amounts, -times)
+            add_to(domain.free, amounts, -times)
+            add_to(domain.remain, amounts, -times)
             self._report(domain)
 
     def held_changed(self, key: DomainId, amounts: Mapping[str, int], times: int) -> None:
         """Workloads hold that much more in the domain: `times` the amounts."""
         domain = self._lowest.get(key)
         if domain is not None:
-            add(domain.remain, amounts, -times)
+            add_to(domain.remain, amounts, -times)
             self._report(domain)
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -213,8 +204,8 @@ class TopologyTree:
     def _count(self, domain: LowestDomain, name: str, times: int) -> None:
         """Add the node to the room of the domain, or take it out."""
         for total in (domain.free, domain.remain):
-            add(total, domain.nodes[name].allocatable, times)
-            add(total, self._foreign.get(name), -times)
+            add_to(total, domain.nodes[name].allocatable, times)
+            add_to(total, self._foreign.get(name), -times)
 
     def _settle(self, domain: LowestDomain) -> None:
         """After a change of its nodes: the domain goes with the last, and lies where the first is."""
@@ -246,7 +237,7 @@ class TopologyTree:
                 self._insert(domain)
             parent = domain
         lowest = self._lowest[key] = LowestDomain(key, path, parent)
-        add(lowest.remain, self.held.get(key), -1)
+        add_to(lowest.remain, self.held.get(key), -1)
         self._insert(lowest)
         return lowest
 

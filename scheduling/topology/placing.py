@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from policies.dialects.taints import Toleration
+from scheduling.objects.amounts import add_to
 from scheduling.topology.assignment import HOSTNAME, AssignedDomain, DomainId, TopologyAssignment, merged
 from scheduling.topology.balanced import balanced
 from scheduling.topology.choosing import DomainSearch, DomainShortage, Share
 from scheduling.topology.counting import Assumed, DomainCounts, KeptCounts, PodKind, exclusions, pod_request
-from scheduling.topology.domains import Domain, TopologyTree, add
+from scheduling.topology.domains import Domain, TopologyTree
 from scheduling.topology.node_filter import ANY_NODE, NodeFilter
 from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault
 from scheduling.topology.request import TopologyRequest
@@ -256,7 +257,7 @@ def use(
     """Add what the pods of the assignment take to `used`, or with `times` -1 take it away."""
     single = dict(pod_request(pod_set.requests))
     for domain, pods in assignment.counts().items():
-        add(used.setdefault(domain, {}), single, pods * times)
+        add_to(used.setdefault(domain, {}), single, pods * times)
 
 
 def stale_domain(tree: TopologyTree, assignment: TopologyAssignment) -> str:

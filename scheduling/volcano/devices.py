@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from scheduling.queue_tree.amounts import Amounts, add_to, total
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts, total
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.objects import Devices, Task
 from scheduling.volcano.queues import Node

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from scheduling.queue_tree.amounts import Amounts, add_to, exceeding, total
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts, exceeding, total
 from scheduling.volcano.objects import NOTHING, Devices, PodGroup, PodGroupStanding, Status, Task
 from scheduling.volcano.resources import is_nothing
 

@@ -6,7 +6,8 @@ Source: Volcano v1.16, pkg/scheduler/api/node_info.go, plugins/predicates.
 from __future__ import annotations
 
 from policies.dialects.selectors import Requirement
-from scheduling.queue_tree.amounts import add_to, total
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import total
 from scheduling.volcano.objects import Machine, NodePlacement, Status, Task
 
 _NAME = "metadata.name"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from scheduling.queue_tree.amounts import Amounts, Limits, add_to, total
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts, Limits, total
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.plugin import Plugin

@@ -13,7 +13,8 @@ from math import inf
 from typing import TypeAlias
 
 from policies.amounts.real_capability import BASIC, limits, real_capability
-from scheduling.queue_tree.amounts import Amounts, Limits, add_to
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts, Limits
 from scheduling.queue_tree.node import QueueNode
 from scheduling.queue_tree.tree import QueueTree
 from scheduling.volcano.objects import PodGroupStanding, VolcanoQueueSettings

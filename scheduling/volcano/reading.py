@@ -15,7 +15,7 @@ from policies.dialects.taints import read_toleration
 from policies.dialects.volcano_gates import TASK_NAME
 from policies.model.quantity import Quantity
 from scheduling.objects import times
-from scheduling.queue_tree.amounts import add_to
+from scheduling.objects.amounts import add_to
 from scheduling.volcano.objects import Devices, Machine, NodePlacement, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS, counted
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from policies.amounts.real_capability import BASIC
-from scheduling.queue_tree.amounts import Amounts, add_to, exceeding
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts, exceeding
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Jobs
 from scheduling.volcano.queues import ALLOCATED, ROOT, Node, QueueAccounts

@@ -7,7 +7,6 @@ Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -108,14 +107,6 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
     @property
     def preempting(self) -> Amounts:
         return self.amounts(PREEMPTING)
-
-    def walk(self) -> Iterator[YuniKornQueue]:
-        """The queue and all below it, parents first."""
-        waiting = [self]
-        while waiting:
-            here = waiting.pop()
-            yield here
-            waiting += reversed(here.children.values())
 
     @property
     def is_under_guarantee(self) -> bool:

@@ -10,9 +10,8 @@ from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Pro
 
 
 def implausible(config: Config) -> Iterator[Problem]:
-    for partition in config.partitions:
-        if partition.root is not None:
-            yield from throughout(partition.root, _of_queue)
+    for root in config.roots:
+        yield from throughout(root, _of_queue)
 
 
 def _of_queue(queue: ConfiguredQueue) -> Iterator[Problem]:

@@ -216,6 +216,11 @@ class Config:
         """The default partition, the only one that Kubernetes uses."""
         return next((partition for partition in self.partitions if partition.called == DEFAULT_PARTITION), None)
 
+    @property
+    def roots(self) -> Iterator[ConfiguredQueue]:
+        """The root queue of each partition that has queues."""
+        return (partition.root for partition in self.partitions if partition.root is not None)
+
     def queue(self, path: str) -> ConfiguredQueue | None:
         """The queue of this path (`root.team.dev`) in the default partition, in any case of letters."""
         return self.partition.queue(path) if self.partition else None

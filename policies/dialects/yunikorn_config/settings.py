@@ -152,9 +152,8 @@ def _quota_delay(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 def quota_without_effect(config: Config) -> Iterator[Problem]:
     """A max of only zeros, which YuniKorn treats as no max, and types that no pod requests."""
-    for partition in config.partitions:
-        if partition.root is not None:
-            yield from throughout(partition.root, _quota_without_effect_of)
+    for root in config.roots:
+        yield from throughout(root, _quota_without_effect_of)
 
 
 def _quota_without_effect_of(queue: ConfiguredQueue) -> Iterator[Problem]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import nsmallest
+from typing import NamedTuple
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
@@ -14,10 +15,10 @@ from policies.dialects.yunikorn_config.placement import ExistingQueues, Rejected
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
 from policies.judging.proposal import Proposal
-from policies.model.findings import NotEvaluated
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
 from policies.rules.yunikorn._namespace_shares import Declared, declared
-from policies.rules.yunikorn._queue_config import trees
+from policies.rules.yunikorn._queue_config import finding, trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
 
 _TAG = "namespace.parentqueue"
@@ -27,7 +28,45 @@ _NAMED = 5  # namespaces that a message lists
 Candidates = list[tuple[str, str]]
 
 
-def named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
+class ParentFault(NamedTuple):
+    """Why a parent queue cannot be used: `queue` is the one at fault, `fault` goes on after its name."""
+
+    queue: str
+    fault: str
+    fix: str
+
+
+def unusable_parents(
+    proposal: Proposal, judged: Callable[[str, Candidates], ParentFault | None]
+) -> Iterator[Finding | NotEvaluated]:
+    """A finding for each changed Namespace, and for each other value of the annotation, whose parent is at fault.
+
+    `judged` gets the value of `parentqueue` and its candidates.
+    """
+    for each in _named_parents(proposal):
+        if isinstance(each, NotEvaluated):
+            yield each
+            continue
+        namespace, found = each
+        if found and (wrong := judged(yunikorn.parent_queue(namespace) or "", found)) is not None:
+            yield Finding(
+                namespace.ref,
+                yunikorn.field(yunikorn.PARENT_QUEUE),
+                f"the parent queue {wrong.queue} {wrong.fault}",
+                fix=wrong.fix,
+                subject=wrong.queue,
+                profiles=STRICT_ONLY,
+            )
+    for other in _parents_of_others(proposal):
+        if isinstance(other, NotEvaluated):
+            yield other
+            continue
+        written, parent, members, found = other
+        if (wrong := judged(parent, found)) is not None:
+            yield finding(written, _problem(parent, members, wrong.fault))
+
+
+def _named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
     """Each changed Namespace that names a parent queue, with the candidates; NotEvaluated if no queues are known."""
     named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
     queues = partition(proposal) if named else None
@@ -38,7 +77,7 @@ def named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] |
             yield namespace, _parents(queues, opened(queues), ReportedApplication(tags=tags(namespace)))
 
 
-def parents_of_others(
+def _parents_of_others(
     proposal: Proposal,
 ) -> Iterator[tuple[ConfiguredQueues, str, list[Ref], Candidates] | NotEvaluated]:
     """(tree as written, value of `parentqueue`, Namespaces with it, candidates) for each value.
@@ -67,7 +106,7 @@ def parents_of_others(
             yield NotEvaluated(f"not all objects of {unknown[0]} are known; some may name an unusable parent queue")
 
 
-def problem(parent: str, members: list[Ref], fault: str) -> Problem:
+def _problem(parent: str, members: list[Ref], fault: str) -> Problem:
     """The problem with the parent queue of these Namespaces, for the author of the queues."""
     first = ", ".join(ref.name for ref in nsmallest(_NAMED, members))
     more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, QueueConfigMap, tree
-from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Problem
 from policies.judging.proposal import Proposal
 from policies.model.cures import Patch, apart, rename, write
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, PlaceOf
@@ -27,6 +28,11 @@ def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -
         if written.setting is not None and written.text is not None:
             for problem in check(written.config):
                 yield finding(written, problem)
+
+
+def queue_findings(proposal: Proposal, check: Callable[[ConfiguredQueue], Iterable[Problem]]) -> Iterator[Finding]:
+    """The findings of a check that gets each root queue, with all below it."""
+    return findings(proposal, lambda config: chain.from_iterable(map(check, config.roots)))
 
 
 def finding(written: ConfiguredQueues, problem: Problem) -> Finding:

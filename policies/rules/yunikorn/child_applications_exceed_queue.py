@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.quotas import applications_above_queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
-from policies.rules.yunikorn._queue_config import findings
+from policies.rules.yunikorn._queue_config import queue_findings
 
 
 @rule(
@@ -24,10 +23,4 @@ def child_applications_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
     Example: `root.eng` with `maxapplications: 4`, its child `ml` has none.
     Fix: give `ml` a `maxapplications` from 1 to 4.
     """
-    yield from findings(proposal, _applications)
-
-
-def _applications(config: Config) -> Iterator[Problem]:
-    for partition in config.partitions:
-        if partition.root is not None:
-            yield from applications_above_queue(partition.root)
+    yield from queue_findings(proposal, applications_above_queue)

@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.quotas import max_above_parent
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
-from policies.rules.yunikorn._queue_config import findings
+from policies.rules.yunikorn._queue_config import queue_findings
 
 
 @rule(
@@ -26,10 +25,4 @@ def child_max_exceeds_parent_max(proposal: Proposal) -> Iterator[Finding]:
     Example: `root.eng` with `max: {memory: 10G}` and `root.eng.ml` with `max: {memory: 12G}`.
     Fix: lower the max of `root.eng.ml` to 10G, or raise that of `root.eng` first.
     """
-    yield from findings(proposal, _above_parent)
-
-
-def _above_parent(config: Config) -> Iterator[Problem]:
-    for partition in config.partitions:
-        if partition.root is not None:
-            yield from max_above_parent(partition.root)
+    yield from queue_findings(proposal, max_above_parent)

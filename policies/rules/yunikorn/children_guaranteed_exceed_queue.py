@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.quotas import guaranteed_above_queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
-from policies.rules.yunikorn._queue_config import findings
+from policies.rules.yunikorn._queue_config import queue_findings
 
 
 @rule(
@@ -26,10 +25,4 @@ def children_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
     Example: `root.eng` with `guaranteed: {memory: 100G}`; its children with 60G and 50G.
     Fix: lower a child's guarantee by 10G, or raise that of `root.eng` to 110G.
     """
-    yield from findings(proposal, _sums)
-
-
-def _sums(config: Config) -> Iterator[Problem]:
-    for partition in config.partitions:
-        if partition.root is not None:
-            yield from guaranteed_above_queue(partition.root)
+    yield from queue_findings(proposal, guaranteed_above_queue)

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
-from policies.rules.yunikorn._parent_queue import named_parents, parents_of_others, problem
-from policies.rules.yunikorn._queue_config import finding
+from policies.model.findings import Finding, NotEvaluated
+from policies.rules.yunikorn._parent_queue import Candidates, ParentFault, unusable_parents
 
 
 @rule(
@@ -26,26 +24,12 @@ def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
     Fix: name a queue that has `parent: true`, or give that flag to this one.
     """
-    for judged in named_parents(proposal):
-        if isinstance(judged, NotEvaluated):
-            yield judged
-            continue
-        namespace, found = judged
-        leaves = [path for path, fault in found if path and fault]
-        if leaves and not any(path and not fault for path, fault in found):
-            yield Finding(
-                namespace.ref,
-                yunikorn.field(yunikorn.PARENT_QUEUE),
-                f"the parent queue {leaves[0]} is a leaf; no queue can be created below it",
-                fix=f"name a queue that has `parent: true`, or give that flag to {leaves[0]}",
-                subject=leaves[0],
-                profiles=STRICT_ONLY,
-            )
-    for other in parents_of_others(proposal):
-        if isinstance(other, NotEvaluated):
-            yield other
-            continue
-        written, parent, members, found = other
-        leaves = [path for path, fault in found if path and fault]
-        if leaves and not any(path and not fault for path, fault in found):
-            yield finding(written, problem(parent, members, "is a leaf; no queue can be created below it"))
+    yield from unusable_parents(proposal, _leaf)
+
+
+def _leaf(_: str, found: Candidates) -> ParentFault | None:
+    leaf = next((path for path, fault in found if path and fault), None)
+    if leaf is None or any(path and not fault for path, fault in found):
+        return None
+    fix = f"name a queue that has `parent: true`, or give that flag to {leaf}"
+    return ParentFault(leaf, "is a leaf; no queue can be created below it", fix)

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
-from policies.rules.yunikorn._parent_queue import named_parents, parents_of_others, problem
-from policies.rules.yunikorn._queue_config import finding
+from policies.model.findings import Finding, NotEvaluated
+from policies.rules.yunikorn._parent_queue import Candidates, ParentFault, unusable_parents
 
 
 @rule(
@@ -28,25 +26,11 @@ def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
     Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
     """
-    for judged in named_parents(proposal):
-        if isinstance(judged, NotEvaluated):
-            yield judged
-            continue
-        namespace, found = judged
-        if found and not any(path for path, _ in found):
-            name = yunikorn.parent_queue(namespace)
-            yield Finding(
-                namespace.ref,
-                yunikorn.field(yunikorn.PARENT_QUEUE),
-                f"the parent queue {name} cannot be used: {found[0][1]}",
-                fix="name a queue of queues.yaml that has `parent: true`, or let the placement rule create it",
-                subject=name or "",
-                profiles=STRICT_ONLY,
-            )
-    for other in parents_of_others(proposal):
-        if isinstance(other, NotEvaluated):
-            yield other
-            continue
-        written, parent, members, found = other
-        if not any(path for path, _ in found):
-            yield finding(written, problem(parent, members, f"cannot be used: {found[0][1]}"))
+    yield from unusable_parents(proposal, _missing)
+
+
+def _missing(parent: str, found: Candidates) -> ParentFault | None:
+    if any(path for path, _ in found):
+        return None
+    fix = "name a queue of queues.yaml that has `parent: true`, or let the placement rule create it"
+    return ParentFault(parent, f"cannot be used: {found[0][1]}", fix)

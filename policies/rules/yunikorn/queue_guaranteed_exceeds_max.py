@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.quotas import guaranteed_above_max
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
-from policies.rules.yunikorn._queue_config import findings
+from policies.rules.yunikorn._queue_config import queue_findings
 
 
 @rule(
@@ -25,10 +24,4 @@ def queue_guaranteed_exceeds_max(proposal: Proposal) -> Iterator[Finding]:
     Example: `guaranteed: {vcore: 5}` and `max: {vcore: 4}`.
     Fix: lower the guarantee to 4, or raise the max to 5.
     """
-    yield from findings(proposal, _above_max)
-
-
-def _above_max(config: Config) -> Iterator[Problem]:
-    for partition in config.partitions:
-        if partition.root is not None:
-            yield from guaranteed_above_max(partition.root)
+    yield from queue_findings(proposal, guaranteed_above_max)

@@ -14,7 +14,7 @@ from heapq import merge
 from itertools import repeat
 from typing import NamedTuple, TypeVar
 
-from scheduling.queue_tree.amounts import add_to
+from scheduling.objects.amounts import add_to
 from scheduling.volcano.gates.gated_pod import ALONE, Need, Together, VolcanoGatedPod
 from scheduling.volcano.objects import PodGroup
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from policies.dialects.volcano import BUILT_IN
-from scheduling.queue_tree.amounts import add_to
+from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gates.gated_pod import GatedQueue, Need
 from scheduling.volcano.objects import VolcanoQueueSettings

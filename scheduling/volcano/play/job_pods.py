@@ -16,7 +16,8 @@ from policies.dialects.volcano_job import read_spec
 from policies.model.errors import PolicyError
 from policies.model.objects import parted
 from scheduling.objects import times
-from scheduling.queue_tree.amounts import Amounts, add_to
+from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts
 from scheduling.volcano.objects import Devices, PodGroup, Task
 from scheduling.volcano.reading import read_task
 

@@ -19,8 +19,8 @@ from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.visibility import Ask, local_queues, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text
+from cli.report.explanations import job_text
 from cli.report.simulations.beside import PendingWork
-from cli.report.simulations.waiting_text import job_text
 from cli.watching.again import watchable
 from policies.model.printing import plain
 from policies.model.suggestion import close

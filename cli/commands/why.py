@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from analysis.simulation import OtherQueues, Simulations
+from analysis.why import API_VERSION, elsewhere, explained_work
 from cli.exits import AccessDenied, Misused
 from cli.input import snapshot, unqueued
 from cli.input.against import Against
@@ -22,9 +22,7 @@ from cli.input.reconciler_api import options as reconciler_options
 from cli.input.simulation import note_problems, start
 from cli.input.visibility import find_workload, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text
-from cli.report.simulations import beside
-from cli.report.simulations.kueue import API_VERSION, why_json, why_text
-from cli.report.simulations.waiting_text import explained_lines, job_state_lines
+from cli.report.explanations import explained_lines, job_state_lines
 from policies.model.errors import PolicyError
 
 
@@ -143,8 +141,8 @@ def _from_cluster(written: str, wanted: NamedWork, against: Against, output: str
 
     found = snapshot.take(against, engine)
     for name in (written, wanted.key):
-        if found.others is not None and (said := _of_others(found.others, name, output)):
-            return said
+        if found.others is not None and (answer := elsewhere(found.others, name)):
+            return _shown(answer, output)
     key = snapshot.key_of(found.world, wanted)
     return _shown({**explanation_json(found.world, key, time.time_ns()), **placement_json(found.world, key)}, output)
 
@@ -165,26 +163,11 @@ def _shown(found: dict[str, Any], output: str) -> str:
 
 
 def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
+    """Explain work of the files. Raises Misused."""
     simulations = start([folder], engine)
     code = note_problems(simulations.files, simulations.kueue, simulations.beside)
-    emit(_explained(simulations, workload, output))
-    click.get_current_context().exit(code)
-
-
-def _explained(simulations: Simulations, workload: str, output: str) -> str:
-    """The explanation by Volcano's or YuniKorn's queues if they have such work, else by Kueue's. Raises Misused."""
-    if found := _of_others(simulations, workload, output):
-        return found
     try:
-        kueue = simulations.kueue
-        return json_text(why_json(kueue, workload)) if output == "json" else why_text(kueue, workload)
+        emit(_shown(explained_work(simulations, workload), output))
     except PolicyError as error:
         raise Misused(str(error)) from error
-
-
-def _of_others(others: OtherQueues, name: str, output: str) -> str:
-    """The text about work in Volcano's or YuniKorn's queues; empty if they have no such work."""
-    if output != "json":
-        return beside.why_text(others, name)
-    found = beside.why_json(others, name)
-    return json_text({"apiVersion": API_VERSION, **found}) if found else ""
+    click.get_current_context().exit(code)

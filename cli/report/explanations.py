@@ -1,7 +1,7 @@
-"""Text about pending and running workloads, for a simulation, a cluster, and the answers of a reconciler.
+"""Explanations as text: why work waits, or what it holds.
 
-The input is the JSON of `scheduling.visibility.as_json`: a reconciler answers with it, and leaves out what the caller
-may not read.
+The input is an answer as JSON, of `analysis.why`, of `scheduling.visibility.as_json`, or of a reconciler, which leaves
+out what the caller may not read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from cli.output import some
 from policies.model.printing import plain
+from scheduling.objects.times import after
 from scheduling.visibility.as_json import pod_set_json
 from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.raising import BORROWING_LIMIT
@@ -28,7 +30,7 @@ def waiting_lines(found: Found) -> Iterator[str]:
     where = f"in {found['clusterQueue']}, number {found['position']}: " if found.get("clusterQueue") else ""
     yield plain(f"    {where}{found['reason']}: {found['message']}")
     if found.get("notBefore"):
-        yield plain(f"    not before {found['notBefore']}")
+        yield plain(f"    not before {_moment(found['notBefore'])}")
     if found.get("behind") or found.get("behindAnother"):
         head = job_text(found["behind"]) if found.get("behind") else "work of another namespace"
         yield plain(f"    behind {head}, which no workload may overtake")
@@ -37,6 +39,11 @@ def waiting_lines(found: Found) -> Iterator[str]:
     for lack in found.get("lacks", ()):
         yield from (f"    {plain(line)}" for line in _lack_lines(lack))
     yield from (f"    {plain(line)}" for line in _leaving(found))
+
+
+def _moment(found: str | int) -> str:
+    """A time; in a simulation a number of seconds."""
+    return found if isinstance(found, str) else after(found)
 
 
 def _ahead(ahead: Found) -> str:
@@ -121,7 +128,18 @@ def running_text(found: Found) -> str:
 
 
 def explained_lines(found: Found) -> Iterator[str]:
-    """The lines of an Explanation, which /v1 returns and `quotree why -o json` prints."""
+    """The lines of an answer about one workload, which /v1 returns and `quotree why -o json` prints."""
+    if found.get("kind") == "PodGroupExplanation":
+        yield from (plain(_running_group(each)) for each in found["running"])
+        yield from group_lines(found["waiting"])
+    elif found.get("kind") == "ApplicationExplanation":
+        yield from (plain(_running_pod(each)) for each in found["running"])
+        yield from allocation_lines(found["waiting"])
+    else:
+        yield from _workload_lines(found)
+
+
+def _workload_lines(found: Found) -> Iterator[str]:
     if found["state"] == "waiting":
         yield from waiting_lines(found)
     elif found["state"] == "running":
@@ -178,3 +196,69 @@ def job_state_lines(job: Found) -> Iterator[str]:
         yield plain(f"    Workload {each['name']} {role}, {each['pods']} Pods in sight run on its quota{state}")
     for each in job["changes"]:
         yield plain(f"    {each.get('at', 'just now')}  {each['event']}: {each['from']} -> {each['to']}")
+
+
+# --- Volcano
+
+
+def group_lines(every: Iterable[Found]) -> Iterator[str]:
+    """PodGroups that wait."""
+    for each in every:
+        where = f" in {each['queue']} ({each['phase']})" if each["queue"] else ""
+        yield plain(f"{each['for']}{where}: {_pods_waiting(each)}")
+        for reason in each["reasons"]:
+            of_pods = f" ({some(reason['pods'], 'Pod')})" if reason["pods"] and each["pods"] > 1 else ""
+            yield f"    {plain(reason['message'])}{of_pods}"
+            yield from (f"      {plain(line)}" for lack in reason["lacks"] for line in _limit_lines(lack))
+
+
+def _pods_waiting(group: Found) -> str:
+    if not group["pods"]:
+        return "has no Pods yet"
+    return "waits" if group["pods"] == 1 else f"{group['waiting']} of {group['pods']} Pods wait"
+
+
+def _limit_lines(lack: Found) -> Iterator[str]:
+    if lack["usedBy"]:
+        held = ", ".join(f"{each['for']} {each['amount']}" for each in lack["usedBy"])
+        yield f"{lack['resource']} of {lack['queue']} is used by {held}"
+    if lack["limitedBy"]:
+        yield f"the limit is {lack['limitedBy']}"
+
+
+def _running_group(found: Found) -> str:
+    return f"{some(found['pods'], 'Pod')} of {found['for']} in {found['queue']}: {_amounts(found['amounts'])} in use"
+
+
+def _amounts(amounts: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={amount}" for name, amount in amounts.items())
+
+
+# --- YuniKorn
+
+
+def allocation_lines(every: Iterable[Found]) -> Iterator[str]:
+    """Pods that wait for an allocation."""
+    for each in every:
+        where = f" in {each['queue']}" if each["queue"] else ""
+        message = f": {each['message']}" if each["message"] else ""
+        yield plain(f"{pod_name(each['pod'])} of {each['application']}{where}: {each['reason']}{message}")
+        yield from (f"    {plain(_queue_lack(lack))}" for lack in each["lacks"])
+
+
+def _queue_lack(lack: Found) -> str:
+    whose = f" for {lack['whose']}" if lack["whose"] else ""
+    return (
+        f"{lack['queue']}{whose}: {lack['resource']}={lack['asked']} requested, "
+        f"{lack['used']} of {lack['limit']} in use, {lack['short']} short"
+    )
+
+
+def _running_pod(found: Found) -> str:
+    where = f"{pod_name(found['pod'])} of {found['application']} runs in {found['queue']}"
+    return f"{where}: {_amounts(found['amounts'])}"
+
+
+def pod_name(key: str) -> str:
+    """A Pod as a person names it; a placeholder of a gang has no namespace."""
+    return f"Pod {key}" if "/" in key else key

@@ -14,6 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = 253_402_300_799
 """Seconds to the end of the year 9999."""
 _MICROSECOND = timedelta(microseconds=1)
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def parse(text: object) -> int:
@@ -46,3 +47,17 @@ def _written(seconds: int) -> str:
 def exactly(moment: int) -> str:
     """The time with microseconds; `parse` reads it back to this precision."""
     return f"{written(moment)[:-1]}.{moment % SECOND // 1000:06}Z"
+
+
+def elapsed(start: int, time: int) -> str:
+    """The time since `start` as a person writes it, such as +1h30m."""
+    return after(max(0, time - start) // SECOND)
+
+
+def after(seconds: int) -> str:
+    """So many seconds as a person writes them, such as +1h30m."""
+    rest, text = seconds, ""
+    for unit, letter in _UNITS:
+        count, rest = divmod(rest, unit)
+        text += f"{count}{letter}" if count else ""
+    return f"+{text or '0s'}"

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.simulation import OtherQueues, Simulations
+from analysis.why import Answer, waiting_groups
+from cli.report.explanations import allocation_lines, group_lines
 from cli.report.simulations import volcano, yunikorn
 from scheduling.volcano.play import waiting as of_volcano
 from scheduling.yunikorn import waiting as of_yunikorn
+from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
 
 
 def texts(simulations: Simulations) -> Iterator[str]:
@@ -27,23 +30,6 @@ def as_json(simulations: Simulations) -> dict[str, Any]:
     return found
 
 
-def why_text(simulations: OtherQueues, name: str) -> str:
-    """Why the work waits in Volcano or YuniKorn; empty if neither has work of this name."""
-    found = volcano.why_text(simulations.volcano, name)
-    return found or yunikorn.why_text(simulations.yunikorn, name)
-
-
-def why_json(simulations: OtherQueues, name: str) -> dict[str, Any]:
-    """Why the work waits in Volcano or YuniKorn; empty if neither has work of this name."""
-    for kind, found in (
-        ("PodGroupExplanation", volcano.why_json(simulations.volcano, name)),
-        ("ApplicationExplanation", yunikorn.why_json(simulations.yunikorn, name)),
-    ):
-        if found["running"] or found["waiting"]:
-            return {"kind": kind, **found}
-    return {}
-
-
 class PendingWork:
     """What waits; `queue` names one of Volcano's or of YuniKorn's queues, and all below it count. Empty: all queues.
 
@@ -51,10 +37,9 @@ class PendingWork:
     """
 
     def __init__(self, simulations: OtherQueues | None, queue: str) -> None:
-        self._simulations = simulations
         self.named = False
-        self._volcano: list[of_volcano.WaitingPodGroup] = []
-        self._yunikorn: list[of_yunikorn.WaitingAllocation] = []
+        self._volcano: list[Answer] = []
+        self._yunikorn: list[Answer] = []
         if simulations is not None:
             self._take(simulations, queue)
 
@@ -65,19 +50,16 @@ class PendingWork:
         self.named = of_volcanos or queue.lower() in tree.queues
         if self.named or not queue:
             every = of_volcano.waiting(simulations.volcano)
-            self._volcano = [each for each in every if not queue or queues.is_within(each.queue, queue)]
+            groups = [each for each in every if not queue or queues.is_within(each.queue, queue)]
+            self._volcano = waiting_groups(simulations.volcano, groups)
             others = of_yunikorn.waiting(simulations.yunikorn)
-            self._yunikorn = [each for each in others if not queue or f"{each.queue}.".startswith(path)]
+            allocations = (each for each in others if not queue or f"{each.queue}.".startswith(path))
+            self._yunikorn = list(map(waiting_allocation, allocations))
 
     def lines(self) -> Iterator[str]:
-        if self._simulations is not None:
-            yield from volcano.waiting_lines(self._simulations.volcano, self._volcano)
-            yield from yunikorn.waiting_lines(self._yunikorn)
+        yield from group_lines(self._volcano)
+        yield from allocation_lines(self._yunikorn)
 
-    def as_json(self) -> dict[str, Any]:
-        found = {}
-        if self._simulations is not None and self._volcano:
-            found["volcano"] = volcano.waiting_json(self._simulations.volcano, self._volcano)
-        if self._yunikorn:
-            found["yunikorn"] = yunikorn.waiting_json(self._yunikorn)
-        return found
+    def as_json(self) -> Answer:
+        found = {"volcano": self._volcano, "yunikorn": self._yunikorn}
+        return {project: waiting for project, waiting in found.items() if waiting}

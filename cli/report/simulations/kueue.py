@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from analysis.simulation import SimulatedFiles
+from analysis.why import API_VERSION, job_json, seconds, waiting_workloads
 from cli.report.as_json import place_json
 from cli.report.drawing import glyphs, lines
-from cli.report.elapsed import elapsed
+from cli.report.explanations import placed_text, waiting_lines
 from cli.report.simulations.layout import outcome_text
 from cli.report.simulations.usage import QuotasInUse
-from cli.report.simulations.waiting_text import explained_lines, placed_text, waiting_lines
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
 from policies.dialects import kueue
 from policies.model.forest import Forest
-from policies.model.objects import parted
-from policies.model.printing import plain
 from scheduling.flavors.messages import written
 from scheduling.objects import times
+from scheduling.objects.times import elapsed
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Admitted, Evicted, Loan, PlayedEvent, Preempted, Reserved, TraceEvent
-from scheduling.visibility.as_json import pair_json, pod_set_json, running_json, waiting_json
-from scheduling.visibility.explained import explained
-from scheduling.visibility.sentence import sentence
-from scheduling.visibility.workloads import running, waiting
+from scheduling.visibility.as_json import pair_json, pod_set_json, running_json
+from scheduling.visibility.workloads import running
 
 
 def as_text(simulation: KueueSimulation, forest: Forest) -> str:
@@ -38,7 +36,7 @@ def as_text(simulation: KueueSimulation, forest: Forest) -> str:
         ((len(state.queues), "ClusterQueue"), (explicit, "Cohort"), (len(simulation.world.workloads), "workload")),
         simulation.intake.assumptions(),
         (f"{elapsed(simulation.start, each.at):<6} {_event(each, simulation)}" for each in simulation.trace),
-        _waiting(simulation),
+        chain.from_iterable(map(waiting_lines, waiting_workloads(simulation))),
         _tree(simulation, forest),
         (f"{each.name}: {each.reason}" for each in simulation.left_out.values()),
         shares,
@@ -74,30 +72,6 @@ def loan_text(loan: Loan) -> str:
     return f"{resource}={written(resource, loan.amount)} of {flavor} from Cohort {loan.lender}"
 
 
-# --- what waits
-
-
-def _waiting(simulation: KueueSimulation) -> Iterator[str]:
-    moment = partial(elapsed, simulation.start)
-    for each in waiting(simulation.world, simulation.now):
-        text = sentence(simulation.world, each, moment).text
-        yield from waiting_lines(waiting_json(each, text, partial(_job, simulation), moment))
-
-
-def why_text(simulation: KueueSimulation, name: str) -> str:
-    """One workload: why it waits, or its quota. Raises UnknownWorkload."""
-    if (left := simulation.left_out_of(name)) is not None:
-        return plain(f"{left.name} is in no queue: {left.reason}")
-    key, moment = simulation.key_of(name), partial(elapsed, simulation.start)
-    return "\n".join(
-        explained_lines(explained(simulation.world, key, simulation.now, partial(_job, simulation), moment))
-    )
-
-
-def _job(simulation: KueueSimulation, key: str) -> dict[str, str]:
-    return simulation.names[key]._asdict()
-
-
 # --- the trees
 
 
@@ -108,27 +82,21 @@ def _tree(simulation: KueueSimulation, forest: Forest) -> Iterator[str]:
         yield from lines(forest, quotas, each, shapes)
 
 
-API_VERSION = "quotree.dev/v1alpha1"
-
-
 def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any]:
-    job, seconds = partial(_job_json, simulation), partial(_seconds, simulation)
+    job = partial(job_json, simulation)
     finished = sorted(key for key, workload in simulation.world.workloads.items() if workload.finished)
     return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
         "start": times.written(simulation.start),
-        "seconds": _seconds(simulation, simulation.now),
+        "seconds": seconds(simulation, simulation.now),
         "settled": not simulation.unsettled,
         "fairSharing": simulation.settings.options.fair_sharing,
         "assumptions": [*simulation.intake.assumptions(), *files.assumptions()],
         "happened": [_happening(simulation, each) for each in simulation.trace],
         "running": [running_json(each, job) for each in running(simulation.world)],
-        "waiting": [
-            waiting_json(each, sentence(simulation.world, each, partial(elapsed, simulation.start)).text, job, seconds)
-            for each in waiting(simulation.world, simulation.now)
-        ],
-        "finished": [_job_json(simulation, key) for key in finished],
+        "waiting": waiting_workloads(simulation),
+        "finished": [job_json(simulation, key) for key in finished],
         "inNoQueue": [{**each.name._asdict(), "reason": each.reason} for each in simulation.left_out.values()],
         "nodes": _nodes(simulation, files.forest),
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(files.forest)],
@@ -136,32 +104,13 @@ def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any
     }
 
 
-def why_json(simulation: KueueSimulation, name: str) -> dict[str, Any]:
-    """One workload: `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
-    head = {"apiVersion": API_VERSION, "kind": "Explanation"}
-    if (left := simulation.left_out_of(name)) is not None:
-        return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
-    key, words = simulation.key_of(name), partial(elapsed, simulation.start)
-    job, seconds = partial(_job_json, simulation), partial(_seconds, simulation)
-    return {**head, **explained(simulation.world, key, simulation.now, job, seconds, words=words)}
-
-
-def _seconds(simulation: KueueSimulation, time: int) -> int:
-    return max(0, time - simulation.start) // times.SECOND
-
-
-def _job_json(simulation: KueueSimulation, key: str) -> dict[str, str]:
-    """The job as the files name it, with the name of its Workload."""
-    return {**simulation.names[key]._asdict(), "workload": parted(key)[1]}
-
-
 def _happening(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:
-    event: dict[str, Any] = {"what": _what(each), "at": _seconds(simulation, each.at)}
+    event: dict[str, Any] = {"what": _what(each), "at": seconds(simulation, each.at)}
     if isinstance(each, PlayedEvent):
         return {**event, "event": each.event}
-    event["job"] = _job_json(simulation, each.workload)
+    event["job"] = job_json(simulation, each.workload)
     if isinstance(each, Preempted):
-        preemptor = {"for": _job_json(simulation, each.preemptor), "forQueue": each.preemptor_queue}
+        preemptor = {"for": job_json(simulation, each.preemptor), "forQueue": each.preemptor_queue}
         return {**event, "clusterQueue": each.queue, "reason": each.reason, "message": each.message, **preemptor}
     if isinstance(each, Evicted):
         return {**event, "clusterQueue": each.queue, "reason": each.reason, "message": each.message}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cli.report.elapsed import elapsed
+from analysis.why import running_allocations, yunikorn_amounts
+from cli.report.explanations import allocation_lines, pod_name
 from cli.report.simulations.layout import outcome_text, tree
-from policies.dialects.yunikorn_config.quotas import amount_text
 from policies.dialects.yunikorn_config.resources import Amounts
 from policies.model.printing import plain
-from scheduling.objects.times import SECOND
-from scheduling.yunikorn import as_json as yunikorn_json
-from scheduling.yunikorn.application import Application
-from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
+from scheduling.objects.times import SECOND, elapsed
+from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.simulation import (
     AllocationRan,
     ApplicationEnded,
@@ -23,7 +22,7 @@ from scheduling.yunikorn.simulation import (
     YuniKornSimulation,
 )
 from scheduling.yunikorn.usage import Applications, amounts, applications_below, rows
-from scheduling.yunikorn.waiting import WaitingAllocation, found, waiting
+from scheduling.yunikorn.waiting import waiting
 
 
 def as_text(simulation: YuniKornSimulation) -> str:
@@ -33,7 +32,7 @@ def as_text(simulation: YuniKornSimulation) -> str:
         ((len(scheduler.tree.queues), "queue"), (len(scheduler.applications), "application"), (len(pods), "Pod")),
         assumptions(simulation),
         (f"{elapsed(simulation.start, each.at):<6} {_event(each)}" for each in simulation.trace),
-        waiting_lines(waiting(simulation)),
+        allocation_lines(map(waiting_allocation, waiting(simulation))),
         queues_text(simulation),
     )
 
@@ -50,53 +49,12 @@ def _event(each: Trace) -> str:
     if isinstance(each, YuniKornInput):
         return each.event
     if isinstance(each, AllocationRan):
-        return f"runs       {_named(each.key)} of {each.application} in {each.queue}"
+        return f"runs       {pod_name(each.key)} of {each.application} in {each.queue}"
     if isinstance(each, PodPreempted):
-        return f"preempted  {_named(each.key)} in {each.queue} for {_named(each.preemptor)} in {each.preemptor_queue}"
-    return f"ended      {_named(each.key)}"
-
-
-def _named(key: str) -> str:
-    return f"Pod {key}" if "/" in key else key
-
-
-def why_text(simulation: YuniKornSimulation, name: str) -> str:
-    """Why a Pod or an application waits, or where it runs; empty if the name is unknown."""
-    return "\n".join([*_holding(simulation, name), *waiting_lines(found(simulation, name))])
-
-
-def _holding(simulation: YuniKornSimulation, name: str) -> Iterator[str]:
-    for application in simulation.scheduler.applications.values():
-        for key in application.held:
-            if name in (key, application.name):
-                yield plain(
-                    f"{_named(key)} of {application.name} runs in {application.leaf.path}: {_held(application, key)}"
-                )
-
-
-def _held(application: Application, key: str) -> str:
-    return " ".join(
-        f"{name}={amount_text(name, amount)}" for name, amount in sorted(application.held[key].amounts.items())
-    )
-
-
-def waiting_lines(every: Iterable[WaitingAllocation]) -> Iterator[str]:
-    for each in every:
-        where = f" in {each.queue}" if each.queue else ""
-        message = f": {each.message}" if each.message else ""
-        yield plain(f"{_named(each.key)} of {each.application}{where}: {each.reason}{message}")
-        yield from (f"    {plain(lack_text(lack))}" for lack in each.lacks)
-
-
-def lack_text(lack: QueueLack) -> str:
-    def amount(number: int) -> str:
-        return amount_text(lack.resource, number)
-
-    whose = f" for {lack.whose}" if lack.whose else ""
-    return (
-        f"{lack.queue}{whose}: {lack.resource}={amount(lack.requested)} requested, "
-        f"{amount(lack.used)} of {amount(lack.limit)} in use, {amount(lack.short)} short"
-    )
+        return (
+            f"preempted  {pod_name(each.key)} in {each.queue} for {pod_name(each.preemptor)} in {each.preemptor_queue}"
+        )
+    return f"ended      {pod_name(each.key)}"
 
 
 def queues_text(
@@ -131,24 +89,10 @@ def as_json(simulation: YuniKornSimulation) -> dict[str, Any]:
         "settled": not simulation.unsettled,
         "assumptions": list(assumptions(simulation)),
         "happened": [_happening(simulation, each) for each in simulation.trace],
-        "running": _running(simulation, ""),
-        "waiting": waiting_json(waiting(simulation)),
+        "running": running_allocations(simulation),
+        "waiting": list(map(waiting_allocation, waiting(simulation))),
         "queues": [_queue(queue, counts[queue]) for queue in simulation.scheduler.tree.root.walk()],
     }
-
-
-def why_json(simulation: YuniKornSimulation, name: str) -> dict[str, Any]:
-    """What runs and what waits of a Pod, or of an application; both empty if this name is unknown."""
-    return {"running": _running(simulation, name), "waiting": waiting_json(found(simulation, name))}
-
-
-def _running(simulation: YuniKornSimulation, name: str) -> list[dict[str, Any]]:
-    return [
-        {"pod": key, "application": each.name, "queue": each.leaf.path, "amounts": _amounts(ask.amounts)}
-        for each in sorted(simulation.scheduler.applications.values(), key=lambda each: each.name)
-        for key, ask in sorted(each.held.items())
-        if name in ("", key, each.name)
-    ]
 
 
 def _happening(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
@@ -166,10 +110,6 @@ def _happening(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
 _WORDS = {YuniKornInput: "played", AllocationRan: "runs", PodPreempted: "preempted", ApplicationEnded: "ended"}
 
 
-def waiting_json(every: Iterable[WaitingAllocation]) -> list[dict[str, Any]]:
-    return list(map(yunikorn_json.waiting_json, every))
-
-
 def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
     own = queue.settings
     return {
@@ -183,6 +123,6 @@ def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
     }
 
 
-def _amounts(amounts: Amounts | None) -> dict[str, str] | None:
+def _amounts(amounts: Amounts | None) -> Mapping[str, str] | None:
     """The amounts as text; None if nothing is limited."""
-    return None if amounts is None else {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}
+    return None if amounts is None else yunikorn_amounts(amounts)

@@ -46,10 +46,15 @@ def waiting(simulation: VolcanoSimulation) -> Iterator[WaitingPodGroup]:
     for job in sorted(world.jobs.values(), key=_place):
         pending = [task for task in job.tasks.values() if task.status is Status.PENDING]
         if pending or not job.tasks:
-            shown = simulation.intake.shown.get(job.name, job.name)
             reasons = tuple(_reasons(simulation, job, pending))
             yield WaitingPodGroup(
-                job.name, shown, job.group.queue, job.group.phase, len(pending), len(job.tasks), reasons
+                job.name,
+                simulation.shown(job.name),
+                job.group.queue,
+                job.group.phase,
+                len(pending),
+                len(job.tasks),
+                reasons,
             )
     for name, task in sorted(world.tasks.items()):
         if task.group not in world.jobs and task.status is Status.PENDING:
@@ -107,7 +112,7 @@ class Holders:
         within = (job for job in world.jobs.values() if world.queues.is_within(job.group.queue, queue))
         using = [job for job in within if job.allocated.get(resource)]
         for job in sorted(using, key=lambda job: (-job.allocated[resource], job.name))[:_MOST]:
-            yield self.simulation.intake.shown.get(job.name, job.name), job.allocated[resource]
+            yield self.simulation.shown(job.name), job.allocated[resource]
 
 
 def limited_by(queues: QueueAccounts, shortage: Shortage) -> str:

@@ -13,7 +13,7 @@ import pytest
 from cli.exits import Misused
 from cli.input.named import named
 from cli.input.snapshot import key_of
-from cli.report.simulations.waiting_text import explained_lines
+from cli.report.explanations import explained_lines
 from reconciler.api.explanation import explanation_json
 from tests.builders import FLAVOR, batch_job, kueue, queued, queued_job, template
 from tests.cli.organisations import local, org_queue

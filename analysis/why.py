@@ -1,0 +1,169 @@
+"""Why work waits in simulated queues, or what it holds: the answers of `quotree why -o json`.
+
+Whoever shows an answer as text, makes the text from the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+from analysis.simulation import OtherQueues, Simulations
+from policies.dialects.yunikorn_config.quotas import amount_text
+from policies.dialects.yunikorn_config.resources import Amounts
+from policies.model.objects import parted
+from scheduling.objects.times import SECOND, elapsed
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.simulation.simulation import KueueSimulation
+from scheduling.visibility import as_json as kueue_json
+from scheduling.visibility.explained import explained
+from scheduling.visibility.sentence import sentence
+from scheduling.visibility.workloads import waiting as waits_in_kueue
+from scheduling.volcano.jobs import GangJob
+from scheduling.volcano.objects import Status
+from scheduling.volcano.play.simulation import VolcanoSimulation
+from scheduling.volcano.play.waiting import Holders, WaitingPodGroup, WaitingReason, limited_by
+from scheduling.volcano.play.waiting import found as found_in_volcano
+from scheduling.volcano.resources import PODS, written
+from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
+from scheduling.yunikorn.simulation import YuniKornSimulation
+from scheduling.yunikorn.waiting import found as found_in_yunikorn
+
+API_VERSION = "quotree.dev/v1alpha1"
+Answer: TypeAlias = dict[str, Any]
+
+
+def explained_work(simulations: Simulations, name: str) -> Answer:
+    """The answer about work of this name: of Volcano or YuniKorn if they have such work, else of Kueue.
+
+    Raises UnknownWorkload.
+    """
+    return elsewhere(simulations, name) or _in_kueue(simulations.kueue, name)
+
+
+def elsewhere(others: OtherQueues, name: str) -> Answer | None:
+    """The answer about work in Volcano's or YuniKorn's queues; None if neither has work of this name."""
+    volcano = others.volcano
+    answers = {
+        "PodGroupExplanation": {
+            "running": running_groups(volcano, [job] if (job := _job_of(volcano, name)) is not None else []),
+            "waiting": waiting_groups(volcano, found_in_volcano(volcano, name)),
+        },
+        "ApplicationExplanation": {
+            "running": running_allocations(others.yunikorn, name),
+            "waiting": list(map(waiting_allocation, found_in_yunikorn(others.yunikorn, name))),
+        },
+    }
+    for kind, answer in answers.items():
+        if answer["running"] or answer["waiting"]:
+            return {"apiVersion": API_VERSION, "kind": kind, **answer}
+    return None
+
+
+# --- Kueue
+
+
+def _in_kueue(simulation: KueueSimulation, name: str) -> Answer:
+    """One workload: `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
+    head = {"apiVersion": API_VERSION, "kind": "Explanation"}
+    if (left := simulation.left_out_of(name)) is not None:
+        return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
+    key, words = simulation.key_of(name), partial(elapsed, simulation.start)
+    named, moment = partial(job_json, simulation), partial(seconds, simulation)
+    return {**head, **explained(simulation.world, key, simulation.now, named, moment, words=words)}
+
+
+def waiting_workloads(simulation: KueueSimulation) -> list[Answer]:
+    world, words = simulation.world, partial(elapsed, simulation.start)
+    named, moment = partial(job_json, simulation), partial(seconds, simulation)
+    return [
+        kueue_json.waiting_json(each, sentence(world, each, words).text, named, moment)
+        for each in waits_in_kueue(world, simulation.now)
+    ]
+
+
+def seconds(simulation: KueueSimulation, time: int) -> int:
+    """The seconds since the start of the simulation."""
+    return max(0, time - simulation.start) // SECOND
+
+
+def job_json(simulation: KueueSimulation, key: str) -> dict[str, str]:
+    """The job as the files name it, with the name of its Workload."""
+    return {**simulation.names[key]._asdict(), "workload": parted(key)[1]}
+
+
+# --- Volcano
+
+
+def running_groups(simulation: VolcanoSimulation, jobs: Iterable[GangJob]) -> list[Answer]:
+    """The PodGroups among these that have running Pods, with what they hold."""
+    return [
+        {
+            "podGroup": job.name,
+            "for": simulation.shown(job.name),
+            "queue": job.group.queue,
+            "pods": running,
+            "amounts": {name: written(name, held) for name, held in sorted(job.allocated.items()) if name != PODS},
+        }
+        for job in jobs
+        if (running := job.count(Status.RUNNING))
+    ]
+
+
+def waiting_groups(simulation: VolcanoSimulation, every: Iterable[WaitingPodGroup]) -> list[Answer]:
+    holders = Holders(simulation)
+    return [
+        {
+            "podGroup": each.group,
+            "for": each.shown,
+            "queue": each.queue,
+            "phase": each.phase,
+            "waiting": each.waits,
+            "pods": each.pods,
+            "reasons": [_reason(simulation, holders, reason) for reason in each.reasons],
+        }
+        for each in every
+    ]
+
+
+def _reason(simulation: VolcanoSimulation, holders: Holders, reason: WaitingReason) -> Answer:
+    lacks = [_lack(simulation, holders, each) for each in reason.refusal.shortages]
+    return {"message": reason.refusal.reason, "pods": reason.pods, "lacks": lacks}
+
+
+def _lack(simulation: VolcanoSimulation, holders: Holders, lack: Shortage) -> Answer:
+    amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    return {
+        "queue": lack.queue,
+        "resource": lack.resource,
+        **{word: written(lack.resource, amount) for word, amount in amounts.items()},
+        "limitedBy": limited_by(simulation.engine.world.queues, lack),
+        "usedBy": [{"for": name, "amount": written(lack.resource, amount)} for name, amount in holders.of(lack)],
+    }
+
+
+def _job_of(simulation: VolcanoSimulation, name: str) -> GangJob | None:
+    """The PodGroup of the Job, the PodGroup or the Pod of this name."""
+    world = simulation.engine.world
+    task = world.tasks.get(name)
+    group = task.group if task is not None else simulation.intake.job_named(name)
+    return world.jobs.get(group or "")
+
+
+# --- YuniKorn
+
+
+def running_allocations(simulation: YuniKornSimulation, name: str = "") -> list[Answer]:
+    """The Pods with an allocation: those of this name, or of the application of this name; all if it is empty."""
+    return [
+        {"pod": key, "application": each.name, "queue": each.leaf.path, "amounts": yunikorn_amounts(ask.amounts)}
+        for each in sorted(simulation.scheduler.applications.values(), key=lambda each: each.name)
+        for key, ask in sorted(each.held.items())
+        if name in ("", key, each.name)
+    ]
+
+
+def yunikorn_amounts(amounts: Amounts) -> Mapping[str, str]:
+    """The amounts as queues.yaml has them."""
+    return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}

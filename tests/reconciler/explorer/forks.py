@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from enum import Enum
+from functools import cache
 from itertools import count
 from types import MethodType
 from typing import Any, TypeVar
@@ -49,7 +50,7 @@ def _how(value: object) -> Callable[[Any, Memo], Any]:
         return lambda each, memo: _known(each, copy.copy(each), memo)
     if cls is MethodType:
         return lambda each, memo: MethodType(each.__func__, forked(each.__self__, memo))
-    if issubclass(cls, _SHARED) or named or (frozen and cls is not JobInputs) or not _names(cls, value):
+    if issubclass(cls, _SHARED) or named or (frozen and cls is not JobInputs) or not (_slots(cls) or getattr(value, "__dict__", ())):
         return _same
     return _object
 
@@ -67,24 +68,30 @@ def _known(value: object, made: T, memo: Memo) -> T:
 def _dict(value: dict[Any, Any], memo: Memo) -> dict[Any, Any]:
     made = memo[id(value)] = type(value)()
     for key, each in value.items():
-        made[forked(key, memo)] = forked(each, memo)
+        made[forked(key, memo)] = each if _HOW.get(type(each)) is _same else forked(each, memo)
     return made
 
 
 def _tuple(value: tuple[Any, ...], memo: Memo) -> tuple[Any, ...]:
-    made = tuple(forked(each, memo) for each in value)
-    return value if all(one is other for one, other in zip(made, value, strict=True)) else made
+    for each in value:
+        if _HOW.get(type(each)) is not _same and forked(each, memo) is not each:
+            return tuple([forked(each, memo) for each in value])
+    return value
 
 
-def _names(cls: type, value: object) -> list[str]:
-    slots = [name for each in cls.__mro__ for name in getattr(each, "__slots__", ())]
-    return [*slots, *getattr(value, "__dict__", ())]
+@cache
+def _slots(cls: type) -> tuple[str, ...]:
+    return tuple(name for each in cls.__mro__ for name in getattr(each, "__slots__", ()))
 
 
 def _object(value: Any, memo: Memo) -> Any:
     made = memo[id(value)] = object.__new__(type(value))
-    for name in _names(type(value), value):
+    for name in _slots(type(value)):
         object.__setattr__(made, name, forked(getattr(value, name), memo))
+    if inside := getattr(value, "__dict__", None):
+        state = made.__dict__
+        for name, each in inside.items():
+            state[name] = each if _HOW.get(type(each)) is _same else forked(each, memo)
     return made
 
 

@@ -562,6 +562,9 @@ class Cluster:
 
     def key(self) -> tuple[object, ...]:
         """The same for clusters that differ in the names of their two jobs, in versions and in times alone."""
+        one, other = self.made.values()
+        if one != other:  # they can be told apart
+            return self._key(one < other)
         return min((self._key(swapped) for swapped in (False, True)), key=hash)
 
     def _key(self, swapped: bool) -> tuple[object, ...]:
@@ -572,7 +575,7 @@ class Cluster:
             return (name(found.text), ranks[key, found.version]) if found is not None else (-1, -1)
 
         def action(key: Key, asked: Action | None) -> tuple[int, int]:
-            return name(NAMES.text_of(asked)), ranks[key, _bound(asked)]
+            return name(NAMES.text_of_action(asked)), ranks[key, _bound(asked)]
 
         def named(found: dict[Key, Stored]) -> frozenset[object]:
             return frozenset((name(NAMES.text_of(key)), *stored(key, each)) for key, each in found.items())

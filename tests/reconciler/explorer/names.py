@@ -21,18 +21,27 @@ class Names:
         self._texts: list[str] = []
         self._of: dict[object, int] = {}
         self._aliases: dict[str, str] = {}
+        self._actions: dict[int, tuple[object, int]] = {}
 
     def alias(self, name: str, alias: str) -> None:
         bare = name.partition("/")[2]
         if bare not in self._aliases:
             self._aliases[bare] = alias
             self._of.clear()
+            self._actions.clear()
 
     def text(self, manifest: Any) -> int:
         return self._number(json.dumps(manifest, sort_keys=True))
 
     def text_of(self, value: object) -> int:
         return self._number(repr(value))
+
+    def text_of_action(self, action: object) -> int:
+        """An action is never changed: its text is made once."""
+        found = self._actions.get(id(action))
+        if found is None:
+            found = self._actions[id(action)] = action, self.text_of(action)
+        return found[1]
 
     def plain(self, number: int) -> int:
         return number

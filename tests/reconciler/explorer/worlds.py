@@ -44,16 +44,19 @@ def _settle(cluster: Cluster) -> None:
 BOTH = ("zza", "zzb")
 SHORT = (
     World(quota=1, last="zza", acts=1, people=("delete", "resume")),
-    World(quota=1, jobs=("zza",), acts=1, faults=1, people=("delete", "orphan-delete", "take-away", "evict")),
-    World(quota=1, jobs=("zza",), acts=2, people=("move", "disown", "suspend", "resume"), collects=False),
+    World(quota=1, jobs=("zza",), acts=1, faults=1, people=("orphan-delete", "take-away")),
+    World(quota=1, jobs=("zza",), acts=2, people=("move", "suspend"), collects=False),
     World(quota=1, jobs=("zza",), acts=2, people=("let-go", "hide")),
     World(quota=1, jobs=("zza",), acts=2, people=("steal", "let-go")),
-    World(quota=1, jobs=("zza",), acts=2, people=("resize", "let-go", "suspend")),
+    World(quota=1, jobs=("zza",), acts=2, people=("resize", "suspend")),
     World(quota=1, jobs=("zza",), acts=1, people=("miss",)),
 )
-"""Four seconds each at the most: in every run of the tests."""
+"""A second each at the most: in every run of the tests."""
 FULL = (
     World(quota=1, last="zza", acts=1),
+    World(quota=1, jobs=("zza",), acts=1, faults=1, people=("delete", "orphan-delete", "take-away", "evict")),
+    World(quota=1, jobs=("zza",), acts=2, people=("move", "disown", "suspend", "resume"), collects=False),
+    World(quota=1, jobs=("zza",), acts=2, people=("resize", "let-go", "suspend")),
     World(quota=1, jobs=("zza",), acts=2, people=("let-go", "hide", "kill", "suspend", "orphan-delete")),
     World(quota=1, jobs=("zza",), acts=2, people=("steal", "orphan-delete", "let-go", "evict")),
     World(quota=1, jobs=BOTH, acts=1, faults=1),

@@ -300,9 +300,12 @@ class Workload:
     def takes_over_from(self, other: Workload) -> bool:
         """Whether it says so, and belongs to the same job: nobody else's quota may count as its own.
 
-        A slice that a manager sends here belongs to no job until it is admitted; then the job names it.
+        A slice that a manager sends here belongs to no job until it is admitted; then the job names it. A Workload of a
+        job is taken over only if it is elastic: no other kind of job follows the slice that has the quota.
         """
         if self.replaces != other.key or self.namespace != other.namespace:
+            return False
+        if other.owners and not other.elastic:
             return False
         sent = not self.owners and bool(self.origin) and self.origin == other.origin
         return sent or self.owners == other.owners

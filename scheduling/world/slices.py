@@ -34,12 +34,15 @@ class WorkloadSlices:
     def reserve(self, reservation: Reservation) -> None:
         """Count it, in place of what it held before, and what it takes over from no more than is left of that."""
         workload = reservation.workload
-        if not (self._state.options.elastic and workload.elastic):
+        sliced = workload.elastic or workload.key in self._later
+        if not (self._state.options.elastic and sliced):
             self._state.reserve(reservation)
             return
         self._whole[workload.key] = reservation
-        if workload.replaces:
-            self._later[workload.replaces] = workload.key
+        if before := workload.replaces:
+            self._later[before] = workload.key
+            if before not in self._whole and before in self._state.reservations:
+                self._whole[before] = self._state.reservations[before]
         self._count(workload.key)
         self._count(workload.replaces)
 
@@ -66,8 +69,8 @@ class WorkloadSlices:
         return self._state.queues.get(reservation.queue.name) is not reservation.queue
 
     def _follows(self, workload: Workload, queue: ClusterQueueState, before: Reservation) -> bool:
-        elastic = self._state.options.elastic and before.workload.elastic
-        return elastic and before.queue is queue and workload.takes_over_from(before.workload)
+        queued = self._state.options.elastic and before.queue is queue
+        return queued and workload.takes_over_from(before.workload)
 
 
 def _beyond(usage: Usage, covered: Usage) -> Usage:

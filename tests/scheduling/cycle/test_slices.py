@@ -113,6 +113,49 @@ def test_what_was_taken_over_counts_again_when_the_larger_slice_loses_its_quota(
     assert used(made) == 0
 
 
+def alone(made: Workload) -> Workload:
+    """Without a job, and without the annotation of elastic jobs."""
+    return replace(made, owners=(), annotations={k: v for k, v in made.annotations.items() if k != ELASTIC})
+
+
+def test_a_workload_without_a_job_is_replaced_by_what_names_it() -> None:
+    made = cluster(10)
+    admitted(made, alone(a_slice("one", 6)))
+    made.put(alone(a_slice("two", 9, "one")))
+
+    assert [type(each) for each in made.step()] == [Reserve]
+    assert used(made) == 9
+    made.write(finish(made.workloads["ns/one"], "WorkloadSliceReplaced", "", made.now))
+    assert used(made) == 9
+    made.drop("ns/two")
+    assert used(made) == 0
+
+
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_both_count_once_in_any_order_after_a_crash(order: tuple[str, str]) -> None:
+    made = cluster(10)
+    admitted(made, alone(a_slice("one", 6)))
+    made.put(alone(a_slice("two", 9, "one")))
+    made.step()
+
+    fresh = Cluster(Options())
+    fresh.put_queue(made.queues["a"])
+    for name in order:
+        fresh.write(made.workloads[f"ns/{name}"])
+
+    assert used(fresh) == 9
+
+
+def test_a_job_that_is_not_elastic_is_not_replaced() -> None:
+    made = cluster(10)
+    one = a_slice("one", 6)
+    admitted(made, replace(one, annotations={}))
+    made.put(a_slice("two", 9, "one"))
+
+    assert isinstance(made.step()[0], Wait)
+    assert used(made) == 6
+
+
 def test_a_reservation_that_could_not_be_written_gives_back_the_difference() -> None:
     made = cluster(10)
     admitted(made, a_slice("one", 6))

@@ -46,7 +46,8 @@ def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
             limits = around.limit_ranges.get(CONTAINER, NO_LIMITS)
             complete[key] = [_container(mapping(item), limits, around.compat) for item in items]
     if isinstance(resources := spec.get("resources"), Mapping):
-        by_containers = () if around.compat else pod_requests({key: complete.get(key) for key in _LISTS})
+        # the API server fills these in before a LimitRange gives the containers their defaults
+        by_containers = () if around.compat else pod_requests({key: spec.get(key) for key in _LISTS})
         limits = around.limit_ranges.get(POD, NO_LIMITS)
         complete["resources"] = _resources(resources, limits, by_containers, around.compat)
     return complete

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.amounts.limit_ranges import summarize, violations
+from policies.amounts.requests import pod_requests
 from policies.model.quantity import Quantity
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 
@@ -100,6 +101,13 @@ def test_a_limit_of_the_pod_is_a_request_only_of_what_no_container_requests() ->
     spec = {"containers": [container({"cpu": "1"})], "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}
 
     assert completed(spec, Surroundings())["resources"]["requests"] == {"memory": "1Gi"}
+
+
+def test_a_limit_of_the_pod_is_filled_in_before_the_defaults_of_a_limit_range() -> None:
+    around = Surroundings(summarize([limit_range(defaultRequest={"cpu": "3"})]))
+    spec = {"containers": [container()], "resources": {"limits": {"cpu": "4"}}}
+
+    assert pod_requests(completed(spec, around)) == {"cpu": Quantity.parse("4")}
 
 
 def test_pod_defaults_count_only_for_a_pod_that_asks_as_a_whole() -> None:

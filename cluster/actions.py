@@ -112,9 +112,11 @@ class Apply(Patch):
 
     `applied`: apiVersion, kind and all fields that the manager owns afterwards.
     `body`: the change as a merge patch. What it removes is removed although other managers own it.
+    `ends`: another manager. If it owns one of these fields by patches or updates, all that it owns so ends.
     """
 
     applied: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    ends: str = ""
 
 
 @dataclass(frozen=True)

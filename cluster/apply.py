@@ -101,7 +101,8 @@ def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
     with suppress(ApiError):  # what was applied is stored, so the answer says so; the next apply tries the rest again
         if left := leftovers(stored, action.body):
             stored = _then(cluster, action, stored, left, action.subresource)
-        owners = owners_without(stored, action.manager, action.subresource)
+        ended = {action.manager: None, **({action.ends: action.body} if action.ends else {})}
+        owners = owners_without(stored, ended, action.subresource)
         if owners is not None:
             stored = _then(cluster, action, stored, {"metadata": {"managedFields": owners}}, None)
     return stored

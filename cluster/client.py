@@ -146,7 +146,7 @@ class ClusterClient:
         field_selector: str | None = None,
         attempts: int | None = None,
     ) -> Iterator[ObjectListing[Manifest]]:
-        """All objects in pages, without managedFields, each with its apiVersion and kind.
+        """All objects in pages, each with its apiVersion and kind, without managedFields unless `resource.owners`.
 
         Raises Gone between two pages if reading took so long that the continue token expired.
         """
@@ -154,7 +154,7 @@ class ClusterClient:
         params = {"limit": str(limit), **_selectors(label_selector, field_selector)}
         while True:
             answer = self._wire.call(HttpRequest("GET", path, params, idempotent=True), attempts)
-            page, proceed = _page(answer, path)
+            page, proceed = _page(answer, path, owners=resource.owners)
             yield page
             if not proceed:
                 return
@@ -219,7 +219,7 @@ class ClusterClient:
         }
         request = HttpRequest("GET", resource.collection(namespace), params)
         response = self._wire.stream(request, seconds + self._wire.timeouts.watch_grace)
-        return Watch(response, self.host, f"watch {request.path}")
+        return Watch(response, self.host, f"watch {request.path}", owners=resource.owners)
 
     def create(self, path: str, body: Manifest, *, field_manager: str | None = None, dry_run: bool = False) -> Manifest:
         """POST to a collection; Conflict (AlreadyExists) if the name is taken. A dry run stores nothing."""
@@ -275,7 +275,7 @@ def _writing(field_manager: str | None, dry_run: bool = False) -> dict[str, str]
     return {**({"fieldManager": field_manager} if field_manager else {}), **({"dryRun": "All"} if dry_run else {})}
 
 
-def _page(answer: Manifest, path: str) -> tuple[ObjectListing[Manifest], str]:
+def _page(answer: Manifest, path: str, *, owners: bool) -> tuple[ObjectListing[Manifest], str]:
     """The objects of one page and the token for the next.
 
     Items of built-in lists lack apiVersion and kind, which come from the list.
@@ -284,5 +284,6 @@ def _page(answer: Manifest, path: str) -> tuple[ObjectListing[Manifest], str]:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
         raise BadAnswer(f"GET {path}: the response is not a list with a resource version")
     kind = {"apiVersion": answer.get("apiVersion"), "kind": str(answer.get("kind")).removesuffix("List")}
-    whole = tuple(drop_managed_fields({**kind, **item}) for item in items or ())
-    return ObjectListing(whole, metadata["resourceVersion"]), metadata.get("continue") or ""
+    whole = ({**kind, **item} for item in items or ())
+    items = tuple(whole if owners else map(drop_managed_fields, whole))
+    return ObjectListing(items, metadata["resourceVersion"]), metadata.get("continue") or ""

@@ -44,9 +44,30 @@ def _identity(entry: object) -> tuple[object, ...] | None:
     return tuple(entry[key] for key in keys) if keys is not None else None
 
 
-def owners_without(found: Mapping[str, Any], manager: str, subresource: str | None) -> list[Mapping[str, Any]] | None:
-    """The managedFields without what the manager owns by merge patches; None if it owns nothing so."""
+def owners_without(
+    found: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | None], subresource: str | None
+) -> list[Mapping[str, Any]] | None:
+    """The managedFields without what these managers own by patches and updates; None if they own nothing so.
+
+    `managers`: with an object for a manager, its ownership only ends if it owns a field of this object.
+    """
     entries = found["metadata"].get("managedFields") or []
-    merged = (manager, "Update", subresource)
-    kept = [each for each in entries if (each.get("manager"), each.get("operation"), each.get("subresource")) != merged]
+    kept = [each for each in entries if not _ends(each, managers, subresource)]
     return kept if len(kept) < len(entries) else None
+
+
+def _ends(entry: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | None], subresource: str | None) -> bool:
+    manager = str(entry.get("manager"))
+    if manager not in managers or (entry.get("operation"), entry.get("subresource")) != ("Update", subresource):
+        return False
+    of = managers[manager]
+    return of is None or _overlaps(entry.get("fieldsV1") or {}, of)
+
+
+def _overlaps(fields: Mapping[str, Any], of: Mapping[str, Any]) -> bool:
+    """Whether the set of fields (fieldsV1) has a field of the object, which is not a list."""
+    return any(
+        not isinstance(value, Mapping) or not fields[f"f:{key}"] or _overlaps(fields[f"f:{key}"], value)
+        for key, value in of.items()
+        if f"f:{key}" in fields
+    )

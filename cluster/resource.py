@@ -8,12 +8,16 @@ from policies.model.objects import parted
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind in one version, by its plural name in the path; the core group is `""`."""
+    """One kind in one version, by its plural name in the path; the core group is `""`.
+
+    `owners`: lists and watches keep `metadata.managedFields`, which say who wrote which field.
+    """
 
     group: str
     version: str
     plural: str
     namespaced: bool
+    owners: bool = False
 
     @property
     def root(self) -> str:

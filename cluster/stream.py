@@ -39,16 +39,23 @@ class Watch:
 
     The iteration ends when the server ends the watch or after `interrupt`. It raises Gone if the version is too old,
     another ApiError if the server reports one, BadAnswer for a line that is truncated, too long or not an event, and
-    Unreachable for a connection that broke or fell silent.
+    Unreachable for a connection that broke or fell silent. `owners`: objects keep their managedFields.
     """
 
     def __init__(
-        self, response: urllib3.BaseHTTPResponse, host: str, request: str, line_limit: int = LINE_LIMIT
+        self,
+        response: urllib3.BaseHTTPResponse,
+        host: str,
+        request: str,
+        line_limit: int = LINE_LIMIT,
+        *,
+        owners: bool = False,
     ) -> None:
         self._response = response
         self._host = host
         self._request = request
         self._line_limit = line_limit
+        self._owners = owners
         self._interrupted = threading.Event()
 
     def __enter__(self) -> "Watch":
@@ -64,7 +71,7 @@ class Watch:
             for line in lines(self._chunks(), self._line_limit):
                 if self._interrupted.is_set():
                     return
-                yield _event(line, self._request)
+                yield _event(line, self._request, owners=self._owners)
         except (BadAnswer, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             # After `interrupt` the reader may fail in any of these ways, which is not an error.
             if self._interrupted.is_set():
@@ -121,7 +128,7 @@ def drop_managed_fields(manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _event(line: bytes, request: str) -> WatchEvent:
+def _event(line: bytes, request: str, *, owners: bool) -> WatchEvent:
     try:
         event = decoded(line)
         kind, manifest = event["type"], event["object"]
@@ -131,4 +138,4 @@ def _event(line: bytes, request: str) -> WatchEvent:
             raise ValueError(f"type {kind!r}")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadAnswer(f"{request}: a line is not a watch event: {type(error).__name__}: {error}") from error
-    return WatchEvent(cast("EventKind", kind), drop_managed_fields(manifest))
+    return WatchEvent(cast("EventKind", kind), manifest if owners else drop_managed_fields(manifest))

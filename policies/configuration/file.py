@@ -23,6 +23,7 @@ from policies.configuration.settings import (
     VolcanoSettings,
     YuniKornSettings,
 )
+from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
 from policies.model.errors import BadConfiguration, UnknownRule
 from policies.model.findings import Action, Profile
 
@@ -79,7 +80,10 @@ def read_configuration(
             preempts=yunikorn.flag("preemption", False),
         ),
         reconciler=ReconcilerSettings(
-            read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue")), _dialects(reconciler)
+            read_jobs(reconciler),
+            read_multikueue(reconciler.section("multiKueue")),
+            _dialects(reconciler),
+            _replaces(reconciler),
         ),
     )
     for section in (top, kueue, kueue_gates, volcano, yunikorn, admission, exemptions, reconciler):
@@ -164,14 +168,23 @@ def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:
 
 def _dialects(section: Section) -> frozenset[Dialect]:
     """Kueue where none is named: a reconciler that looks after nothing is a mistake."""
-    known = [dialect.value for dialect in Dialect]
     named = section.texts("dialects") or [Dialect.KUEUE.value]
-    for i, dialect in enumerate(named):
-        if dialect not in known:
+    return frozenset(map(Dialect, _known(section, "dialects", [dialect.value for dialect in Dialect], named)))
+
+
+def _replaces(section: Section) -> frozenset[str]:
+    """The programs that are stopped for good; none if the key is absent."""
+    return frozenset(_known(section, "replaces", [VC_CONTROLLER, VC_SCHEDULER], section.texts("replaces")))
+
+
+def _known(section: Section, key: str, known: Collection[str], named: Collection[str]) -> Collection[str]:
+    """The names, all of which must be known."""
+    for i, name in enumerate(named):
+        if name not in known:
             raise BadConfiguration(
-                f"{dialect!r} is unknown; it must be one of {', '.join(known)}", f"{section.at('dialects')}[{i}]"
+                f"{name!r} is unknown; it must be one of {', '.join(known)}", f"{section.at(key)}[{i}]"
             )
-    return frozenset(map(Dialect, named))
+    return named
 
 
 def _resource_group(section: Section) -> VolcanoResourceGroup:

@@ -157,11 +157,12 @@ class Dialect(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ReconcilerSettings:
     """`jobs` are the kinds that the file describes, beside those that are known. `dialects`: whose objects the
-    reconciler looks after."""
+    reconciler looks after. `replaces`: the programs of Volcano that are stopped, so that it may write their fields."""
 
     jobs: Mapping[GroupKind, JobShape] = field(default_factory=dict)
     multikueue: MultiKueueOptions = field(default_factory=MultiKueueOptions)
     dialects: frozenset[Dialect] = frozenset([Dialect.KUEUE])
+    replaces: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ POD_ON_NODE_VIEW: WatchedKind[PodOnNode] = WatchedKind(
     _pod_on_node,
     lambda world, pod, _: world.put_pod(*pod),
     lambda world, key, _: world.drop_pod(key),
-    field_selector="spec.nodeName!=,status.phase!=Failed,status.phase!=Succeeded",
+    field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
     object_kind=POD.kind,
     on_demand=True,
 )

@@ -18,6 +18,7 @@ from cli.doctor.checks.reports import reports
 from cli.doctor.checks.rights import rbac
 from cli.doctor.checks.server import api_server, clock
 from cli.doctor.checks.services import endpoints
+from cli.doctor.checks.volcano import volcano_controller
 from cli.doctor.checks.workers import workers
 
 CHECKS = (
@@ -39,6 +40,7 @@ CHECKS = (
     parts,
     kueue_manager,
     kueue_version,
+    volcano_controller,
     quota_gates,
     workers,
     audit_lease,

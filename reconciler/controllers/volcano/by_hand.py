@@ -19,7 +19,8 @@ from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import BUS, COMMANDS, POD_GROUP, QUEUES
 from reconciler.controllers.volcano.operating import checked_steps, follow_patch
-from reconciler.controllers.volcano.queue_writes import FIELD_MANAGER, parent_patch, record_patch
+from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER
+from reconciler.controllers.volcano.queue_writes import parent_patch, record_patch
 from reconciler.objects.stored import Stored, read_stored
 from scheduling.volcano_queues.operations import (
     Close,
@@ -33,13 +34,15 @@ from scheduling.volcano_queues.operations import (
     read_operation,
 )
 from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_queue_object
-from scheduling.volcano_queues.states import QueueAction
+from scheduling.volcano_queues.states import SHUT, QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 _LOOK = 0.3
 """Seconds between two checks of a controller's progress."""
 _PROMPT = 3.0
 """Seconds within which a controller usually executes a Command. After that the wait is reported."""
+_REACHED = {QueueAction.CLOSE: SHUT, QueueAction.OPEN: frozenset([VolcanoQueueState.OPEN])}
+"""The states that show that an action was executed."""
 _CONTROLLERS = "Volcano's controller, or quotree serve reconciler with the dialect volcano"
 
 
@@ -90,13 +93,27 @@ class ByHand:
         return tree
 
     def command(self, queue: QueueObject, action: QueueAction) -> None:
-        """Create a Command, and wait until a controller has executed it."""
+        """Create a Command, and wait until a controller has executed it.
+
+        Volcano's controller deletes a Command before it acts, so only the state shows that it was executed.
+        """
         name = self.give(queue, action)
         since = self._clock()
         with suppress(NotFound):
             while self._cluster.get(COMMANDS.item(name, self._namespace)):
                 self._check(since, f"{action} of {queue.name}")
                 self._sleep(_LOOK)
+        with suppress(NotFound):
+            while (state := self._state(queue.name)) not in _REACHED[action]:
+                if self._clock() - since > self._longest:
+                    raise CommandIgnored(
+                        f"a controller took the Command, but queue {queue.name} is still {state or 'without a state'}"
+                        f" after {self._longest:g} s. Look at the Events of the queue and at the log of the controller"
+                    )
+                self._sleep(_LOOK)
+
+    def _state(self, name: str) -> str:
+        return read_queue_object(self._cluster.get(QUEUES.item(name))).state
 
     def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
         """Record the operation and run its remaining steps. Returns the last record.

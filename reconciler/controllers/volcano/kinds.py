@@ -11,14 +11,16 @@ from policies.dialects.core import POD
 from policies.dialects.reading import mapping, metadata, text, texts
 from policies.dialects.volcano import GROUP
 from policies.dialects.volcano_gates import group_of
+from policies.dialects.volcano_programs import program_of
 from reconciler.controllers.volcano import MANAGER_LEASE, SCHEDULER_LEASE
+from reconciler.controllers.volcano.queue_writers import QueueWriters, read_queue_writers
 from reconciler.objects.stored import read_stored
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import parse
 from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_queue_object
 
 BUS = "bus.volcano.sh"
-QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False)
+QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False, owners=True)
 COMMANDS = Resource(BUS, "v1alpha1", "commands", namespaced=True)
 _LEASE_SECONDS = 15
 
@@ -104,6 +106,9 @@ def _lease(manifest: Manifest) -> LeaseObject:
 
 
 QUEUE: WatchedKind[QueueObject] = WatchedKind("Queue", QUEUES, read_queue_object, detail=read_stored, relist=True)
+WRITERS: WatchedKind[QueueWriters] = WatchedKind(
+    "QueueWriters", QUEUES, read_queue_writers, relist=True, object_kind=QUEUE.kind
+)
 COMMAND: WatchedKind[CommandObject] = WatchedKind("Command", COMMANDS, _command, relist=True)
 POD_GROUP: WatchedKind[tuple[str, str]] = WatchedKind(
     "PodGroup", Resource(GROUP, "v1beta1", "podgroups", True), _pod_group
@@ -115,10 +120,13 @@ BOUND_POD: WatchedKind[BoundPod] = WatchedKind(
     field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
     object_kind=POD.kind,
 )
+PROGRAM: WatchedKind[str] = WatchedKind(
+    "VolcanoProgram", PODS, program_of, field_selector=BOUND_POD.field_selector, object_kind=POD.kind
+)
 MANAGER: WatchedKind[LeaseObject] = WatchedKind(
     "VolcanoManager", LEASES, _lease, field_selector=f"metadata.name={MANAGER_LEASE}"
 )
 SCHEDULER: WatchedKind[LeaseObject] = WatchedKind(
     "VolcanoScheduler", LEASES, _lease, field_selector=f"metadata.name={SCHEDULER_LEASE}"
 )
-WATCHED = (QUEUE, POD_GROUP, COMMAND, BOUND_POD, MANAGER, SCHEDULER)
+WATCHED = (QUEUE, WRITERS, POD_GROUP, COMMAND, BOUND_POD, PROGRAM, MANAGER, SCHEDULER)

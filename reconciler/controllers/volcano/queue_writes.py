@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cluster.actions import Delete, Patch
+from cluster.actions import Apply, Delete, Patch
+from policies.dialects.reading import mapping
 from policies.model.quantity import BadQuantity, Quantity
 from reconciler.controllers.volcano.kinds import COMMANDS, QUEUES
+from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER, MARK, STATE_MANAGER
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import differences
 from reconciler.objects.stored import Stored
@@ -16,7 +18,6 @@ from scheduling.volcano_queues.states import VolcanoQueueState
 from scheduling.volcano_queues.tree import Sums
 from scheduling.volcano_queues.vcctl import PHASES
 
-FIELD_MANAGER = "quotree-volcano-queues"
 _BINARY = ("memory", "ephemeral-storage", "hugepages-")
 
 
@@ -40,19 +41,39 @@ def metadata_patch(
     return patch(queue.name, body, stored.version) if body else None
 
 
-def status_patch(
-    queue: QueueObject, stored: Stored, state: VolcanoQueueState, sums: Sums, *, allocates: bool
-) -> Patch | None:
-    """The patch of its state and its counts, and of its allocation unless another process `allocates`.
+def state_patch(queue: QueueObject, stored: Stored, state: VolcanoQueueState, *, held: bool) -> Apply | None:
+    """The write of its state, with the field manager of Volcano's controller, which may change it afterwards.
 
-    Counts and allocation are those of the whole subtree.
+    `held`: an earlier version of this reconciler owns the state, so that Volcano's controller could not change it.
+    """
+    if state.value == stored.status.get("state") and not held:
+        return None
+    status = {"state": state.value}
+    applied = {
+        "apiVersion": f"{QUEUES.group}/{QUEUES.version}",
+        "kind": "Queue",
+        "status": {**status, MARK: {}},
+    }
+    body = {"status": status}
+    return Apply(
+        QUEUES, None, queue.name, body, stored.version, STATE_MANAGER, "status", applied=applied, ends=FIELD_MANAGER
+    )
+
+
+def counts_patch(queue: QueueObject, stored: Stored, sums: Sums, *, allocates: bool) -> Patch | None:
+    """The patch of its counts, and of its allocation unless another process `allocates`.
+
+    Counts and allocation are those of the whole subtree. Zero and absent are the same: Volcano's programs write some
+    zeros, and leave others out.
     """
     before = {key: value for key, value in stored.status.items() if key in _WRITTEN}
-    after = {**before, "state": state.value, **{phase.lower(): sums["phase", phase] for phase in PHASES}}
-    held = before.get("allocated")
-    if held is None or not allocates:
-        after["allocated"] = _allocated(held if isinstance(held, Mapping) else {}, {} if allocates else sums)
-    body = differences(before, after)
+    counts = {phase.lower(): sums["phase", phase] for phase in PHASES}
+    after = {**before, **{key: count or None for key, count in counts.items() if count != (before.get(key) or 0)}}
+    if not allocates:
+        held = mapping(before.get("allocated"))
+        allocated = _allocated(held, sums)
+        after["allocated"] = allocated if allocated or held else before.get("allocated")
+    body = differences(before, {key: value for key, value in after.items() if value is not None})
     return patch(queue.name, {"status": body}, stored.version, "status") if body else None
 
 
@@ -75,9 +96,9 @@ def command_gone(command: Observed[object]) -> Delete:
 
 def _allocated(before: Mapping[str, Any], sums: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     """Amounts by resource. An amount that has not changed keeps the text that another client wrote."""
-    found = {}
+    found = {resource: text for resource, text in before.items() if _nano(text) == 0}
     for (what, resource), nano in sorted(sums.items()):
-        if what == "amount":
+        if what == "amount" and (nano or resource in before):
             same = resource in before and _nano(before[resource]) == nano
             found[resource] = before[resource] if same else str(quantity(resource, nano))
     return found
@@ -95,4 +116,4 @@ def _nano(value: object) -> int | None:
         return None
 
 
-_WRITTEN = frozenset(["state", "allocated", *(phase.lower() for phase in PHASES)])
+_WRITTEN = frozenset(["allocated", *(phase.lower() for phase in PHASES)])

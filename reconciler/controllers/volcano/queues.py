@@ -2,8 +2,8 @@
 
 Each queue has at most one write in flight, bound to the version that the decision used, and computed from the stored
 queue. When a queue closes the annotation is written before the state, when it opens after the state. A Command is
-deleted last. Counts of one queue are written at most once a second. While Volcano's own controller renews its Lease
-nothing is written.
+deleted last. Counts of one queue are written at most once a second. While Volcano's own controller runs, nothing is
+written.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from policies.configuration.settings import Configuration
 from policies.dialects.volcano import BUILT_IN
+from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
 from reconciler.controllers.volcano.commands import Commands
 from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import (
@@ -20,15 +21,18 @@ from reconciler.controllers.volcano.kinds import (
     COMMAND,
     MANAGER,
     POD_GROUP,
+    PROGRAM,
     QUEUE,
     SCHEDULER,
     WATCHED,
+    WRITERS,
     CommandObject,
 )
-from reconciler.controllers.volcano.leases import Leases
 from reconciler.controllers.volcano.operating import Operating
 from reconciler.controllers.volcano.orders import WantedOperation, next_order
-from reconciler.controllers.volcano.queue_writes import command_gone, metadata_patch, status_patch
+from reconciler.controllers.volcano.peers import ALWAYS, VolcanoProgram
+from reconciler.controllers.volcano.queue_writers import QueueWriters
+from reconciler.controllers.volcano.queue_writes import command_gone, counts_patch, metadata_patch, state_patch
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
@@ -43,6 +47,10 @@ log = logging.getLogger(__name__)
 PERIOD = SECOND
 """The shortest interval in nanoseconds between two writes of one queue's counts."""
 _LEASE: Key = (MANAGER.kind, "")
+_STOP = (
+    "stop Volcano's queue controller, list vc-controller-manager in reconciler.replaces, and restart this process"
+    " (docs/volcano.md)"
+)
 
 
 class VolcanoQueuesController(Controller):
@@ -60,10 +68,14 @@ class VolcanoQueuesController(Controller):
         self._contents = Contents(self.tree)
         self._commands = Commands()
         self._operating = Operating(self.tree, configuration)
-        self._manager, self._scheduler = Leases(), Leases()
+        replaced = configuration.reconciler.replaces
+        self._manager, self._scheduler = (
+            VolcanoProgram(name, replaced=name in replaced) for name in (VC_CONTROLLER, VC_SCHEDULER)
+        )
+        self._held: dict[str, None] = {}
         self._due: dict[str, None] = {}
         self._counted: dict[str, int] = {}
-        self._waiting = False
+        self._waiting = ""
 
     # --- what is observed
 
@@ -78,10 +90,26 @@ class VolcanoQueuesController(Controller):
         elif kind == COMMAND.kind:
             if queue := self._commands.put(key, COMMAND.of(observed)):
                 self._due.update(dict.fromkeys([queue, *self.tree.children(queue)]))
+        elif kind == WRITERS.kind:
+            self._observe_writers(key, WRITERS.value(observed))
+        elif kind == PROGRAM.kind:
+            for program in (self._manager, self._scheduler):
+                program.observe_pod(key, runs=PROGRAM.value(observed) == program.name)
         elif kind == MANAGER.kind:
-            self._manager.observe(key, MANAGER.value(observed))
+            self._manager.leases.observe(key, MANAGER.value(observed))
         elif kind == SCHEDULER.kind:
-            self._scheduler.observe(key, SCHEDULER.value(observed))
+            self._scheduler.leases.observe(key, SCHEDULER.value(observed))
+
+    def _observe_writers(self, name: str, writers: QueueWriters | None) -> None:
+        self._held.pop(name, None)
+        if writers is None:
+            self._manager.drop_queue(name)
+            self._scheduler.drop_queue(name)
+            return
+        self._manager.observe_write(name, writers.controller, writers.ours)
+        self._scheduler.observe_write(name, writers.scheduler)
+        if writers.holds_state:
+            self._held[name] = self._due[name] = None
 
     def _observe_queue(self, name: str, queue: QueueObject | None) -> None:
         self._operating.observe(name, queue)
@@ -99,10 +127,11 @@ class VolcanoQueuesController(Controller):
     # --- what is wanted
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        until = self._manager.held_until(now)
-        self._report(until > now)
+        until = self._manager.runs_until(now)
+        self._report(self._manager.sign(now) if until > now else "")
         if until > now:
-            yield WakeAt(_LEASE, until)
+            if until < ALWAYS:
+                yield WakeAt(_LEASE, until)
             return
         due = dict.fromkeys([*self._due, *self.tree.take_touched()])
         self._due = {}
@@ -143,8 +172,13 @@ class VolcanoQueuesController(Controller):
             yield from _removed(commands[0], busy, queue, order.refused)
         if order.again:
             yield WakeAt((QUEUE.kind, name), order.again)
-        wanted = [*self._writes(queue, stored, order.wish, now)]
-        yield from wanted or (_removed(order.done, busy) if order.done is not None else ())
+        if write := self._write(queue, stored, order.wish):
+            yield write
+            yield WaitFor(write.key, write.key)
+            return
+        if order.done is not None:
+            yield from _removed(order.done, busy)
+        yield from self._counts(queue, stored, now)
 
     def _opens_above(self, name: str) -> bool:
         """Whether a Command to open waits at a queue above."""
@@ -154,9 +188,8 @@ class VolcanoQueuesController(Controller):
             for command in self._commands.of(above)
         )
 
-    def _writes(self, queue: QueueObject, stored: Stored, wish: Wish, now: int) -> Iterator[Wanted]:
-        """The next write of the queue, if any, and the objects to wait for."""
-        key = (QUEUE.kind, queue.name)
+    def _write(self, queue: QueueObject, stored: Stored, wish: Wish) -> WantedWrite | None:
+        """The next write of its state or of its metadata."""
         meta = metadata_patch(
             queue,
             stored,
@@ -164,24 +197,27 @@ class VolcanoQueuesController(Controller):
             guarded=self._guarded(queue),
             root=queue.name != "root",
         )
-        scheduler = self._scheduler.held_until(now)
-        sums = self.tree.sums(queue.name)
-        status = status_patch(queue, stored, wish.state, sums, allocates=scheduler > now)
-        if scheduler > now:
-            yield WakeAt(key, scheduler)
-        changes = wish.state != queue.state
-        first = status if wish.state is VolcanoQueueState.OPEN and changes else meta or status
+        state = state_patch(queue, stored, wish.state, held=queue.name in self._held)
+        first = state if state and wish.state is VolcanoQueueState.OPEN else meta or state
         if first is None:
-            return
+            return None
+        changes = first is state and wish.state != queue.state
+        about = reference(queue) if queue.state and changes else None
+        return WantedWrite((QUEUE.kind, queue.name), first, about, f"Queue{wish.state}", _why(queue, wish))
+
+    def _counts(self, queue: QueueObject, stored: Stored, now: int) -> Iterator[Wanted]:
+        """The next write of its counts, if any, and when to look at them again."""
+        key, scheduler = (QUEUE.kind, queue.name), self._scheduler.runs_until(now)
+        counts = counts_patch(queue, stored, self.tree.sums(queue.name), allocates=scheduler > now)
+        if now < scheduler < ALWAYS:
+            yield WakeAt(key, scheduler)
         until = self._counted.get(queue.name, 0)
-        if first is status and not changes and until > now:
+        if counts is not None and until > now:
             yield WakeAt(key, until)
-            return
-        if first is status:
+        elif counts is not None:
             self._counted[queue.name] = now + PERIOD
-        about = reference(queue) if queue.state and changes and first is status else None
-        yield WantedWrite(key, first, about, f"Queue{wish.state}", _why(queue, wish))
-        yield WaitFor(key, key)
+            yield WantedWrite(key, counts)
+            yield WaitFor(key, key)
 
     def _guarded(self, queue: QueueObject) -> bool:
         """Whether the queue should have the finalizer.
@@ -195,12 +231,13 @@ class VolcanoQueuesController(Controller):
         empty = not self.tree.pod_groups(queue.name) and not self.tree.children(queue.name)
         return queue.guarded and not (queue.state == VolcanoQueueState.CLOSED and empty)
 
-    def _report(self, waiting: bool) -> None:
-        if waiting and not self._waiting:
-            log.warning("Volcano's controller renews its Lease; its queues are not written until it stops")
-        elif self._waiting and not waiting:
-            log.warning("Volcano's controller does not renew its Lease any more; this process manages its queues")
-        self._waiting = waiting
+    def _report(self, sign: str) -> None:
+        """Log who keeps this process from writing. `sign`: what shows that Volcano's controller runs; empty if not."""
+        if sign and not self._waiting:
+            log.error("%s, so Volcano's queues are not written; %s", sign, _STOP)
+        elif self._waiting and not sign:
+            log.warning("Volcano's controller does not run any more; this process manages its queues")
+        self._waiting = sign
 
 
 def reference(queue: QueueObject) -> ObjectReference | None:

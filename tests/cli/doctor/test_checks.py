@@ -18,6 +18,7 @@ from cli.doctor.checks.ledger import check_ledger
 from cli.doctor.checks.replicas import check_replicas, check_versions, images
 from cli.doctor.checks.rights import check_rights, roles
 from cli.doctor.checks.server import check_clock, check_version
+from cli.doctor.checks.volcano import check_controller
 from cli.doctor.checks.workers import check_workers
 from cli.doctor.result import CheckResult, HealthState
 from cli.doctor.served import from_secret
@@ -54,6 +55,42 @@ def test_only_a_version_that_is_too_old_fails(minor: str, state: str) -> None:
 def test_clocks_may_differ_by_half_a_minute_and_the_second_that_is_cut_off(seconds: int, state: str) -> None:
     after = NOW + timedelta(seconds=1)
     assert states(check_clock(NOW + timedelta(seconds=seconds), NOW, after, "me")) == [state]
+
+
+# -- Volcano's own controller --
+
+
+def volcano(replicas: int = 1, *arguments: str) -> dict[str, Any]:
+    container = {"name": "c", "image": "volcanosh/vc-controller-manager:v1.12.0", "args": list(arguments)}
+    spec = {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
+    return manifest("apps/v1", "Deployment", "volcano-controllers", spec, namespace="volcano-system")
+
+
+@pytest.mark.parametrize(
+    ("deployment", "state"),
+    [
+        (volcano(), "failure"),
+        (volcano(1, "--leader-elect=false"), "failure"),
+        (volcano(0), "ok"),
+        (volcano(1, "--controllers=*,-queue-controller"), "ok"),
+        (volcano(1, "--controllers", "job-controller,pg-controller"), "ok"),
+        (volcano(1, "--controllers=*,-sharding-controller"), "failure"),
+    ],
+)
+def test_volcanos_queue_controller_must_not_run_beside_the_reconciler(deployment: dict[str, Any], state: str) -> None:
+    assert states(check_controller([deployment], [], [], NOW)) == [state]
+
+
+@pytest.mark.parametrize(("ours", "state"), [("11:00:00", "failure"), ("12:00:00", "failure"), ("12:00:01", "ok")])
+def test_a_queue_that_volcanos_controller_wrote_last_shows_that_it_may_run(ours: str, state: str) -> None:
+    theirs = {"manager": "queue-controller", "operation": "Apply", "fieldsV1": {"f:status": {"f:state": {}}}}
+    own = {"manager": "quotree-volcano-queues", "operation": "Update", "fieldsV1": {}}
+    queue = manifest("scheduling.volcano.sh/v1beta1", "Queue", "b", {})
+    queue["metadata"]["managedFields"] = [
+        {**theirs, "time": "2026-01-01T12:00:00Z"},
+        {**own, "time": f"2026-01-01T{ours}Z"},
+    ]
+    assert states(check_controller([], [], [queue], NOW)) == [state]
 
 
 # -- what is installed --

@@ -149,6 +149,12 @@ def test_the_reconciler_looks_after_what_is_enforced_beside_what_is_named() -> N
     assert alone.reconciler.dialects == {Dialect.YUNIKORN, Dialect.VOLCANO}
 
 
+def test_programs_of_volcano_that_are_stopped_are_named() -> None:
+    assert configured().reconciler.replaces == frozenset()
+    assert configured(reconciler={"replaces": ["vc-scheduler"]}).reconciler.replaces == {"vc-scheduler"}
+    assert "reconciler.replaces[0]: 'volcano' is unknown" in refusal(reconciler={"replaces": ["volcano"]})
+
+
 def test_the_profile_says_when_a_pod_frees_its_quota_unless_the_file_does() -> None:
     assert configured().counts_ending
     assert not configured(profile="compat").counts_ending

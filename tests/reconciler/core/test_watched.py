@@ -71,7 +71,7 @@ def test_pods_at_both_gates_are_one_watch_of_all_pods() -> None:
     of_pods = {each.label_selector or each.field_selector: each.kinds for each in resources if each.resource == PODS}
 
     assert of_pods[None] == (AT_VOLCANO.kind, AT_YUNIKORN.kind)
-    assert Counter(len(kinds) for kinds in of_pods.values()) == {2: 1, 1: 4}
+    assert Counter(len(kinds) for kinds in of_pods.values()) == {3: 1, 2: 2, 1: 1}
 
 
 @pytest.mark.parametrize(("observes", "gates"), [(False, True), (True, False)])

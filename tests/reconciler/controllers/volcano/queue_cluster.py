@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import Conflict, NotFound
-from policies.configuration.settings import Configuration
+from policies.configuration.settings import Configuration, ReconcilerSettings
 from reconciler.controllers.volcano.kinds import WATCHED
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
@@ -16,7 +16,7 @@ from reconciler.core.events import LeadershipGained
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
-from reconciler.objects.watched import by_kind
+from reconciler.objects.watched import WatchedKind, by_kind
 from scheduling.objects.times import SECOND, written
 from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue
@@ -95,15 +95,15 @@ class QueueCluster(Turns):
 
     # --- the process
 
-    def start(self) -> None:
-        """A new process that knows nothing."""
+    def start(self, replaces: Iterable[str] = ()) -> None:
+        """A new process that knows nothing. `replaces`: Volcano's programs that its configuration says are stopped."""
         state = ClusterState()
-        controller = VolcanoQueuesController(lambda name: state.records.detail(("Queue", name)), Configuration())
+        configuration = Configuration(reconciler=ReconcilerSettings(replaces=frozenset(replaces)))
+        controller = VolcanoQueuesController(lambda name: state.records.detail(("Queue", name)), configuration)
         self.core = Core(state, [controller], kueue=False)
         self._news = []
         for kind in KINDS:
-            found = tuple(self._observed(key) for key in self.objects if key[0] == kind)
-            self._handle(Listed(kind, found, str(self._version)))
+            self._handle(self._listed(kind))
         self._handle(LeadershipGained())
 
     def _carry_out(self, command: Command) -> None:
@@ -119,9 +119,7 @@ class QueueCluster(Turns):
                 error = NotFound(404, "NotFound", "gone")
                 self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
             case Relist(watched, request):
-                (kind,) = watched.kinds
-                objects = tuple(self._observed(key) for key in self.objects if key[0] == kind)
-                self._news.append(Listed(kind, objects, str(self._version), request))
+                self._news += [self._listed(kind, request) for kind in watched.kinds]
 
     def _write(self, key: Key, action: Action) -> Written | Failed:
         if isinstance(action, Create):
@@ -143,8 +141,19 @@ class QueueCluster(Turns):
 
     # --- what is stored
 
-    def _observed(self, key: Key) -> Observed:
-        return KINDS[key[0]].observed(copied(self.objects[key]))
+    def _observed(self, key: Key) -> list[Observed]:
+        """The object in each view of it."""
+        return [view.observed(copied(self.objects[key])) for view in KINDS.values() if _shows(view, key)]
+
+    def _listed(self, kind: str, request: int = 0) -> Listed:
+        found = tuple(
+            each
+            for key in self.objects
+            if _shows(KINDS[kind], key)
+            for each in self._observed(key)
+            if each.key[0] == kind
+        )
+        return Listed(kind, found, str(self._version), request)
 
     def _store(self, key: Key, made: Manifest) -> None:
         self._version += 1
@@ -154,7 +163,7 @@ class QueueCluster(Turns):
         if made["metadata"].get("deletionTimestamp") and not made["metadata"].get("finalizers"):
             self.gone(key)
         else:
-            self._news.append(self._observed(key))
+            self._news += self._observed(key)
 
     def _delete(self, key: Key) -> None:
         if self.objects[key]["metadata"].get("finalizers"):
@@ -165,7 +174,12 @@ class QueueCluster(Turns):
     def gone(self, key: Key) -> None:
         self._version += 1
         del self.objects[key]
-        self._news.append(Observed(key, str(self._version), None))
+        gone = [(view.kind, key[1]) for view in KINDS.values() if _shows(view, key)]
+        self._news += [Observed(each, str(self._version), None) for each in gone]
+
+
+def _shows(view: WatchedKind[object], key: Key) -> bool:
+    return key[0] in (view.kind, view.object_kind)
 
 
 def _shown(made: Manifest) -> str:

@@ -15,16 +15,22 @@ from tests.cluster.fake import FakeApi, Reply, Seen, status
 
 
 class Unattended(FakeApi):
-    """Serves queues, of which only `eng` has this state, and keeps the Commands that nobody carries out."""
+    """Serves queues, of which only `eng` has this state, and keeps the Commands that nobody carries out.
+
+    `takes`: a controller deletes each Command and does nothing else.
+    """
 
     state = ""
+    takes = False
 
     def reply_to(self, seen: Seen) -> Reply:
         body: dict[str, Any] = {"metadata": {"name": "close"}}
         if seen.path.endswith("/queues"):
             items = [queue("eng", state=self.state), queue("ml", "eng", state="")]
             body = {"metadata": {"resourceVersion": "1"}, "items": items}
-        elif "/commands" not in seen.path:
+        elif seen.path.endswith("/queues/eng"):
+            body = queue("eng", state=self.state)
+        elif "/commands" not in seen.path or (self.takes and seen.method == "GET"):
             return status(404, "NotFound")
         return lambda handler: handler.send_json(201 if seen.method == "POST" else 200, body)
 
@@ -77,3 +83,15 @@ def test_a_controller_that_was_here_is_waited_for_and_the_wait_is_said(api: Unat
     assert 60 < seconds < 61
     assert said == ["waiting up to 60 s for Volcano's controller, or quotree serve reconciler with the dialect volcano"]
     assert str(error).startswith("waited 60 s for CloseQueue of eng: no controller executed it. Check that one runs")
+
+
+def test_a_command_that_was_taken_is_not_done_while_the_queue_keeps_its_state(api: Unattended) -> None:
+    api.state, api.takes = "Open", True
+
+    error, seconds, _ = closed(api)
+
+    assert 60 < seconds < 61
+    assert str(error) == (
+        "a controller took the Command, but queue eng is still Open after 60 s. Look at the Events of the queue and at"
+        " the log of the controller"
+    )

@@ -227,7 +227,7 @@ def test_a_status_sums_up_the_whole_subtree() -> None:
 
     for name in ("c2", "c1", "c", "p", "root"):
         assert made.status(name)["allocated"] == {"cpu": "3", "memory": "2Gi", "pods": "2"}
-    assert [made.status("p")[phase] for phase in ("running", "pending", "unknown")] == [2, 1, 0]
+    assert [made.status("p").get(phase) for phase in ("running", "pending", "unknown")] == [2, 1, None]
 
     made.gone(("BoundPod", "ns/x"))
     made.gone(("BoundPod", "ns/y"))
@@ -274,6 +274,80 @@ def test_the_amounts_are_left_to_volcanos_scheduler_while_that_works() -> None:
     assert made.status("a2")["allocated"] == {"cpu": "7"}
     made.settle(20)
     assert made.status("a2")["allocated"] == {}
+
+
+def wrote(manager: str, at: int, status: Manifest, operation: str = "Apply") -> Manifest:
+    """An entry of managedFields: that manager wrote these fields of the status at that second."""
+    fields = {"f:status": {f"f:{key}": {} for key in status}}
+    entry = {"manager": manager, "operation": operation, "subresource": "status", "fieldsV1": fields}
+    return {**entry, "time": f"2026-11-27T00:00:{at:02}Z"}
+
+
+def test_nothing_is_written_while_a_pod_runs_volcanos_queue_controller() -> None:
+    made = organisation()
+    containers = [{"name": "c", "image": "volcanosh/vc-controller-manager:v1.12.0", "args": ["--leader-elect=false"]}]
+    made.put(pod("theirs", "volcano-system", {"nodeName": "n", "containers": containers}), "VolcanoProgram")
+    made.settle(0)
+    before = len(made.written)
+    made.command("CloseQueue", "p")
+    made.settle(60)
+    assert len(made.written) == before
+
+    containers[0]["args"] += ["--controllers", "*,-queue-controller"]
+    made.put(pod("theirs", "volcano-system", {"nodeName": "n", "containers": containers}), "VolcanoProgram")
+    made.settle()
+    assert made.states()["p"] == "Closing"
+
+
+def test_queues_that_volcanos_controller_wrote_last_are_not_written_until_the_configuration_says_so() -> None:
+    made = organisation()
+    made.set("a2", {"metadata": {"managedFields": [wrote("queue-controller", 5, {"state": "Open"})]}})
+    made.start()
+    made.command("CloseQueue", "p")
+    made.settle(120)
+    assert made.states()["p"] == "Open"
+
+    made.start(replaces=["vc-controller-manager"])
+    made.settle()
+    assert made.states()["p"] == "Closing"
+
+
+def test_a_write_of_volcanos_controller_stops_ours_for_a_minute_where_it_should_be_stopped_else_for_good() -> None:
+    for replaces, after in (((), "Open"), (("vc-controller-manager",), "Closing")):
+        made = organisation()
+        made.start(replaces=replaces)
+        made.settle()
+        theirs = [wrote("queue-controller", 5, {"state": "Open"}), wrote("quotree-volcano-queues", 9, {"running": 1})]
+        made.set("a2", {"metadata": {"managedFields": theirs}})
+        made.settle(0)
+        made.command("CloseQueue", "p")
+        made.settle(50)
+        assert made.states()["p"] == "Open"
+        made.settle(70)
+        assert made.states()["p"] == after
+
+
+def test_states_that_this_reconciler_applied_are_not_taken_for_volcanos() -> None:
+    made = organisation()
+    ours = [wrote("queue-controller", 5, {"state": "Open", "reservation": {}})]
+    made.set("a2", {"metadata": {"managedFields": ours}})
+    made.command("CloseQueue", "p")
+    made.settle()
+    assert made.states()["p"] == "Closing"
+
+
+def test_the_amounts_are_left_to_a_scheduler_without_a_lease_and_its_zeros_are_kept() -> None:
+    made = organisation()
+    zeros = {"cpu": "0", "memory": "0"}
+    before = len(made.written)
+    made.set("a2", {"status": {"allocated": zeros}})
+    made.settle(5)
+    assert (made.status("a2")["allocated"], len(made.written)) == (zeros, before)
+
+    theirs = [wrote("vc-scheduler", 5, {"allocated": {}}, "Update")]
+    made.set("a2", {"metadata": {"managedFields": theirs}, "status": {"allocated": {"cpu": "7"}}})
+    made.settle(120)
+    assert made.status("a2")["allocated"] == {"cpu": "7", "memory": "0"}
 
 
 @BOTH

@@ -1,0 +1,74 @@
+"""Whether Volcano's own programs run: by the Leases that they renew, by their Pods, and by what they write.
+
+Volcano's manifests run them without leader election, so a missing Lease says nothing.
+"""
+
+from __future__ import annotations
+
+from reconciler.controllers.volcano.leases import Leases
+from scheduling.objects.times import SECOND
+
+ALWAYS = 1 << 62
+"""A moment, in nanoseconds, that never comes."""
+QUIET = 60 * SECOND
+"""How long a program counts as running after a write that was observed, in nanoseconds."""
+
+
+class VolcanoProgram:
+    """One of Volcano's programs. Moments are in nanoseconds.
+
+    `name`: its name in messages.
+    `replaced`: the configuration says that it is stopped. Then only what happens from now on shows that it runs.
+    """
+
+    def __init__(self, name: str, *, replaced: bool) -> None:
+        self.leases = Leases()
+        self.name = name
+        self._replaced = replaced
+        self._pods: dict[str, None] = {}
+        self._wrote: dict[str, str] = {}
+        self._former: dict[str, None] = {}
+        self._last, self._fresh = "", False
+        self._quiet_at = 0
+        self._began = False
+
+    def observe_pod(self, key: str, *, runs: bool) -> None:
+        """A Pod `namespace/name`. `runs`: it runs the program."""
+        if runs:
+            self._pods[key] = None
+        else:
+            self._pods.pop(key, None)
+
+    def observe_write(self, queue: str, at: str, ours: str = "") -> None:
+        """The program wrote the queue for the last time at `at`, and this reconciler at `ours`; empty for never."""
+        if at > self._wrote.get(queue, ""):
+            self._wrote[queue] = at
+            if self._began:
+                self._last, self._fresh = queue, True
+        if at and at >= ours:
+            self._former[queue] = None
+        else:
+            self._former.pop(queue, None)
+
+    def drop_queue(self, queue: str) -> None:
+        self._wrote.pop(queue, None)
+        self._former.pop(queue, None)
+
+    def runs_until(self, now: int) -> int:
+        """The moment at which the program counts as stopped, if nothing else shows that it runs."""
+        self._began = True
+        if self._fresh:
+            self._quiet_at = now + QUIET if self._replaced else ALWAYS
+            self._fresh = False
+        if self._pods or (self._former and not self._replaced):
+            return ALWAYS
+        return max(self.leases.held_until(now), self._quiet_at)
+
+    def sign(self, now: int) -> str:
+        """What shows that it runs, in words."""
+        if self._pods:
+            return f"Pod {next(iter(self._pods))} runs {self.name}"
+        if self.leases.held_until(now) > now:
+            return f"{self.name} renews its Lease"
+        queue = self._last or next(iter(self._former), "")
+        return f"{self.name} wrote queue {queue} at {self._wrote.get(queue, '')}"

@@ -1,0 +1,55 @@
+"""The managed fields of a queue show who wrote it: this reconciler, or Volcano's own programs.
+
+The state is applied with the field manager of Volcano's controller, so that both may change it. An empty `reservation`
+beside it, which Volcano's controller never applies, shows which of the two applied it last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
+
+FIELD_MANAGER = "quotree-volcano-queues"
+STATE_MANAGER = "queue-controller"
+MARK = "reservation"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWriters:
+    """When each wrote the queue for the last time, as the API server writes times; empty for never.
+
+    `ours`: this reconciler.
+    `controller`: Volcano's controller.
+    `scheduler`: Volcano's scheduler. Empty where another writer has changed `status.allocated` since.
+    `holds_state`: a patch of an earlier version of this reconciler owns `status.state`.
+    """
+
+    ours: str = ""
+    controller: str = ""
+    scheduler: str = ""
+    holds_state: bool = False
+
+
+def read_queue_writers(manifest: Manifest) -> QueueWriters:
+    ours, controller, scheduler, holds_state = "", "", "", False
+    for entry in map(mapping, listing(metadata(manifest).get("managedFields"))):
+        manager, status = entry.get("manager"), _status(entry)
+        at = text(entry.get("time")) or ""
+        if manager == FIELD_MANAGER:
+            ours = max(ours, at)
+            holds_state = holds_state or "f:state" in status
+        elif manager == STATE_MANAGER and f"f:{MARK}" in status:
+            ours = max(ours, at)
+        elif manager in (STATE_MANAGER, VC_CONTROLLER):
+            controller = max(controller, at)
+        elif manager == VC_SCHEDULER and "f:allocated" in status:
+            scheduler = max(scheduler, at)
+    return QueueWriters(ours, controller, scheduler, holds_state)
+
+
+def _status(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(entry.get("fieldsV1")).get("f:status"))

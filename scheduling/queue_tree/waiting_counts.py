@@ -7,27 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+
+from scheduling.queue_tree.pod_at_gate import PodAtGate
 
 UNDECIDED = "Undecided"
 """The reason of a Pod that does not say yet why it waits."""
 HAS_ROOM = "HasRoom"
 HAS_ROOM_MESSAGE = "there is room for it, and its turn has not come"
-
-
-class AtGate(Protocol):
-    """What all projects keep of a Pod. `waits` is what it says of why it waits."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def waits(self) -> str: ...
-    @property
-    def gated(self) -> bool: ...
-    @property
-    def deleting(self) -> bool: ...
-    @property
-    def ended(self) -> bool: ...
 
 
 class WaitingCounts:
@@ -37,7 +23,7 @@ class WaitingCounts:
         self._reasons = frozenset(reasons)
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def change(self, before: AtGate | None, after: AtGate | None) -> None:
+    def change(self, before: PodAtGate | None, after: PodAtGate | None) -> None:
         """Count a changed Pod. None: it is new, or gone."""
         for pod, times in ((before, -1), (after, 1)):
             if pod is not None and pod.gated and not pod.deleting and not pod.ended:

@@ -18,6 +18,7 @@ from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
 from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
 from scheduling.objects.times import SECOND
+from scheduling.queue_tree.pod_at_gate import PodAtGate
 from scheduling.world.decisions import Decision
 
 PERIOD = 30 * SECOND
@@ -49,13 +50,6 @@ class LetIn(NamedTuple):
     name: str
     queue: str
     verdict: GateVerdict
-
-
-class PodAtGate(Protocol):
-    """The fields of a Pod that all projects keep."""
-
-    @property
-    def gated(self) -> bool: ...
 
 
 class Judge(Protocol):

@@ -24,6 +24,9 @@ PERIOD = 10 * SECOND
 class GateDecider(Protocol):
     """Decides which Pods may pass, from the objects that it was given."""
 
+    def put_pod(self, key: str, pod: None) -> None:
+        """The Pod `namespace/name` is gone."""
+
     def waiting(self) -> list[str]:
         """The Pods that wait, by `namespace/name`."""
 
@@ -64,6 +67,10 @@ class GatesController(Controller):
     def look_at(self, keys: Iterable[Key]) -> None:
         """Mark these objects: they may need a write."""
         self._due.update(dict.fromkeys(keys))
+
+    def gone(self, key: Key) -> None:
+        if key[0] == self._pods:
+            self._keeper.put_pod(key[1], None)
 
     def wake(self, item: Key) -> None:
         """Look at the item again, or at all Pods that wait. A decision whose write failed may no longer hold."""

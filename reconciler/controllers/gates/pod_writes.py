@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
@@ -11,6 +11,7 @@ from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.model.printing import plain
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from scheduling.queue_tree.pod_at_gate import PodAtGate
 
 MANAGER = "quotree-quota-gates"
 _LONGEST = 1000
@@ -19,28 +20,11 @@ _GRACE = 30
 _NOTHING: Mapping[str, str] = {}
 
 
-class GatedPodObject(Protocol):
-    """The fields of a Pod that all projects keep.
-
-    `gates`: its scheduling gates.
-    `waits`: the reason for waiting that it shows.
-    """
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
-    @property
-    def gates(self) -> tuple[str, ...]: ...
-    @property
-    def waits(self) -> str: ...
-
-
-def about(pod: GatedPodObject) -> ObjectReference | None:
+def about(pod: PodAtGate) -> ObjectReference | None:
     return refer("v1", "Pod", pod.key, pod.uid)
 
 
-def passes(observed: Observed[GatedPodObject], queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
+def passes(observed: Observed[PodAtGate], queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
     """Remove the gate, and record the queue that the Pod counts in from now on. `noted`: more annotations to set."""
     pod = observed.value
     left = [{"name": gate} for gate in pod.gates if gate != MARK]
@@ -49,9 +33,7 @@ def passes(observed: Observed[GatedPodObject], queue: str, noted: Mapping[str, s
     return WantedWrite(observed.key, patch, about(pod), "QuotaAdmitted", f"Admitted in {queue}")
 
 
-def waits(
-    observed: Observed[GatedPodObject], reason: str, text: str, *, amounts: bool, warning: bool
-) -> WantedWrite | None:
+def waits(observed: Observed[PodAtGate], reason: str, text: str, *, amounts: bool, warning: bool) -> WantedWrite | None:
     """Write on the Pod why it waits; None if the Pod shows this reason already.
 
     `amounts`: the text has amounts after `=`. They change all the time, so a change of amounts alone is not written.
@@ -64,7 +46,7 @@ def waits(
     return WantedWrite(observed.key, patch, about(pod), reason, said, warning=warning)
 
 
-def preempted(observed: Observed[GatedPodObject], queue: str) -> WantedWrite:
+def preempted(observed: Observed[PodAtGate], queue: str) -> WantedWrite:
     """End the Pod within its grace period, because a queue below its guarantee needs the quota."""
     pod = observed.value
     delete = Delete(PODS, observed.namespace, observed.name, observed.version, uid=pod.uid)
@@ -73,7 +55,7 @@ def preempted(observed: Observed[GatedPodObject], queue: str) -> WantedWrite:
     )
 
 
-def cut_off(observed: Observed[GatedPodObject]) -> WantedWrite:
+def cut_off(observed: Observed[PodAtGate]) -> WantedWrite:
     pod = observed.value
     message = f"Another client removed the scheduling gate {MARK}; the Pod had no quota"
     delete = Delete(PODS, observed.namespace, observed.name, uid=pod.uid, grace_seconds=_GRACE)

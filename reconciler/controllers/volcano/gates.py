@@ -45,10 +45,6 @@ class VolcanoGatesController(GatesController):
         elif kind == GATED_CLASS.kind:
             self.keeper.put_class(name, GATED_CLASS.value(observed))
 
-    def gone(self, key: Key) -> None:
-        if key[0] == GATED_POD.kind:
-            self.keeper.put_pod(key[1], None)
-
     def decide(self, now: int) -> list[str]:
         del now
         return self.keeper.decide()
@@ -65,8 +61,7 @@ class VolcanoGatesController(GatesController):
         pod = observed.value
         if pod.gated and not pod.deleting:
             return self._at_gate(observed, pod)
-        slipped = pod.marked and not pod.gated and not pod.admitted and not pod.ended and not pod.deleting
-        return cut_off(observed) if slipped else None
+        return cut_off(observed) if pod.slipped else None
 
     def _at_gate(self, observed: Observed[VolcanoGatedPod], pod: VolcanoGatedPod) -> WantedWrite | None:
         grant, waiting = self.keeper.granted.get(pod.key), self.keeper.why(pod.key)

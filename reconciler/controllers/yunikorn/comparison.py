@@ -10,6 +10,7 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn import SCHEDULER
+from policies.dialects.yunikorn_gates import MARKED
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
 from reconciler.controllers.yunikorn.reasons import reason_text
@@ -32,7 +33,7 @@ def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
         found,
         ask=replace(found.ask, group=""),
         gang="",
-        marked=True,
+        mark=MARKED,
         gates=() if found.bound else (MARK,),
         admitted="",
         waits=said_of(manifest),

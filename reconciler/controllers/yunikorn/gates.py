@@ -54,10 +54,6 @@ class QuotaGatesController(GatesController):
             self.keeper.put_pod(name, GATED_POD.value(observed))
             self._used[parted(name)[0]] = None
 
-    def gone(self, key: Key) -> None:
-        if key[0] == GATED_POD.kind:
-            self.keeper.put_pod(key[1], None)
-
     def wake(self, item: Key) -> None:
         if item not in (_IN_USE, _PREEMPTION):
             super().wake(item)
@@ -99,7 +95,7 @@ class QuotaGatesController(GatesController):
         if pod.gated and not pod.deleting:
             queue = self.keeper.granted.get(pod.key)
             return passes(observed, queue) if queue else self._waits(observed, pod)
-        if self._slipped(pod):
+        if pod.slipped and self.keeper.spaces.has_quota(pod.namespace):
             return cut_off(observed)
         queue = self.keeper.evictions.leaves.get(pod.key) if self.keeper.evictions is not None else None
         return preempted(observed, queue) if queue and not pod.deleting and not pod.ended else None
@@ -110,11 +106,6 @@ class QuotaGatesController(GatesController):
             return None
         text, amounts = reason_text(waiting), bool(waiting.lacks)
         return waits(observed, waiting.reason, text, amounts=amounts, warning=not waiting.queue)
-
-    def _slipped(self, pod: YuniKornGatedPod) -> bool:
-        """Whether another client removed the gate."""
-        unnoticed = pod.marked and not pod.gated and not pod.admitted and not pod.ended and not pod.deleting
-        return unnoticed and self.keeper.spaces.has_quota(pod.namespace)
 
     def _namespace(self, observed: Observed[Namespace], now: int) -> WantedWrite | None:
         """The conditions of a Namespace: whether its quota can be read, and how much of it is used."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from policies.amounts.allocated import pod_allocated
-from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
+from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text
 from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_in
-from policies.model.objects import joined, parted
+from policies.model.objects import joined
 from scheduling.objects import times
+from scheduling.queue_tree.pod_at_gate import PodAtGate
 from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
 from scheduling.volcano.reading import read_pod_group, read_queue
 from scheduling.volcano.resources import counted, limited_resources
@@ -48,34 +49,22 @@ ALONE = Together()
 
 
 @dataclass(frozen=True, slots=True)
-class VolcanoGatedPod(PodLife):
-    """`group` is empty where it names no PodGroup, `role` is its task in it. `admitted` is the queue in which it
-    counts, `together` with whom it passed, `waits` what it says of why it waits. `mark` is the project for whose quota
-    it is marked.
+class VolcanoGatedPod(PodAtGate):
+    """A Pod of Volcano's queues.
+
+    group: its PodGroup; empty where it names none.
+    role: its task in the PodGroup.
+    together: with whom it passed.
     """
 
-    key: str
+    PROJECT = MARKED
+
     group: str
     need: Need
     role: str = ""
     priority: int = 0
     created: int = 0
-    mark: str = ""
-    admitted: str = ""
     together: Together = ALONE
-    waits: str = ""
-
-    @property
-    def namespace(self) -> str:
-        return parted(self.key)[0]
-
-    @property
-    def marked(self) -> bool:
-        return self.mark == MARKED
-
-    @property
-    def gated(self) -> bool:
-        return self.waits_at(MARK)
 
     def counts_as(self, other: VolcanoGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
@@ -109,7 +98,6 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     ours = mark == MARKED or group != ""  # nobody counts the others
     requests = counted(pod_allocated(pod.spec, pod.status)) if ours else {}
     return VolcanoGatedPod(
-        joined(namespace, pod.name),
         group,
         Need(
             tuple((r, requests[r]) for r in limited_resources(requests)), bool(listing(pod.spec.get("resourceClaims")))
@@ -117,10 +105,11 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         notes.get(TASK_NAME, ""),
         integer(pod.spec.get("priority")) or 0,
         times.parse(pod.created),
-        mark,
-        notes.get(ADMITTED, "") if mark == MARKED else "",
         Together.parse(notes.get(TOGETHER, "")) if mark == MARKED else ALONE,
-        notes.get(WAITS, ""),
+        key=joined(namespace, pod.name),
+        mark=mark,
+        admitted=notes.get(ADMITTED, "") if mark == MARKED else "",
+        waits=notes.get(WAITS, ""),
         uid=pod.uid,
         phase=pod.phase,
         gates=pod.gates,

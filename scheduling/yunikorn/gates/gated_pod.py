@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from policies.dialects import core, yunikorn
-from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
+from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest
@@ -13,6 +13,7 @@ from policies.dialects.yunikorn_gangs import TASK_GROUPS, task_group
 from policies.dialects.yunikorn_gates import MARKED
 from policies.dialects.yunikorn_pods import requests
 from scheduling.objects import times
+from scheduling.queue_tree.pod_at_gate import PodAtGate
 from scheduling.yunikorn.application import Ask
 
 Whose = tuple[str, str, tuple[str, ...]]
@@ -20,29 +21,19 @@ Whose = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class YuniKornGatedPod(PodLife):
-    """`application` is `namespace/id`: nobody uses up the quota of another namespace by its id. `gang` is the
-    annotation that names task groups. `admitted` is the queue in which it counts, `waits` what it says of why it waits.
-    `mark` is the project for whose quota it is marked; only such Pods are ever preempted.
+class YuniKornGatedPod(PodAtGate):
+    """A Pod of YuniKorn's queues. Only one that is marked for its quota is ever preempted.
+
+    application: `namespace/id`, so that nobody uses up the quota of another namespace by its id.
+    gang: the annotation that names task groups.
     """
 
-    namespace: str
+    PROJECT = MARKED
+
     application: str
     whose: Whose
     ask: Ask
     gang: str = ""
-    marked: bool = False
-    admitted: str = ""
-    waits: str = ""
-    mark: str = ""
-
-    @property
-    def key(self) -> str:
-        return self.ask.key
-
-    @property
-    def gated(self) -> bool:
-        return self.waits_at(MARK)
 
     @property
     def has_passed(self) -> bool:
@@ -52,7 +43,7 @@ class YuniKornGatedPod(PodLife):
     def counts_as(self, other: YuniKornGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
         counted, others = (
-            (p.uid, p.application, p.whose, p.ask, p.gang, p.mark, p.marked, p.ended, p.deleting) for p in (self, other)
+            (p.uid, p.application, p.whose, p.ask, p.gang, p.mark, p.ended, p.deleting) for p in (self, other)
         )
         return counted == others
 
@@ -77,15 +68,14 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         pinned=mark != MARKED or pod.deleting,
     )
     return YuniKornGatedPod(
-        namespace,
         f"{namespace}/{yunikorn.application_id(known, uid=pod.uid)}",
         (yunikorn.queue_of(known) or "", user, tuple(groups or ())),
         ask,
         notes.get(TASK_GROUPS, ""),
-        mark == MARKED,
-        notes.get(ADMITTED, "") if mark == MARKED else "",
-        notes.get(WAITS, ""),
-        mark,
+        key=key,
+        mark=mark,
+        admitted=notes.get(ADMITTED, "") if mark == MARKED else "",
+        waits=notes.get(WAITS, ""),
         uid=pod.uid,
         phase=pod.phase,
         gates=pod.gates,

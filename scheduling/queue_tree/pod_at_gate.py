@@ -1,0 +1,47 @@
+"""A Pod at the gate of a quota, as far as it is the same for all projects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from policies.dialects.pod_reading import PodLife
+from policies.dialects.quota_gates import MARK
+from policies.model.objects import parted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodAtGate(PodLife):
+    """A Pod that waits at our gate or has passed it.
+
+    key: `namespace/name`.
+    mark: the project for whose quota it is marked; empty for none.
+    admitted: the queue in which it counts; empty for none.
+    waits: the reason for waiting that it shows.
+    """
+
+    PROJECT: ClassVar[str]
+    """The mark of the project whose queues count it."""
+
+    key: str
+    mark: str
+    admitted: str
+    waits: str
+
+    @property
+    def namespace(self) -> str:
+        return parted(self.key)[0]
+
+    @property
+    def marked(self) -> bool:
+        """Whether it is marked for this project's quota."""
+        return self.mark == self.PROJECT
+
+    @property
+    def gated(self) -> bool:
+        return self.waits_at(MARK)
+
+    @property
+    def slipped(self) -> bool:
+        """Whether another client removed the gate."""
+        return self.marked and not (self.gated or self.admitted or self.ended or self.deleting)

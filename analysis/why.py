@@ -1,6 +1,6 @@
-"""Why work waits in simulated queues, or what it holds: the answers of `quotree why -o json`.
+"""Answers of `quotree why -o json` about simulated queues: why work waits, or what it holds.
 
-Whoever shows an answer as text, makes the text from the answer.
+Text is made from such an answer.
 """
 
 from __future__ import annotations

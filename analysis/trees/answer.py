@@ -1,17 +1,62 @@
-"""The nodes of trees as JSON."""
+"""The trees of a forest, with what is in use, as the answer of `quotree tree -o json`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cli.report.quotas import QuotaRow, Quotas
-from cli.report.trees import DrawnNode
+from analysis.context import Context
+from analysis.trees.quotas import QuotaRow, Quotas, with_quota
+from analysis.trees.usage import NamespacesInUse, Users
+from analysis.trees.view import ALL, ShownTree
+from analysis.trees.walk import DrawnNode, cycles, walk
 from policies.dialects import kueue, volcano
+from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from scheduling.yunikorn.usage import Applications
+from scheduling.yunikorn.as_json import queue_node
+from scheduling.yunikorn.usage import Applications, applications_below
 
 DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano"}
+
+
+def answer(forest: Forest, context: Context, use: Users, view: ShownTree = ALL) -> dict[str, Any]:
+    """The answer in the form of docs/schemas/tree.schema.json."""
+    drawn = view.drawn(forest)
+    quotas = use.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
+    return {
+        "apiVersion": "quotree.dev/v1alpha1",
+        "kind": "Tree",
+        "context": {"against": context.against.kind, "name": context.against.name},
+        "nodes": [
+            *(node_entry(forest, quotas[each.ref.group], each) for each in drawn),
+            *_yunikorn_json(forest, use, view),
+        ],
+        "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
+    }
+
+
+def merged(answers: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """The answers of several roots as one, in which each node names its root."""
+    if len(answers) == 1:
+        return answers[0][1]
+    nodes = [{**node, "root": name} for name, each in answers for node in each["nodes"]]
+    return {**answers[0][1], "nodes": nodes, "cycles": [cycle for _, each in answers for cycle in each["cycles"]]}
+
+
+def _yunikorn_json(forest: Forest, use: Users, view: ShownTree) -> Iterator[dict[str, Any]]:
+    if use.yunikorn is not None:
+        counts, queues = applications_below(use.yunikorn.scheduler), use.yunikorn.scheduler.tree.root.walk()
+        yield from (queue_node(queue, counts[queue]) for queue in queues if view.shows_queue(queue.path))
+    spaces = NamespacesInUse(use.yunikorn) if use.yunikorn is not None and use.yunikorn.has_work else None
+    for namespace, quota in with_quota(forest):
+        name, parent = namespace.ref.name, namespace.annotations.get(PARENT_QUEUE)
+        if not view.shows_namespace(name):
+            continue
+        if spaces is None:
+            yield namespace_entry(namespace.ref, parent, quota)
+        else:
+            yield namespace_entry(namespace.ref, parent, spaces.rows(name, quota), spaces.applications(name))
 
 
 def dialect_of(ref: Ref) -> str:

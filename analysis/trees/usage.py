@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from cli.report.quotas import QuotaRow, Quotas
-from cli.report.simulations.volcano import phase_notes
+from analysis.trees.quotas import QuotaRow, Quotas
 from policies.dialects import kueue, volcano
 from policies.dialects.yunikorn import type_of
 from policies.dialects.yunikorn_config.quotas import amount_text
@@ -84,6 +83,10 @@ class QuotasOfVolcano(Quotas):
 
     def mark(self, ref: Ref) -> str:
         return ", ".join(phase_notes(self.counts(ref)["podGroups"]))
+
+
+def phase_notes(phases: Mapping[str, int]) -> list[str]:
+    return [f"{phase}: {count}" for phase, count in sorted(phases.items())]
 
 
 class NamespacesInUse:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cli.report.quotas import with_quota
-from cli.report.simulations.usage import Users
-from cli.report.trees import DrawnNode, branch, walk
+from analysis.trees.quotas import with_quota
+from analysis.trees.usage import Users
+from analysis.trees.walk import DrawnNode, branch, walk
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.suggestion import suggest

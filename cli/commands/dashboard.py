@@ -87,7 +87,7 @@ def _audit(against: Against) -> Getter:
 
 def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserReader:
     """The reader of a cluster. Raises OutOfReach if the cluster does not answer."""
-    from cli.report.whole_trees import of_cluster
+    from cli.input.quota_trees import of_cluster
     from cli.serving import own_dashboard
     from cluster.client import ClusterClient
 
@@ -104,10 +104,11 @@ def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserR
 
 def _of_files(against: Against, audit: Getter) -> UserReader:
     from analysis.simulation import decision_settings, play
+    from analysis.trees.answer import answer
     from cli.input.gathering import gather
+    from cli.input.quota_trees import context_of, users_of
     from cli.input.settings import settings
     from cli.input.simulation import note_problems
-    from cli.report.whole_trees import answer, context_of, users_of
     from cli.serving.file_reader import FilesReader
     from policies.dialects.declared import DECLARED
     from policies.model.forest import Forest

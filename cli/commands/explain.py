@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from analysis.repeated import GIVEN_TWICE
 from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
 from cli.output import emit
 from cli.report.baselined import STALE
-from cli.report.repeated import GIVEN_TWICE
 from cli.report.rulebook import by_id, kinds_of
 from policies.judging.rule import Rule
 from policies.model.errors import UnknownRule

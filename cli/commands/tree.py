@@ -14,12 +14,18 @@ import click
 from analysis.context import Context
 from analysis.inputs import NO_FILES, InputObjects, joined
 from analysis.simulation import Simulations, decision_settings, has_work, play
+from analysis.trees.answer import DIALECTS, answer, merged
+from analysis.trees.quotas import with_quota
+from analysis.trees.usage import NamespacesInUse, Users
+from analysis.trees.view import ShownTree, UnknownNode, WantedNode, parse_node, view_of
+from analysis.trees.walk import walk
 from cli.exits import AccessDenied, Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
 from cli.input.gathering import gather, noted
 from cli.input.options import against_of, filename_option, input_paths, namespace, output
+from cli.input.quota_trees import context_of, users, users_of
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.roots import as_one
@@ -32,13 +38,7 @@ from cli.output import emit, json_text, note
 from cli.progress import stage
 from cli.report.answered_tree import chosen, tree_lines
 from cli.report.drawing import glyphs, lines, row_text
-from cli.report.quotas import with_quota
-from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.simulations.yunikorn import counts_notes, queues_text
-from cli.report.tree_json import DIALECTS
-from cli.report.tree_view import ShownTree, UnknownNode, WantedNode, parse_node, view_of
-from cli.report.trees import walk
-from cli.report.whole_trees import answer, context_of, merged, users, users_of
 from cli.watching.again import watchable
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from analysis.trees.quotas import QuotaRow
+from analysis.trees.usage import counts_mark
+from analysis.trees.view import UnknownNode, WantedNode, unknown
 from cli.report.drawing import row_text
-from cli.report.quotas import QuotaRow
 from cli.report.simulations.layout import tree
-from cli.report.simulations.usage import counts_mark
-from cli.report.tree_view import UnknownNode, WantedNode, unknown
 from policies.model.printing import plain
 
 Found = Mapping[str, Any]

@@ -12,6 +12,8 @@ from analysis.context import Context, Revision
 from analysis.documents import Document
 from analysis.inputs import InputObjects, identify
 from analysis.judgement import judge
+from analysis.merging import merged, with_entries
+from analysis.repeated import of_repeated
 from analysis.report import Looked, Report, report, unjudged
 from cli.exits import OutOfReach
 from cli.input.folders import PassedOverReason
@@ -24,8 +26,6 @@ from cli.input.survey import survey
 from cli.input.surveyed import Surveyed, contexts_of, survey_roots, together
 from cli.output import note, note_internal
 from cli.progress import stage
-from cli.report.merging import merged, with_entries
-from cli.report.repeated import of_repeated
 from policies.configuration.settings import Configuration
 from policies.judging.proposal import Proposal
 

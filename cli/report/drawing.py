@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cli.report.quotas import QuotaRow, Quotas
-from cli.report.trees import DrawnNode
+from analysis.trees.quotas import QuotaRow, Quotas
+from analysis.trees.walk import DrawnNode
 from policies.model.forest import Forest
 from policies.model.printing import plain
 

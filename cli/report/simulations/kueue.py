@@ -8,14 +8,14 @@ from itertools import chain
 from typing import Any
 
 from analysis.simulation import SimulatedFiles
+from analysis.trees.answer import node_entry
+from analysis.trees.usage import QuotasInUse
+from analysis.trees.walk import cycles, walk
 from analysis.why import API_VERSION, job_json, seconds, waiting_workloads
 from cli.report.as_json import place_json
 from cli.report.drawing import glyphs, lines
 from cli.report.explanations import placed_text, waiting_lines
 from cli.report.simulations.layout import outcome_text
-from cli.report.simulations.usage import QuotasInUse
-from cli.report.tree_json import node_entry
-from cli.report.trees import cycles, walk
 from policies.dialects import kueue
 from policies.model.forest import Forest
 from scheduling.flavors.messages import written

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analysis.trees.usage import phase_notes
 from analysis.why import running_groups, waiting_groups
 from cli.output import some
 from cli.report.explanations import group_lines
@@ -85,10 +86,6 @@ def _rows(simulation: VolcanoSimulation, node: Node, phases: Mapping[str, Mappin
         values = (f"{word} {texts[name]}" for word, texts in columns.items() if name in texts)
         lines.append(plain(f"{name}: {', '.join(values)}"))
     return plain(node.name + (f" ({', '.join(notes)})" if notes else "")), lines
-
-
-def phase_notes(phases: Mapping[str, int]) -> list[str]:
-    return [f"{phase}: {count}" for phase, count in sorted(phases.items())]
 
 
 def as_json(simulation: VolcanoSimulation) -> dict[str, Any]:

@@ -79,6 +79,17 @@ def test_quota_and_what_is_held_of_it_is_shown_by_flavor() -> None:
     assert value(made, "cohort_subtree_admitted_active_workloads", cohort="top") == 1
 
 
+def test_a_deleted_cohort_is_shown_as_long_as_a_cluster_queue_names_it() -> None:
+    made = world()
+    pair = {"flavor": "spot", "resource": "gpu"}
+    made.drop_cohort("c", NOW)
+    assert value(made, "cohort_subtree_quota", cohort="c", **pair) == 4
+    assert value(made, "cohort_subtree_quota", cohort="top", **pair) is None
+    for name in ("q", "r"):
+        made.put_queue(queue_settings(name, None, {"spot": Terms(2, None, None)}), NOW)
+    assert value(made, "cohort_subtree_quota", cohort="c", **pair) is None
+
+
 def test_where_a_node_stands_is_shown() -> None:
     made = world()
     assert value(made, "cluster_queue_info", cluster_queue="q", parent_cohort="c", root_cohort="top") == 1

@@ -25,10 +25,11 @@ _MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """How a task is partitioned: `total` partitions of `size` pods each."""
+    """How a task is partitioned: `total` partitions of `size` pods each, `minimum` of which start together."""
 
     total: int
     size: int
+    minimum: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,14 @@ class WrittenTask:
     depends_on: tuple[str, ...] = ()
     partitions: Partitions | None = None
     pod: Mapping[str, Any] = attribute(default_factory=dict, compare=False)
+
+    @property
+    def needed(self) -> int:
+        """The pods that start together: as it says, else its least partitions, else all."""
+        if self.min_available is not None:
+            return self.min_available
+        parts = self.partitions
+        return parts.minimum * parts.size if parts is not None and parts.minimum > 0 else self.replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +156,14 @@ def _names_two_tiers(part: Mapping[str, Any]) -> bool:
 
 def _task(field: str, task: Mapping[str, Any], index: int) -> WrittenTask:
     partitions = mapping(task.get("partitionPolicy"))
-    total, size = integer(partitions.get("totalPartitions")), integer(partitions.get("partitionSize"))
+    total, size, least = (integer(partitions.get(key)) for key in ("totalPartitions", "partitionSize", "minPartitions"))
     return WrittenTask(
         field=field,
         name=task_name(task, index),
         replicas=integer(task.get("replicas")) or 0,
         min_available=integer(task.get("minAvailable")),
         depends_on=tuple(name for name in listing(mapping(task.get("dependsOn")).get("name")) if isinstance(name, str)),
-        partitions=None if total is None or size is None else Partitions(total, size),
+        partitions=None if total is None or size is None else Partitions(total, size, least or 0),
         pod=_asking(mapping(mapping(task.get("template")).get("spec"))),
     )
 

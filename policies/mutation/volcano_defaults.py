@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.configuration.settings import VolcanoResourceGroup
-from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
-from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, task_name, with_needed
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, WrittenTask, read_spec, with_needed
 from policies.model import fields
 
 Patch = list[dict[str, Any]]
@@ -29,32 +29,26 @@ def complete_job(manifest: Manifest) -> Patch:
         values["schedulerName"] = SCHEDULER
     if not spec.get("maxRetry"):
         values["maxRetry"] = MAX_RETRY
-    tasks = [mapping(task) for task in listing(spec.get("tasks"))]
+    tasks = read_spec(spec).tasks
     if not spec.get("minAvailable"):
-        values["minAvailable"] = sum(_minimum(task) for task in tasks)
+        values["minAvailable"] = sum(task.needed for task in tasks)
     plugins = mapping(spec.get("plugins"))
     if any(other not in plugins for name in plugins for other in NEEDS.get(name, ())):
         values["plugins"] = with_needed(plugins)
     patch = [add(value, "spec", key) for key, value in values.items()]
-    for i, task in enumerate(listing(spec.get("tasks"))):
+    for i, (task, read) in enumerate(zip(listing(spec.get("tasks")), tasks, strict=True)):
         if not isinstance(task, Mapping):
             continue
-        patch += [add(value, "spec", "tasks", i, *path) for *path, value in _task(task, i)]
+        patch += [add(value, "spec", "tasks", i, *path) for *path, value in _task(task, read)]
     return patch
 
 
-def _minimum(task: Mapping[str, Any]) -> int:
-    """The pods that the task needs at once: all, where it does not say."""
-    minimum = integer(task.get("minAvailable"))
-    return (integer(task.get("replicas")) or 0) if minimum is None else minimum
-
-
-def _task(task: Mapping[str, Any], index: int) -> Iterator[tuple[Any, ...]]:
+def _task(task: Mapping[str, Any], read: WrittenTask) -> Iterator[tuple[Any, ...]]:
     """The path within the task and the value, for each field to fill in."""
     if not task.get("name"):
-        yield "name", task_name(task, index)
+        yield "name", read.name
     if task.get("minAvailable") is None:
-        yield "minAvailable", _minimum(task)
+        yield "minAvailable", read.needed
     if not task.get("maxRetry"):
         yield "maxRetry", MAX_RETRY
     pod = mapping(mapping(task.get("template")).get("spec"))

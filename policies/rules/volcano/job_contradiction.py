@@ -28,10 +28,10 @@ def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
     """A new Volcano Job contradicts itself, or lacks something without which it cannot run.
 
     Why it is refused: Volcano would have to guess, or the Job would fail while it runs. A Job needs tasks with
-    different names. The partitions of a task hold exactly its replicas. A policy names events or one exit code, none of
-    them twice, and an action that users may choose. A volume has its own mount path, and either a claim or the name of
-    one. The plugin mpi needs its master and its worker among the tasks. A plugin that Volcano does not include is a
-    warning, since your build may have it.
+    different names. The partitions of a task hold exactly its replicas, and its minPartitions make its minAvailable.
+    A policy names events or one exit code, none of them twice, and an action that users may choose. A volume has its
+    own mount path, and either a claim or the name of one. The plugin mpi needs its master and its worker among the
+    tasks. A plugin that Volcano does not include is a warning, since your build may have it.
     Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
     Fix: change what the message names.
     """
@@ -63,6 +63,15 @@ def _tasks(job: VolcanoJob) -> Iterator[Finding]:
                 f"{parts.total} partitions of {parts.size} pods make {made}, but task {task.name} has "
                 f"{task.replicas} pods",
                 fix=f"set its replicas to {made}, or choose partitions that hold {task.replicas} pods in all",
+            )
+        elif task.partitions and (least := task.partitions.minimum) > 0 and task.needed != least * task.partitions.size:
+            made = least * task.partitions.size
+            yield Finding(
+                job.ref,
+                f"{task.field}.minAvailable",
+                f"{least} partitions of {task.partitions.size} pods make {made}, but minAvailable of task {task.name}"
+                f" is {task.needed}",
+                fix=f"set minAvailable to {made}, or leave it out",
             )
 
 

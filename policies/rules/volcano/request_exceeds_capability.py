@@ -50,9 +50,10 @@ def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Amounts]]:
 
 
 def _least(spec: JobSpec) -> Amounts:
-    """What `minAvailable` pods request at least, whichever they are; all pods where it is absent."""
+    """What `minAvailable` pods request at least, whichever they are; those that the tasks need where it is absent."""
     every = sum(task.replicas for task in spec.tasks)
-    pods = min(every, every if spec.min_available is None else spec.min_available)
+    needed = sum(task.needed for task in spec.tasks)
+    pods = min(every, needed if spec.min_available is None else spec.min_available)
     sizes = [(pod_requests(task.pod), task.replicas) for task in spec.tasks]
     return {
         resource: _smallest([(size.get(resource, Quantity.ZERO), count) for size, count in sizes], pods)

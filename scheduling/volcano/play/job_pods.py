@@ -66,9 +66,8 @@ def made_of_job(manifest: Manifest, classes: Mapping[str, int], claims: Mapping[
     for written, task in zip(map(mapping, listing(spec.get("tasks"))), read.tasks, strict=True):
         first = _pod(manifest, written, task, name, classes, claims)
         tasks += [replace(first, name=f"{namespace}/{job}-{task.name}-{i}") for i in range(task.replicas)]
-        needed = task.replicas if task.min_available is None else task.min_available
-        members_of[task.name] = needed
-        roles.append(_Role(task.replicas, needed, first.request, first.priority))
+        members_of[task.name] = task.needed
+        roles.append(_Role(task.replicas, task.needed, first.request, first.priority))
     members = sum(members_of.values()) if read.min_available is None else read.min_available
     group = PodGroup(
         name=name,

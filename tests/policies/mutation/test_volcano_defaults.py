@@ -48,6 +48,18 @@ def test_a_job_is_completed_and_the_second_time_nothing_is_left_to_do() -> None:
     assert complete_job(job(spec)) == []
 
 
+def test_a_task_needs_its_least_partitions_as_volcanos_webhook_fills_in() -> None:
+    policy = {"totalPartitions": 4, "partitionSize": 2}
+    tasks = [
+        {"name": "a", "replicas": 8, "partitionPolicy": {**policy, "minPartitions": 1}},
+        {"name": "b", "replicas": 8, "partitionPolicy": {**policy, "minPartitions": 0}},
+    ]
+    spec = completed(job({"tasks": tasks}))
+
+    assert [task["minAvailable"] for task in spec["tasks"]] == [2, 8]
+    assert spec["minAvailable"] == 10
+
+
 def test_what_a_job_says_stays() -> None:
     task = {"name": "a", "replicas": 4, "minAvailable": 4, "maxRetry": 1}
     spec = {"queue": "ml", "schedulerName": "mine", "maxRetry": 1, "minAvailable": 2, "tasks": [task]}

@@ -55,6 +55,13 @@ def test_a_job_is_enqueued_and_runs() -> None:
     assert list(waiting(made)) == []
 
 
+def test_a_task_starts_with_its_least_partitions() -> None:
+    policy = {"totalPartitions": 6, "partitionSize": 2, "minPartitions": 4}
+    made = simulation(*ORG, job("train", "a", task("w", 12, partitionPolicy=policy)))
+
+    assert running(made) == {"ml/train": 10}, "all 12 have no room, and 8 are enough to start"
+
+
 def test_a_gang_takes_back_what_its_queue_deserves_and_the_evicted_wait() -> None:
     made = simulation(*ORG, job("greedy", "b", task("w", 8), minAvailable=2))
     assert running(made) == {"ml/greedy": 8}

@@ -19,12 +19,13 @@ from scheduling.volcano.gates.gated_pod import ALONE, Need, Together, VolcanoGat
 from scheduling.volcano.objects import PodGroup
 
 T = TypeVar("T")
-Order = tuple[bool, int, int, str, int, int, str]
+Rank = tuple[int, bool, int, str]
+Order = tuple[bool, int, bool, int, str, int, int, str]
 
 
 class GangWish(NamedTuple):
     """Pods that pass together, or not at all. The least `order` is served first: who completes a gang that was let
-    pass, then PodGroups by priority, age and name, and Pods in the same way."""
+    pass, then PodGroups by priority, incomplete ones first, by age and name, and Pods by priority, age and name."""
 
     order: Order
     queue: str
@@ -49,7 +50,7 @@ class _Stage(NamedTuple):
 
     together: bool
     queue: str
-    order: tuple[int, int, str]
+    order: Rank
     until: int
 
 
@@ -148,14 +149,24 @@ class GatedGang:
         if group is None or not self._waiting or self.lacks():
             return None
         together = not self._passed and self._needed() > 1
-        begun = max(self._together, default=ALONE)
-        until = begun.youngest if self._passed.total() < begun.pods else 0
+        until = 0 if self._complete else self._start.youngest
         return _Stage(together, group.queue, self._rank(), until)
 
-    def _rank(self) -> tuple[int, int, str]:
-        """The sort key: priority, age and name."""
+    def _rank(self) -> Rank:
+        """The sort key: priority, complete, age and name."""
         group = self.group
-        return (-group.priority, group.created, group.name) if group is not None else (0, 0, self.name)
+        priority, created, name = (group.priority, group.created, group.name) if group else (0, 0, self.name)
+        return -priority, self._complete, created, name
+
+    @property
+    def _start(self) -> Together:
+        """How its first Pods passed."""
+        return max(self._together, default=ALONE)
+
+    @property
+    def _complete(self) -> bool:
+        """Whether as many as started together have passed. A PodGroup that asks for more later is still complete."""
+        return self._passed.total() >= self._start.pods
 
     def _needed(self) -> int:
         """How many pass together at first."""

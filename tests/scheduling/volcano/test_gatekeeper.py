@@ -222,6 +222,18 @@ def test_queues_take_turns_by_what_they_deserve_and_podgroups_by_priority_then_a
     assert gate.settle() == ["l0", "b0", "e0", "b1"]
 
 
+def test_a_podgroup_that_has_not_started_comes_before_more_members_of_an_older_one() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), *some(8))
+    assert len(gate.settle()) == 4
+    gate.put(pod_group("new", "ml", 2), *some(3, "n", "new", cpu="2"))
+    assert gate.settle() == []
+
+    gate.end("p0", "p1", "p2", "p3")
+    assert gate.settle() == ["n0", "n1"]
+    gate.end("n0", "n1")
+    assert gate.settle() == ["p4", "p5", "p6", "p7"], "both have started, and the older one comes first"
+
+
 # --- what is wrong stops nobody else
 
 

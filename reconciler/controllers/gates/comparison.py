@@ -23,6 +23,8 @@ from scheduling.world.decisions import Decision
 
 PERIOD = 30 * SECOND
 """Nanoseconds between two checks for Pods that wait although there is room. A Pod is reported after two checks."""
+_OF_NODES = ("nodes are ", " Unschedulable")
+"""Words in the reasons of schedulers that find no Node for a Pod, or for a member of its gang."""
 EVERYWHERE = ""
 """The quota of all namespaces."""
 
@@ -107,6 +109,7 @@ class PodComparison:
         self._suspected: list[_Suspected] = []
         self._fitting: set[str] = set()
         self._named: set[str] = set()
+        self._full: set[str] = set()
         self._said: dict[str, str] = {}
         self._looked = 0
 
@@ -182,10 +185,18 @@ class PodComparison:
     # --- what waits
 
     def _look_for_room(self) -> None:
-        """Report each Pod that is next in its queue and has had room since the last look. Each is reported once."""
+        """Report each Pod that is next in its queue and has had room since the last look. Each is reported once.
+
+        Of those that wait for Nodes, which are not compared, only the first of each queue is reported.
+        """
         found = self._judge.fitting()
         news = self._fitting & found.keys() - self._named
+        self._full &= {queue for name, queue in found.items() if self._waits_for_nodes(name)}
         for name in sorted(news):
+            if self._waits_for_nodes(name):
+                if found[name] in self._full:
+                    continue
+                self._full.add(found[name])
             said = ": ".join(filter(None, ("it waits", self._said.get(name))))
             ours = f"there is room for it in {found[name]}"
             self._report(
@@ -193,6 +204,9 @@ class PodComparison:
             )
         self._fitting = set(found)
         self._named = (self._named | news) & self._fitting
+
+    def _waits_for_nodes(self, name: str) -> bool:
+        return any(words in self._said.get(name, "") for words in _OF_NODES)
 
 
 def said_of(pod: Manifest) -> str:

@@ -19,6 +19,8 @@ from reconciler.controllers.volcano.kinds import POD_GROUP
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WatchedKind
+from scheduling.volcano.gates.elastic import ElasticParts
+from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gated_pod import (
     ALONE,
     GatedGroup,
@@ -93,10 +95,13 @@ class VolcanoJudge:
 
     def __init__(self) -> None:
         self._keeper = VolcanoGatekeeper()
+        self._elastic = ElasticParts()
 
     def put_pod(self, observed: Observed[object]) -> str:
         pod = SCHEDULED_POD.value(observed)
         self._keeper.put_pod(observed.key[1], pod)
+        uses = pod is not None and pod.bound and not pod.ended
+        self._elastic.put_pod(observed.key[1], pod.group if pod else "", pod.need if pod and uses else None)
         return pod.waits if pod is not None and pod.gated else ""
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
@@ -108,21 +113,31 @@ class VolcanoJudge:
         if kind == SCHEDULED_GROUP.kind:
             was, now = _gated(before), _gated(after)
             self._keeper.put_group(name, now)
+            scheduled = SCHEDULED_GROUP.value(after)
+            self._elastic.put_group(name, now.group.queue if now else "", scheduled.minimum if scheduled else None)
             return parted(name)[0] if was is not None and was != now else None
         if kind == GATED_CLASS.kind:
             self._keeper.put_class(name, GATED_CLASS.value(after))
         return None
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
-        """A PodGroup changes from Pending to Inqueue. Unused reservations of other groups are not counted here."""
+        """A PodGroup changes from Pending to Inqueue.
+
+        As in Volcano, what other PodGroups use beyond their minResources does not count here. Their unused reservations
+        are not counted either.
+        """
         name, was, now = after.key[1], SCHEDULED_GROUP.value(before), SCHEDULED_GROUP.value(after)
         if was is None or now is None or (was.phase, now.phase) != ("Pending", "Inqueue"):
             return None
         queue, queues = now.gated.group.queue, self._keeper.queues
-        refusal = queues.refusal(queue, now.minimum)
+
+        def refused() -> PodWait | None:
+            return queues.refusal(queue, now.minimum, self._elastic.by_queue())
+
+        refusal = refused()
         verdict = GateVerdict(
             reason_text(refusal) if refusal is not None else "",
-            lambda: not self._keeper.has_passed(name) and queues.refusal(queue, now.minimum) is not None,
+            lambda: not self._keeper.has_passed(name) and refused() is not None,
         )
         return LetIn("PodGroup", name, queue, verdict)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.dialects.volcano import BUILT_IN
@@ -21,6 +21,7 @@ NOT_A_LEAF = "QueueHasChildren"
 UNREADABLE = "UnreadableQueue"
 BROKEN_TREE = "BrokenQueueTree"
 DEVICES = "DevicesNotCounted"
+_NOTHING: Mapping[str, int] = {}
 REASONS = (QUOTA, NOT_FOUND, NOT_OPEN, NOT_A_LEAF, UNREADABLE, BROKEN_TREE, DEVICES)
 
 
@@ -87,16 +88,23 @@ class GateQueues:
         """The queue in which counts what was admitted in the one of this name."""
         return self.queues.get(name) or self.queues.tree.nodes[ROOT]
 
-    def refusal(self, name: str, need: Need) -> PodWait | None:
-        """Why this does not fit now; None where it does."""
+    def refusal(self, name: str, need: Need, elastic: Iterable[tuple[str, Mapping[str, int]]] = ()) -> PodWait | None:
+        """Why this does not fit now; None where it does.
+
+        `elastic`: amounts that are not counted in these queues, and in all above.
+        """
         shut = self.shut(name)
         if shut is not None:
             return shut
+        spared: dict[str, dict[str, int]] = {}
+        for queue, amounts in elastic:
+            for here in self.counting(queue).up():
+                add_to(spared.setdefault(here.name, {}), amounts)
         for here in self.queues.tree.nodes[name].up():
             if need.claims and here.settings.devices:
                 message = f"limits {', '.join(sorted(here.settings.devices))}, and claims of devices are not counted"
                 return PodWait(DEVICES, here.name, message)
-            if lacks := self._lacks(here, need):
+            if lacks := self._lacks(here, need, spared.get(here.name, {})):
                 return PodWait(QUOTA, here.name, lacks=lacks)
         return None
 
@@ -114,8 +122,10 @@ class GateQueues:
             return PodWait(NOT_A_LEAF, name, "has queues below; only a queue without takes work")
         return next(self._wrongs(node), None)
 
-    def _lacks(self, node: Node, need: Need) -> tuple[Shortage, ...]:
+    def _lacks(self, node: Node, need: Need, spared: Mapping[str, int] = _NOTHING) -> tuple[Shortage, ...]:
         limit, used = self.queues.limit(node), node.amounts(ALLOCATED)
+        if spared:
+            used = {key: amount - spared.get(key, 0) for key, amount in used.items()}
         return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)
 
     def _wrongs(self, node: Node) -> Iterator[PodWait]:

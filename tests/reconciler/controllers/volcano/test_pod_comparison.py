@@ -42,8 +42,10 @@ class Watched(Comparing):
             self.pod(f"{name}{number}", name)
         self.wait(2 * PATIENCE)
 
-    def pod(self, name: str, group: str = "", *, node: str = "", deleted: bool = False, **more: Any) -> None:
-        made = pod(name, group)
+    def pod(
+        self, name: str, group: str = "", *, node: str = "", deleted: bool = False, cpu: str = "1", **more: Any
+    ) -> None:
+        made = pod(name, group, cpu)
         if node:
             made["spec"]["nodeName"] = node
         if deleted:
@@ -116,6 +118,17 @@ def test_who_waits_though_the_queues_have_room_is_named_once() -> None:
     ]
 
 
+def test_of_those_that_wait_for_full_nodes_one_in_each_queue_is_named() -> None:
+    world = Watched()
+    for name, where, cpu in (("g", "a", "1"), ("h", "a", "2"), ("i", "b", "1")):
+        world.gang(name, where, 1)
+        world.pod(f"{name}0", name, said="pod group is not ready; Pending: 1 Unschedulable", cpu=cpu)
+    for _ in range(5):
+        world.wait(PERIOD)
+
+    assert sorted(each.workload for each in world.differences) == ["ml/g0", "ml/i0"]
+
+
 def test_a_pod_without_a_pod_group_is_not_looked_at() -> None:
     world = Watched()
     world.pod("alone")
@@ -161,15 +174,29 @@ def test_a_pod_group_that_is_let_in_though_its_minimum_does_not_fit_differs() ->
     assert found.why == "NotEnoughQueueQuota in a: a lacks cpu=1, asked 5, 0 of 4 in use"
 
 
+def test_what_others_use_beyond_their_minimum_stops_no_pod_group() -> None:
+    world = Watched()
+    world.gang("elastic", "a", 4)
+    world.bind("elastic", 4)
+    for name, cpu in (("fits", "3"), ("large", "4")):
+        world.group(name, "b", 1, cpu=cpu)
+        world.wait(2 * PATIENCE)
+        world.results.clear()
+        world.group(name, "b", 1, "Inqueue", cpu)
+        world.wait()
+        assert world.results == [ComparisonResult.SAME if name == "fits" else ComparisonResult.DIFFERENT]
+    assert world.differences[0].why == "NotEnoughQueueQuota in org: org lacks cpu=1, asked 4, 1 of 4 in use"
+
+
 def test_one_that_is_let_in_as_others_end_proves_nothing() -> None:
     world = Watched()
     world.gang("old", "a", 4)
     world.bind("old", 4)
-    world.group("new", "b", 1, cpu="2")
+    world.group("new", "b", 1, cpu="4")
     world.wait(2 * PATIENCE)
     world.results.clear()
-    world.group("new", "b", 1, "Inqueue", "2")
-    for number in range(2):
+    world.group("new", "b", 1, "Inqueue", "4")
+    for number in range(4):
         world.pod(f"old{number}", "old", node="n", deleted=True)
     world.wait()
 

@@ -13,7 +13,7 @@ from scheduling.volcano.gates.gang import Order
 from scheduling.volcano.gates.gate_queues import PodWait
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 
-_LAST: Order = (True, 0, 0, "", 0, 0, "")
+_LAST: Order = (True, 0, True, 0, "", 0, 0, "")
 
 
 class GatePlace(NamedTuple):

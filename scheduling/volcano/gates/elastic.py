@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from scheduling.queue_tree.amounts import add_to
+from scheduling.objects.amounts import add_to
 from scheduling.volcano.gates.gated_pod import Need
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from policies.configuration.kueue.gates import FeatureGates
+from policies.configuration.kueue.gates import TOPOLOGIES, FeatureGates
 from policies.configuration.kueue.values import CustomLabel, JobSelection
 from policies.dialects.kueue_jobs import IDENTIFIERS
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.naming import NAMING, Naming
+from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.world.world import World
@@ -30,6 +31,7 @@ class ManagedJobs:
     `requeues_pods`: the feature gate SkipReassignmentForPodOwnedWorkloads is off.
     `succeeded_ready`: the feature gate PodIntegrationCountSucceededPodsAsReady.
     `naming`: the names of Workloads, and how jobs and Pods name them.
+    `topologies`: which topologyRequests Workloads get.
     """
 
     selector: LabelSelector = field(default_factory=LabelSelector)
@@ -41,6 +43,7 @@ class ManagedJobs:
     requeues_pods: bool = False
     succeeded_ready: bool = False
     naming: Naming = NAMING
+    topologies: RequestGates = ALL_REQUESTS
 
 
 def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[CustomLabel] = ()) -> ManagedJobs:
@@ -57,6 +60,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
         requeues_pods=not gates.enabled("SkipReassignmentForPodOwnedWorkloads"),
         succeeded_ready=gates.enabled("PodIntegrationCountSucceededPodsAsReady"),
         naming=Naming(gates.enabled(IDENTIFIERS), gates.enabled("ShortWorkloadNames")),
+        topologies=RequestGates(gates.enabled(TOPOLOGIES), gates.enabled("TASMultiLayerTopology")),
     )
 
 
@@ -85,6 +89,7 @@ class NamespaceSelection:
             requeues_pods=self._managed.requeues_pods,
             succeeded_ready=self._managed.succeeded_ready,
             naming=self._managed.naming,
+            topologies=self._managed.topologies,
         )
 
     def selects(self, namespace: str) -> bool:

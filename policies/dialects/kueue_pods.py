@@ -15,6 +15,8 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 LABEL = f"label {MANAGED}"
 FINALIZER = f"finalizer {MANAGED}"
 ROLE_HASH = f"{PREFIX}role-hash"
+POD_INDEX = f"{PREFIX}pod-group-pod-index"
+"""The label with the number of a Pod in its group."""
 JOB_NAME = "batch.kubernetes.io/job-name"
 JOB_LABELS = ("job-name", "controller-uid", JOB_NAME, "batch.kubernetes.io/controller-uid")
 """The labels of Kubernetes' Job controller. It lets go of a Pod that loses them, and makes another one."""

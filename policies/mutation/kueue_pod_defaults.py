@@ -24,7 +24,7 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import controller_of
-from policies.dialects.kueue_pods import ROLE_HASH
+from policies.dialects.kueue_pods import POD_INDEX, ROLE_HASH
 from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
@@ -45,7 +45,6 @@ _POD_INDEX = "apps.kubernetes.io/pod-index"
 _PODSET_GROUP = f"{PREFIX}podset-group-name"
 _OFFSET = f"{PREFIX}pod-index-offset"
 _MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
-_INDEX = f"{PREFIX}pod-group-pod-index"
 _NOBODY = Forest()
 _PLACED = tuple(
     f"{PREFIX}podset-{how}"
@@ -87,7 +86,7 @@ def held_pod(
             marks[PRIORITY_CLASS] = DEFAULT_CLASS
     placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     if settings.enabled("TopologyAwareScheduling") and notes.get(_INDEX_LABEL) in labels:
-        marks[_INDEX] = labels[notes[_INDEX_LABEL]]
+        marks[POD_INDEX] = labels[notes[_INDEX_LABEL]]
     if placed:
         marks[_TAS] = "true"
     operations = [*_texts(meta, ("metadata",), "labels", marks)]

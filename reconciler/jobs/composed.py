@@ -66,7 +66,9 @@ def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
 def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
     """The Workload to create; None if the job is not to be queued. Raises UnknownPriorityClass."""
     queueless = inputs.without_queue
-    made = workload_of_job(job, inputs.classes, kind.shape, queueless=queueless, naming=kind.naming)
+    made = workload_of_job(
+        job, inputs.classes, kind.shape, queueless=queueless, naming=kind.naming, gates=inputs.topologies
+    )
     if made is None:
         return None
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}

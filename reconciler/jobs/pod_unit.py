@@ -98,8 +98,8 @@ def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
     """The Workload to create. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
     _agreed(members)
     pods = [member.packed.manifest() for member in members]
-    classes, naming = inputs.classes, inputs.naming
-    made = workload_of_group(pods, classes, naming) if members[0].group else workload_of_pod(pods[0], classes, naming)
+    asked = inputs.classes, inputs.naming, inputs.topologies
+    made = workload_of_group(pods, *asked) if members[0].group else workload_of_pod(pods[0], *asked)
     if made is None:
         raise CannotCompose("a managed Pod names no queue; add the label kueue.x-k8s.io/queue-name")
     sets = made["spec"]["podSets"]

@@ -9,6 +9,7 @@ from cluster.actions import Create, Delete, Patch
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.reading import Manifest
 from scheduling.objects.naming import NAMING, Naming
+from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses
 from scheduling.status.observability import LEGACY, Observability
 
@@ -55,6 +56,7 @@ class JobInputs:
     `requeues_pods`: the Workload of a single Pod that was evicted is requeued.
     `succeeded_ready`: Pods of a group that succeeded count as ready.
     `naming`: the names of Workloads.
+    `topologies`: which topologyRequests Workloads get.
     `observability`: the reasons that Workloads show.
     """
 
@@ -73,4 +75,5 @@ class JobInputs:
     requeues_pods: bool = False
     succeeded_ready: bool = False
     naming: Naming = NAMING
+    topologies: RequestGates = ALL_REQUESTS
     observability: Observability = LEGACY

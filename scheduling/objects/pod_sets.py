@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from policies.dialects import go_booleans
 from policies.dialects.job_shape import PodsAt, PodSetPath, pods_at
@@ -21,10 +21,25 @@ _LONGEST_LEVEL = 63
 """The most characters of a level in a topologyRequest that the API server stores."""
 
 
-def pod_sets(manifest: Manifest, paths: Iterable[PodSetPath]) -> list[dict[str, Any]]:
+class RequestGates(NamedTuple):
+    """Kueue's feature gates for the topologyRequest of a job's pods.
+
+    `made`: TopologyAwareScheduling; without it there is none. `layers`: TASMultiLayerTopology.
+    """
+
+    made: bool = True
+    layers: bool = True
+
+
+ALL_REQUESTS = RequestGates()
+
+
+def pod_sets(
+    manifest: Manifest, paths: Iterable[PodSetPath], gates: RequestGates = ALL_REQUESTS
+) -> list[dict[str, Any]]:
     """The pod sets as a Workload's spec has them."""
     return [
-        pod_set(each.name, each.count, each.template, each.index_label, _sub_groups(each))
+        pod_set(each.name, each.count, each.template, each.index_label, _sub_groups(each), gates)
         for each in pods_at(manifest, paths)
     ]
 
@@ -42,22 +57,28 @@ def pod_set(
     template: Mapping[str, Any],
     index_label: str = "",
     sub_groups: Mapping[str, Any] = MappingProxyType({}),
+    gates: RequestGates = ALL_REQUESTS,
 ) -> dict[str, Any]:
     """One pod set of a Workload's spec; the template's annotations give its topologyRequest, with its `sub_groups`."""
     made: dict[str, Any] = {"name": name, "count": count, "template": dict(template)}
     annotations = texts(mapping(template.get("metadata")).get("annotations"))
-    if request := topology_request(annotations, index_label, sub_groups):
+    if gates.made and (request := topology_request(annotations, index_label, sub_groups, layers=gates.layers)):
         made["topologyRequest"] = request
     return made
 
 
 def topology_request(
-    annotations: Mapping[str, str], index_label: str = "", sub_groups: Mapping[str, Any] = MappingProxyType({})
+    annotations: Mapping[str, str],
+    index_label: str = "",
+    sub_groups: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    layers: bool = True,
 ) -> dict[str, Any]:
-    """The topologyRequest from a pod template's annotations; empty without annotations and `sub_groups`.
+    """The topologyRequest from a pod template's annotations; empty without these, `index_label` and `sub_groups`.
 
     The first of required, preferred and unconstrained counts. A group is one of pods in the same domain, so it needs a
-    level.
+    level. Where pods are numbered is written also if they ask for nothing: their ClusterQueue may have topologies only.
+    `layers`: layers of slices count.
     """
     asked = {
         key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)
@@ -67,13 +88,13 @@ def topology_request(
         request = {level: asked[f"{level}-topology"], "podSetGroupName": asked.get("group-name")}
     elif (anywhere := asked.get("unconstrained-topology")) in go_booleans.TRUE | go_booleans.FALSE:
         request = {"unconstrained": anywhere in go_booleans.TRUE}
-    if layers := _layers(asked.get("slice-required-topology-constraints")):
-        request["podsetSliceRequiredTopologyConstraints"] = layers
+    if layers and (written := _layers(asked.get("slice-required-topology-constraints"))):
+        request["podsetSliceRequiredTopologyConstraints"] = written
     else:
         request["podSetSliceRequiredTopology"] = asked.get("slice-required-topology")
         request["podSetSliceSize"] = number(asked.get("slice-size"))
     found = {**sub_groups, **{key: value for key, value in request.items() if value is not None}}
-    if found and index_label:
+    if index_label:
         found["podIndexLabel"] = index_label
     return found
 

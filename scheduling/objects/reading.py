@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from policies.dialects.kueue_workload import PRIORITY_BOOST, name_or_main, of_kueue, priority_class
@@ -162,8 +163,19 @@ def _pod_set(entry: Mapping[str, Any]) -> PodSet:
         count=1 if count is None else max(0, count),
         template=template(mapping(entry.get("template")).get("spec")),
         min_count=integer(entry.get("minCount")),
-        topology=mapping(topology) if topology is not None else None,
+        topology=_topology(mapping(topology)) if topology is not None else None,
     )
+
+
+def _topology(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The topologyRequest. Those of ordinary jobs are all the same."""
+    index = request.get("podIndexLabel")
+    return _numbered_by(index) if len(request) == 1 and isinstance(index, str) else request
+
+
+@lru_cache(maxsize=64)
+def _numbered_by(label: str) -> Mapping[str, Any]:
+    return {"podIndexLabel": label}
 
 
 def _requeue(value: object) -> RequeueState | None:

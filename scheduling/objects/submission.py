@@ -20,12 +20,13 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
+from policies.dialects.kueue_pods import POD_INDEX
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
 from scheduling.objects.naming import LONGEST_LABEL, NAMING, Naming
-from scheduling.objects.pod_sets import number, pod_set, pod_sets
+from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates, number, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.roles import claim_of, role_names
 from scheduling.objects.workload import JOB_UID, OF_GROUP
@@ -55,6 +56,7 @@ def workload_of_job(
     *,
     queueless: bool = False,
     naming: Naming = NAMING,
+    gates: RequestGates = ALL_REQUESTS,
 ) -> dict[str, Any] | None:
     """The Workload's manifest; None for a job without a queue or without pods.
 
@@ -63,7 +65,7 @@ def workload_of_job(
     """
     kind = group_kind(manifest)
     shape = SHAPES.get(kind, shape)
-    made = pod_sets(manifest, shape.pod_sets) if shape is not None else []
+    made = pod_sets(manifest, shape.pod_sets, gates) if shape is not None else []
     if shape is None or not made or not (queueless or queue_of(manifest)):
         return None
     least = number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
@@ -73,15 +75,22 @@ def workload_of_job(
     return _workload(_name_of(kind, manifest, naming), [manifest], made, classes, job_class)
 
 
-def workload_of_pod(manifest: Manifest, classes: PriorityClasses, naming: Naming = NAMING) -> dict[str, Any] | None:
+def workload_of_pod(
+    manifest: Manifest, classes: PriorityClasses, naming: Naming = NAMING, gates: RequestGates = ALL_REQUESTS
+) -> dict[str, Any] | None:
     """The Workload of a single Pod; None for a Pod of a group or without a queue. Raises UnknownPriorityClass."""
     if not queue_of(manifest) or naming.group(manifest):
         return None
-    made = [pod_set("main", 1, _template_of(manifest))]
+    made = [pod_set("main", 1, _template_of(manifest), POD_INDEX, gates=gates)]
     return _workload(_name_of(POD, manifest, naming), [manifest], made, classes)
 
 
-def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses, naming: Naming = NAMING) -> dict[str, Any]:
+def workload_of_group(
+    pods: Iterable[Manifest],
+    classes: PriorityClasses,
+    naming: Naming = NAMING,
+    gates: RequestGates = ALL_REQUESTS,
+) -> dict[str, Any]:
     """The Workload of a group of Pods, with a pod set for each role. The newest Pods beyond its size do not count.
 
     Raises IncompleteGroup, UnknownPriorityClass.
@@ -93,7 +102,7 @@ def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses, naming
     if not size:
         raise IncompleteGroup(f"Pod group {name} does not say its size; add the annotation {POD_GROUP_SIZE}")
     members = members[:size]
-    made = _roles(members)
+    made = _roles(members, gates)
     if len(members) < size:
         if len(made) > 1 or texts(metadata(members[0]).get("annotations")).get(FAST_ADMISSION) != "true":
             raise TooFewPods(name, len(members), size)
@@ -103,12 +112,13 @@ def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses, naming
     return composed
 
 
-def _roles(members: Sequence[Manifest]) -> list[dict[str, Any]]:
+def _roles(members: Sequence[Manifest], gates: RequestGates) -> list[dict[str, Any]]:
     """A pod set for each role, by name."""
     found: dict[str, dict[str, Any]] = {}
     for member, role in zip(members, role_names([claim_of(member) for member in members]), strict=True):
-        made = found.setdefault(role, pod_set(role, 0, _template_of(member)))
-        made["count"] += 1
+        if role not in found:
+            found[role] = pod_set(role, 0, _template_of(member), POD_INDEX, gates=gates)
+        found[role]["count"] += 1
     return [found[role] for role in sorted(found)]
 
 

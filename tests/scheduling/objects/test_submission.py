@@ -12,7 +12,7 @@ from policies.dialects.job_shape import Count, JobShape, PodSetPath, SuspendFiel
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.model.objects import GroupKind
 from scheduling.objects.naming import NAMING
-from scheduling.objects.pod_sets import topology_request
+from scheduling.objects.pod_sets import RequestGates, topology_request
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import total_requests
@@ -179,7 +179,7 @@ def test_a_wish_for_a_topology_is_carried_along() -> None:
         "podIndexLabel": "batch.kubernetes.io/job-completion-index",
     }
     assert topology_request({f"{K}podset-unconstrained-topology": "true"}) == {"unconstrained": True}
-    assert topology_request({}, "label") == {}
+    assert topology_request({}, "label") == {"podIndexLabel": "label"}
 
 
 @pytest.mark.parametrize(
@@ -345,3 +345,40 @@ def test_the_pods_of_a_replicated_job_form_a_group_for_each_replica() -> None:
         }
         for replicas in (3, 1)
     ]
+
+
+def test_where_pods_are_numbered_is_written_whatever_they_ask_for() -> None:
+    """Their queue may have topologies only: then it says which of them goes where."""
+    single = builders.pod(labels=queued("main"))
+    grouped = builders.pod(labels={**queued("main"), f"{K}pod-group-name": "g"})
+    grouped["metadata"]["annotations"] = {f"{K}pod-group-total-count": "1"}
+    made = (
+        composed(batch({**TEMPLATE})),
+        workload_of_pod(single, PriorityClasses()),
+        workload_of_group([grouped], PriorityClasses()),
+    )
+    assert [each["spec"]["podSets"][0]["topologyRequest"] for each in made if each is not None] == [
+        {"podIndexLabel": "batch.kubernetes.io/job-completion-index"},
+        {"podIndexLabel": f"{K}pod-group-pod-index"},
+        {"podIndexLabel": f"{K}pod-group-pod-index"},
+    ]
+
+
+def test_the_gates_decide_what_is_asked() -> None:
+    layers = '[{"topology": "rack", "size": 2}]'
+    notes = {f"{K}podset-required-topology": "block", f"{K}podset-slice-required-topology-constraints": layers}
+    job = batch({"metadata": {"annotations": notes}, **TEMPLATE})
+
+    def asked(gates: RequestGates) -> object:
+        made = workload_of_job(job, PriorityClasses(), gates=gates)
+        assert made is not None
+        return made["spec"]["podSets"][0].get("topologyRequest")
+
+    index = {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}
+    assert asked(RequestGates()) == {
+        "required": "block",
+        "podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}],
+        **index,
+    }
+    assert asked(RequestGates(layers=False)) == {"required": "block", **index}
+    assert asked(RequestGates(made=False)) is None

@@ -27,6 +27,7 @@ from scheduling.objects.times import SECOND
 from scheduling.world.kueue_configuration import (
     counting_of,
     decay_of,
+    failure_gates_of,
     observability_of,
     options_of,
     ordering_of,
@@ -131,6 +132,7 @@ def _settings(
         multikueue=multikueue_of(found, multikueue),
         observability=observability_of(found),
         topologies=topology_gates_of(found),
+        failures=failure_gates_of(found),
     )
 
 

@@ -28,6 +28,7 @@ from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
+from reconciler.controllers.topology.node_failures import node_failures
 from reconciler.controllers.topology.ungating import UngatingController
 from reconciler.controllers.usage import UsageController
 from reconciler.controllers.waiting_jobs import WaitingJobsController
@@ -55,6 +56,8 @@ from scheduling.objects.requests import Counting
 from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.node_failure import DEFAULT_GATES as FAILURE_GATES
+from scheduling.status.node_failure import FailureGates
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.placing import DEFAULT_GATES, TopologyGates
@@ -87,6 +90,7 @@ class DecisionSettings:
     `observes`: the process never writes, and compares the decisions of other controllers.
     `part`: the part whose trees the process decides for.
     `topologies`: how pods are placed in topologies, None if they are not.
+    `failures`: when a node has failed for the pods that have their places there, None if that is not asked.
     """
 
     options: Options = field(default_factory=Options)
@@ -106,6 +110,7 @@ class DecisionSettings:
     observes: bool = False
     part: str = DEFAULT
     topologies: TopologyGates | None = DEFAULT_GATES
+    failures: FailureGates | None = FAILURE_GATES
 
 
 def _controllers(
@@ -143,7 +148,8 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
         yield SlicePodsController(stored)
     if settings.pods:
         yield PodsController(stored, state.bypasses, settings.jobs.naming)
-    yield UngatingController(stored)
+    if settings.topologies is not None:
+        yield from _of_topologies(settings, state)
     yield ProvisioningController(stored, state.world, cleanup=settings.cleans_requests)
     if settings.fading is not None:
         yield UsageController(state.world)
@@ -154,6 +160,14 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
         yield RetentionController(stored, settings.retention, places)
     yield StatusController(state.world, state.records)
     yield WaitingJobsController(stored, state.world, state.partition.away)
+
+
+def _of_topologies(settings: DecisionSettings, state: ClusterState) -> Iterator[Controller]:
+    """The controllers of work that runs in topologies. A node is marked as unhealthy before Pods are sent there."""
+    failures = node_failures(state, settings.failures) if settings.failures is not None else None
+    if failures is not None:
+        yield failures
+    yield UngatingController(state.records.workload, failures.failing if failures is not None else None)
 
 
 def _fleet(settings: DecisionSettings) -> Fleet | None:

@@ -10,6 +10,7 @@ from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.node_failure import FailureGates
 from scheduling.status.observability import Observability
 from scheduling.status.requeue import RequeueBackoff
 from scheduling.topology.placing import TopologyGates
@@ -48,6 +49,18 @@ def topology_gates_of(configuration: KueueConfiguration) -> TopologyGates | None
         balanced=gates.enabled("TASBalancedPlacement"),
         preferred=gates.enabled("TASRespectNodeAffinityPreferred"),
         overlapping=gates.enabled("TASHandleOverlappingFlavors"),
+    )
+
+
+def failure_gates_of(configuration: KueueConfiguration) -> FailureGates | None:
+    """When a node has failed for the pods that have their places there; None if it is never replaced."""
+    gates = configuration.gates
+    if not gates.enabled("TASFailedNodeReplacement"):
+        return None
+    return FailureGates(
+        pod_termination=gates.enabled("TASReplaceNodeOnPodTermination"),
+        fixed_time=gates.enabled("TASReplaceNodeDueToNotReadyOverFixedTime"),
+        taints=gates.enabled("TASReplaceNodeOnNodeTaints"),
     )
 
 

@@ -61,7 +61,6 @@ def _locked(name: str, why: str = "") -> FeatureGate:
 
 
 ASKED, ON, OFF, IDLE = Here
-NODE_FAILURES = "Nodes that fail are not noticed: pods there keep their places."
 DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
 _INSIDE = "Internal to Kueue's manager: its behaviour is the same."
 WEBHOOK = "The webhook reads it; set it in Quotree's own Configuration."
@@ -154,7 +153,7 @@ GATES: tuple[FeatureGate, ...] = (
     on("TASCacheNodeMatchResults", IDLE, _INSIDE),
     off("TASCacheTopologyTree", IDLE, _INSIDE),
     on("TASCachingRemainingResources", IDLE, _INSIDE),
-    on("TASFailedNodeReplacement", OFF, NODE_FAILURES),
+    on("TASFailedNodeReplacement", ASKED, "`false`: pods on nodes that fail keep their places."),
     on(
         "TASFailedNodeReplacementFailFast",
         ASKED,
@@ -168,9 +167,19 @@ GATES: tuple[FeatureGate, ...] = (
         ASKED,
         "`false`: a workload whose places another one took waits for the next cycle.",
     ),
-    FeatureGate("TASReplaceNodeDueToNotReadyOverFixedTime", False, "deprecated", OFF, NODE_FAILURES),
-    on("TASReplaceNodeOnNodeTaints", OFF, NODE_FAILURES),
-    on("TASReplaceNodeOnPodTermination", OFF, NODE_FAILURES),
+    FeatureGate(
+        "TASReplaceNodeDueToNotReadyOverFixedTime",
+        False,
+        "deprecated",
+        ASKED,
+        "`true`: a node that is not Ready for 30 s is replaced, whatever runs there.",
+    ),
+    on("TASReplaceNodeOnNodeTaints", ASKED, "`false`: taints make no node unhealthy."),
+    on(
+        "TASReplaceNodeOnPodTermination",
+        ASKED,
+        "`false`: a node is replaced while pods still run there, 30 s after it was last Ready.",
+    ),
     off("TASRespectNodeAffinityPreferred", ASKED, "`true`: nodes that pods prefer are taken first."),
     on("TASValidateWorkloadSliceSize", IDLE, WEBHOOK, webhooks=True),
     on("TLSOptions", IDLE, "The webhook has a TLS configuration of its own."),

@@ -18,4 +18,4 @@ def _health(manifest: Manifest) -> NodeReading:
     return replace(read, labels=host, allocatable={}, unschedulable=False)
 
 
-NODE_HEALTH: WatchedKind[NodeReading] = WatchedKind("NodeHealth", NODES, _health, object_kind="Node")
+NODE_HEALTH: WatchedKind[NodeReading] = WatchedKind("NodeHealth", NODES, _health, object_kind="Node", on_demand=True)

@@ -18,11 +18,11 @@ from tests.waiting import eventually
 
 @pytest.fixture
 def yard(control_plane: ControlPlane, namespace: str) -> Iterator[Yard]:
-    """Three racks of two nodes, for two Pods each."""
+    """Two racks of three nodes, for two Pods each."""
     install(control_plane)
     made = Yard(control_plane, namespace)
     for number in range(6):
-        made.node(f"n{number}", f"r{number // 2}", cpu=2)
+        made.node(f"n{number}", f"r{number // 3}", cpu=2)
     yield made
     made.close()
 
@@ -69,3 +69,37 @@ def test_a_pod_that_lets_itself_go_elsewhere_is_stopped_and_its_place_is_for_the
         eventually(lambda: yard.turn() == {"train-0": "n0", "train-1": "n1"})
 
     assert not any(GATE in str(pod["spec"]) for pod in yard.pods())
+
+
+def test_a_node_fails_and_its_pods_alone_get_another_place_in_their_rack(yard: Yard) -> None:
+    with following(yard.server):
+        yard.workload("train", "n0=2 n1=2")
+        for rank in range(4):
+            yard.pod(f"train-{rank}", rank, "train")
+        eventually(lambda: yard.turn() == {"train-0": "n0", "train-1": "n0", "train-2": "n1", "train-3": "n1"})
+        stay = [pod["metadata"]["uid"] for pod in yard.pods() if pod["spec"]["nodeName"] == "n0"]
+        yard.lose("n1")
+        eventually(lambda: yard.hosts("train") == {"n0": 2, "n2": 2}, lambda: str(yard.status("train")))
+        for rank in (2, 3):
+            yard.pod(f"train-{rank}", rank, "train")
+        eventually(lambda: yard.turn() == {"train-0": "n0", "train-1": "n0", "train-2": "n2", "train-3": "n2"})
+
+    assert [pod["metadata"]["uid"] for pod in yard.pods() if pod["spec"]["nodeName"] == "n0"] == stay
+    assert "unhealthyNodes" not in yard.status("train")
+
+
+def test_a_workload_whose_rack_has_no_other_node_is_evicted(yard: Yard) -> None:
+    with following(yard.server):
+        yard.workload("train", "n0=2 n1=2 n2=2")
+        for rank in range(6):
+            yard.pod(f"train-{rank}", rank, "train")
+        eventually(lambda: all(yard.turn().values()))
+        yard.ready("n1", "Unknown")
+        for pod in ("train-2", "train-3"):
+            yard.end(pod)
+        evicted = eventually(lambda: yard.condition("train", "Evicted"), lambda: str(yard.status("train")))
+
+    assert (evicted["reason"], evicted["message"]) == (
+        "NodeFailures",
+        "Workload was evicted as there was no replacement for unhealthy node(s): n1",
+    )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduling.topology.assignment import HOSTNAME
-from scheduling.topology.encoding import written_topology_assignment
+from scheduling.topology.encoding import read_topology_assignment, written_topology_assignment
 from tests import builders
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.kueue_world import KUEUE
@@ -98,6 +98,17 @@ class Yard:
     def status(self, name: str) -> Manifest:
         found = self.server.request("GET", f"{KUEUE}/namespaces/{self.namespace}/workloads/{name}")
         return dict(found.get("status", {}))
+
+    def hosts(self, name: str) -> dict[str, int]:
+        """The places that the Workload has now."""
+        (entry,) = self.status(name)["admission"]["podSetAssignments"]
+        found = read_topology_assignment(entry["topologyAssignment"]).counts()
+        return {values[-1]: count for values, count in found.items()}
+
+    def condition(self, name: str, kind: str) -> Manifest:
+        """The condition, if it holds."""
+        found = self.status(name).get("conditions", [])
+        return next((each for each in found if each["type"] == kind and each["status"] == "True"), {})
 
     def pod(self, name: str, rank: int, of: str) -> None:
         """A Pod of the Workload, as its job makes it."""

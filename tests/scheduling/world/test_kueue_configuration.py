@@ -17,11 +17,13 @@ from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.node_failure import FailureGates
 from scheduling.status.observability import GRANULAR, LEGACY, Observability
 from scheduling.status.requeue import RequeueBackoff
 from scheduling.world.kueue_configuration import (
     counting_of,
     decay_of,
+    failure_gates_of,
     observability_of,
     options_of,
     ordering_of,
@@ -54,6 +56,19 @@ def test_transformations_and_excluded_prefixes_count() -> None:
 @pytest.mark.parametrize(("version", "both"), [(KueueVersion.V0_19, False), (KueueVersion.V0_20, True)])
 def test_excluded_inputs_are_transformed_from_v0_20_on(version: KueueVersion, both: bool) -> None:
     assert counting_of(read({}, FeatureGates(version=version))).transforms_excluded is both
+
+
+def test_the_gates_of_failed_nodes() -> None:
+    gates = {
+        "TASReplaceNodeOnPodTermination": False,
+        "TASReplaceNodeOnNodeTaints": False,
+        "TASReplaceNodeDueToNotReadyOverFixedTime": True,
+    }
+    off = {"TASFailedNodeReplacement": False, "TASFailedNodeReplacementFailFast": False, **dict.fromkeys(gates, False)}
+
+    assert failure_gates_of(configuration()) == FailureGates()
+    assert failure_gates_of(configuration(featureGates=gates)) == FailureGates(False, True, False)
+    assert failure_gates_of(configuration(featureGates=off)) is None
 
 
 def test_effective_quotas_apply_only_with_their_gate() -> None:

@@ -1,11 +1,11 @@
-"""The table of fields in docs/kueue-fields.md, from the schemas and policies/configuration/kueue/field_table.py."""
+"""The table of fields in docs/kueue-fields.md, from the schemas and generators/kueue_field_notes.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from generators.files import table
-from policies.configuration.kueue.field_table import BESIDE, NOTES, FieldNote
+from generators.kueue_field_notes import BESIDE, NOTES, FieldNote
 from policies.configuration.kueue.gate_table import FeatureGate, Here
 from policies.configuration.kueue.gates import LATEST, TABLES, KueueVersion
 from policies.dialects.kueue_kinds import GROUP

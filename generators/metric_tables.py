@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from audit.metrics import FAMILIES as OF_THE_AUDIT
 from cluster.metrics import Family, Stability
 from generators.files import table
+from generators.metric_versions import ADDED_0_20
 from policies.configuration.kueue.gates import KueueVersion
-from policies.configuration.kueue.metric_table import ADDED_0_20
 from reconciler.metrics.catalogue import families
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from generators import kueue_fields
+from generators.kueue_field_notes import FieldNote
 from generators.kueue_fields import declared, field_table, fields
-from policies.configuration.kueue.field_table import FieldNote
 from policies.configuration.kueue.gate_table import Here
 from policies.configuration.kueue.gates import LATEST, TABLES
 

@@ -6,7 +6,7 @@ import pytest
 
 from cluster.metrics import Family, Stability, Type
 from generators.metric_tables import metric_table, of_the_reconciler, version_table
-from policies.configuration.kueue.metric_table import ADDED_0_20
+from generators.metric_versions import ADDED_0_20
 
 
 def test_a_metric_is_a_row_with_its_labels_and_values() -> None:

@@ -20,6 +20,7 @@ from scheduling.visibility import as_json as kueue_json
 from scheduling.visibility.explained import explained
 from scheduling.visibility.sentence import sentence
 from scheduling.visibility.workloads import waiting as waits_in_kueue
+from scheduling.volcano.gates.gate_json import lack_json
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import VolcanoSimulation
@@ -133,11 +134,8 @@ def _reason(simulation: VolcanoSimulation, holders: Holders, reason: WaitingReas
 
 
 def _lack(simulation: VolcanoSimulation, holders: Holders, lack: Shortage) -> Answer:
-    amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
     return {
-        "queue": lack.queue,
-        "resource": lack.resource,
-        **{word: written(lack.resource, amount) for word, amount in amounts.items()},
+        **lack_json(lack),
         "limitedBy": limited_by(simulation.engine.world.queues, lack),
         "usedBy": [{"for": name, "amount": written(lack.resource, amount)} for name, amount in holders.of(lack)],
     }

@@ -6,7 +6,6 @@ Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from cluster.resource import Resource
 from policies.dialects.reading import group_kind, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.core.controller import Busy, Controller, Lookup, Wanted
+from reconciler.objects.moments import DueNames
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import WantedWrite, refer, reference
@@ -26,7 +26,6 @@ _BY_US = f"{DEACTIVATED}DueTo"
 """The prefix of an eviction's reason if the workload was deactivated automatically, not by a user."""
 _AGAIN = 10 * SECOND
 """Nanoseconds until a deleted object is checked again."""
-_SPARE = 64
 _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
 
@@ -47,40 +46,29 @@ class RetentionController(Controller):
         self._look = look
         self._retention = retention
         self._kinds = kinds
-        self._moments: dict[str, int] = {}
-        self._order: list[tuple[int, str]] = []
+        self._moments = DueNames()
 
     def workload_changed(self, workload: str) -> None:
         observed = self._look(workload)
         moment = end_of(observed.value, self._retention) if observed is not None else None
         if moment is None:
-            self._moments.pop(workload, None)
+            self._moments.drop(workload)
         elif self._moments.get(workload) != moment:
-            self._set(workload, moment)
-
-    def _set(self, workload: str, moment: int) -> None:
-        """Set the moment of one object. The heap is rebuilt when most of its entries are out of date."""
-        self._moments[workload] = moment
-        heapq.heappush(self._order, (moment, workload))
-        if len(self._order) > 2 * len(self._moments) + _SPARE:
-            self._order = sorted((at, name) for name, at in self._moments.items())
+            self._moments.set(workload, moment)
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         """Delete the objects whose time is over.
 
         The deletion is repeated some time later while the object still exists.
         """
-        while self._order and self._order[0][0] <= now:
-            set_for, name = heapq.heappop(self._order)
-            if self._moments.get(name) != set_for:
-                continue  # it is gone, or has another moment by now
-            del self._moments[name]
+        for name in self._moments.due(now):
+            self._moments.drop(name)
             observed = self._look(name)
             moment = end_of(observed.value, self._retention) if observed is not None else None
             if observed is None or moment is None or moment > now:
                 continue
             if deletions := [*self._deletions(observed)]:
-                self._set(name, now + _AGAIN)
+                self._moments.set(name, now + _AGAIN)
             yield from [write for write in deletions if not (busy(*write.key) or busy("Workload", name))]
 
     def _deletions(self, observed: Observed[Workload]) -> Iterator[WantedWrite]:

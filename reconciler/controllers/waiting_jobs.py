@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.following import workload_trace
-from reconciler.objects.moments import whole_second
+from reconciler.objects.moments import DueNames, whole_second
 from reconciler.objects.observed import Key
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import SECOND
@@ -34,7 +34,6 @@ RATE, BURST = 5, 50
 """Events per second, and the burst after a pause. That suffices to repeat the Events of 15 000 jobs in time."""
 _LOOKED_AT = 100
 """The most sentences that are composed in one turn, including those that turn out unchanged."""
-_SPARE = 64
 _WORKLOAD = "Workload"
 _TURN = (_WORKLOAD, "")
 
@@ -63,8 +62,7 @@ class WaitingJobsController(Controller):
         self._world = world
         self._away = away
         self._changed: dict[str, None] = {}
-        self._due: dict[str, int] = {}
-        self._order: list[tuple[int, str]] = []
+        self._due = DueNames()
         self._first: list[tuple[int, str]] = []
         self._again: deque[str] = deque()
         self._said: dict[str, _Said] = {}
@@ -75,8 +73,9 @@ class WaitingJobsController(Controller):
         if found is not None and _may_wait(found.value):
             self._changed[workload] = None
         else:
-            for known in (self._changed, self._due, self._said):
+            for known in (self._changed, self._said):
                 known.pop(workload, None)
+            self._due.drop(workload)
 
     def wake(self, item: Key) -> None:
         """The workload's turn has come, or its part has become this one."""
@@ -115,19 +114,15 @@ class WaitingJobsController(Controller):
                 self._look_at(name, max(now + SETTLED, said.at + PAUSE))
 
     def _look_at(self, name: str, at: int) -> None:
-        """Set the workload's moment, the earliest one. The heap is rebuilt when most of its entries are out of date."""
-        if self._due.get(name, at + 1) <= at:
-            return
-        self._due[name] = at
-        heapq.heappush(self._order, (at, name))
-        if len(self._order) > 2 * len(self._due) + _SPARE:
-            self._order = sorted((at, name) for name, at in self._due.items())
+        """Set the workload's moment, the earliest one."""
+        known = self._due.get(name)
+        if known is None or known > at:
+            self._due.set(name, at)
 
     def _line_up(self, now: int) -> None:
-        while self._order and self._order[0][0] <= now:
-            at, name = heapq.heappop(self._order)
+        for name in self._due.due(now):
             found = self._stored(name)
-            if self._due.get(name) != at or found is None:
+            if found is None:
                 continue
             if name in self._said:
                 self._again.append(name)
@@ -138,13 +133,13 @@ class WaitingJobsController(Controller):
         """The next moment; 0 if no job waits."""
         if self._first or self._again:
             return now + SECOND // RATE
-        return self._order[0][0] if self._order else 0
+        return self._due.next or 0
 
     def _next(self) -> str:
         """The next workload, empty if there is none. Workloads that no longer wait lose their moment."""
         while self._first or self._again:
             name = heapq.heappop(self._first)[1] if self._first else self._again.popleft()
-            if self._due.pop(name, None) is not None:
+            if self._due.drop(name):
                 return name
         return ""
 

@@ -17,7 +17,7 @@ def waiting_json(each: WaitingPod) -> dict[str, Any]:
         "queue": each.queue,
         "reason": each.why.reason,
         "message": _message(each),
-        "lacks": list(map(_lack, each.why.lacks)),
+        "lacks": list(map(lack_json, each.why.lacks)),
     }
 
 
@@ -28,7 +28,7 @@ def _message(each: WaitingPod) -> str:
     return f"{why.queue}: {why.message}" if elsewhere else why.message
 
 
-def _lack(lack: Shortage) -> dict[str, str]:
+def lack_json(lack: Shortage) -> dict[str, str]:
     amounts = {"asked": lack.requested, "used": lack.used, "limit": lack.limit, "short": lack.short}
     texts = {word: written(lack.resource, amount) for word, amount in amounts.items()}
     return {"queue": lack.queue, "resource": lack.resource, **texts}

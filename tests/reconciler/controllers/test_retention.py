@@ -144,4 +144,4 @@ def test_there_is_one_moment_for_each_workload_and_none_for_those_that_are_gone(
         controller.workload_changed(name)
 
     assert len(controller._moments) == 0
-    assert len(controller._order) < 100
+    assert len(controller._moments._order) < 100

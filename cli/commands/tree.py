@@ -36,8 +36,7 @@ from cli.input.surveyed import survey_roots
 from cli.input.visibility import Ask, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text, note
 from cli.progress import stage
-from cli.report.answered_tree import chosen, tree_lines
-from cli.report.drawing import glyphs, lines, row_text
+from cli.report.drawing import chosen, glyphs, lines, row_text, tree_lines
 from cli.report.simulations.yunikorn import counts_notes, queues_text
 from cli.watching.again import watchable
 from policies.dialects.yunikorn import PARENT_QUEUE

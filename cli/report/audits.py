@@ -7,10 +7,10 @@ from typing import Any
 
 from cli.input import baseline as baselines
 from cli.output import paint, some
-from cli.report.as_text import COLOURS, closing, reason_lines, severities, without_fix
 from cli.report.audited import ShownAudit
 from cli.report.formats.page import Page, Table
 from cli.report.formats.yaml import document
+from cli.report.reports import COLOURS, closing, reason_lines, severities, without_fix
 from policies.audit.as_json import findings_json
 from policies.audit.audited import AuditedFinding as Found
 from policies.audit.audited import TreeFindings

@@ -9,8 +9,8 @@ from typing import Any
 
 from analysis.impact import Impact, effect_text
 from cli.output import first_of, section, some
-from cli.report.as_json import place_json
 from cli.report.formats.page import Page, Table
+from cli.report.reports import API_VERSION, unreadable_json
 from policies.impact.differences import Effect, NodeChange, PairChange
 from policies.impact.quotas import Excess, NodeQuotas, PairQuota, QuotaPair, amount_text
 from policies.model.objects import Ref, parted
@@ -202,10 +202,8 @@ def _cells(each: PairChange) -> Iterator[str]:
         yield after if was == now else f"{before} -> {after}"
 
 
-API_VERSION = "quotree.dev/v1alpha1"
-
-
 def as_json(impact: Impact) -> dict[str, Any]:
+    """Amounts are written as Kubernetes does; null stands for unlimited."""
     change, found = impact.change, impact.prediction
     return {
         "apiVersion": API_VERSION,
@@ -244,7 +242,7 @@ def as_json(impact: Impact) -> dict[str, Any]:
         ],
         "settled": impact.settled,
         "assumptions": [*impact.simulation.intake.assumptions(), *impact.files.assumptions()],
-        "unreadable": [{**place_json(item.place), "message": item.message} for item in impact.files.left_out],
+        "unreadable": list(map(unreadable_json, impact.files.left_out)),
     }
 
 

@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 from cli.input.migration import Migrated, Origin
 from cli.output import first_of, json_text
-from cli.report.as_json import place_json
 from cli.report.formats.yaml import document
+from cli.report.reports import API_VERSION, unreadable_json
 from policies.migration import NotKept
 from policies.model.printing import plain
 
@@ -47,9 +47,6 @@ def _lost(every: tuple[NotKept, ...]) -> Iterator[str]:
         yield f"    instead: {instead}"
 
 
-API_VERSION = "quotree.dev/v1alpha1"
-
-
 def migration_json(found: Migrated) -> str:
     answer = {
         "apiVersion": API_VERSION,
@@ -58,6 +55,6 @@ def migration_json(found: Migrated) -> str:
         "objects": list(found.migration.objects),
         "lost": [asdict(each) for each in found.migration.lost],
         "renamed": dict(found.migration.names),
-        "unreadable": [{**place_json(item.place), "message": item.message} for item in found.unreadable],
+        "unreadable": list(map(unreadable_json, found.unreadable)),
     }
     return json_text(answer)

@@ -7,8 +7,8 @@ from typing import Any
 
 from analysis.rollout import Rollout
 from cli.output import some
-from cli.report.as_json import place_json
 from cli.report.formats.page import Page, Table
+from cli.report.reports import API_VERSION, unreadable_json
 from policies.judging.sentence import sentence, statement
 from policies.judging.verdict import Judged
 from policies.model.change import ChangeOperation
@@ -98,9 +98,6 @@ def _refusal_row(judged: Judged) -> Sequence[str]:
     return judged.rule.id, sentence(judged)
 
 
-API_VERSION = "quotree.dev/v1alpha1"
-
-
 def as_json(rollout: Rollout) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
@@ -117,7 +114,7 @@ def as_json(rollout: Rollout) -> dict[str, Any]:
         ],
         "blocked": list(map(_stuck, rollout.order.blocked)),
         "stuck": list(map(_stuck, rollout.order.stuck)),
-        "unreadable": [{**place_json(item.place), "message": item.message} for item in rollout.change.unreadable],
+        "unreadable": list(map(unreadable_json, rollout.change.unreadable)),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.input.suites import Expected
 from cli.output import paint
-from cli.report.as_json import API_VERSION, place_json
+from cli.report.reports import API_VERSION, place_json
 from cli.report.suite_outcomes import SuiteOutcome
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged

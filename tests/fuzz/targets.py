@@ -26,9 +26,8 @@ from cli.input.migration import Origin, migrated
 from cli.input.options import EngineOptions
 from cli.input.simulation import start
 from cli.output import json_text
-from cli.report.as_json import report_json
-from cli.report.as_text import as_text
 from cli.report.migrations import migration_json, migration_text
+from cli.report.reports import as_json, as_text
 from cli.report.simulations import kueue as of_kueue
 from cli.report.simulations import volcano as of_volcano
 from cli.report.simulations import yunikorn as of_yunikorn
@@ -225,7 +224,7 @@ def files(chance: random.Random, mutator: Mutator) -> Status:
         inputs = gather(["-"])
         context = load(Against())
         found = report(inputs, context, judge(inputs, context, Configuration()))
-    assert all(line.isprintable() for line in f"{as_text(found)}\n{json_text(report_json(found))}".split("\n"))
+    assert all(line.isprintable() for line in f"{as_text(found)}\n{json_text(as_json(found))}".split("\n"))
     return "findings" if found.entries else "clean"
 
 

@@ -49,10 +49,10 @@ OF_AUDITS = _of(
 """The same for an audit."""
 
 OF_REPORTS: Mapping[str, Steps] = {
-    "text": ("cli.report.as_text:as_text",),
+    "text": ("cli.report.reports:as_text",),
     "table": ("cli.report.formats.table:render",),
-    "json": ("cli.report.as_json:report_json", _JSON),
-    "yaml": ("cli.report.as_json:report_json", _YAML),
+    "json": ("cli.report.reports:as_json", _JSON),
+    "yaml": ("cli.report.reports:as_json", _YAML),
     "markdown": ("cli.report.formats.markdown:render",),
     "github": ("cli.report.formats.github:render",),
     "gitlab": ("cli.report.formats.gitlab:render",),

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from analysis.documents import Place
 from analysis.report import Report
-from cli.report.as_text import closing_line, head_line, not_evaluated_lines
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_ANNOTATIONS
 from cli.report.formats.wording import STDIN, annotated, relative
+from cli.report.reports import closing_line, head_line, not_evaluated_lines
 from cli.report.suite_outcomes import SuiteOutcome
 from cli.report.suites import closing_line as suites_closing_line
 from policies.model.findings import Severity

@@ -8,8 +8,8 @@ from typing import Any
 from analysis.documents import Place, Unreadable
 from analysis.report import Report
 from cli.output import json_text
-from cli.report.as_text import rendered
 from cli.report.formats.wording import relative
+from cli.report.reports import rendered
 from policies.judging.sentence import sentence
 from policies.model.findings import Severity
 from policies.model.printing import plain

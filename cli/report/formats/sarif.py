@@ -10,9 +10,9 @@ from urllib.parse import quote
 from analysis.documents import Place
 from analysis.report import LocatedCause, Report, ReportEntry
 from cli.output import json_text
-from cli.report.as_text import head_line, rendered
 from cli.report.formats.limits import SARIF_RELATED_LOCATIONS, SARIF_RESULTS
 from cli.report.formats.wording import annotated, relative
+from cli.report.reports import head_line, rendered
 from cli.version import VERSION
 from policies.judging.rule import Rule
 from policies.model.findings import SEVERITY, Severity

@@ -7,8 +7,8 @@ from itertools import chain, zip_longest
 
 from analysis.report import Report
 from cli.output import paint
-from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines, where
 from cli.report.formats.page import Page, Table
+from cli.report.reports import COLOURS, closing_line, head_line, not_evaluated_lines, where
 from policies.judging.sentence import assertion
 from policies.model.printing import plain
 

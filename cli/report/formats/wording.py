@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from analysis.report import ReportEntry
-from cli.report.as_text import cause_line, consequence_lines, rendered, without_fix
+from cli.report.reports import cause_line, consequence_lines, rendered, without_fix
 from policies.model.printing import plain
 
 STDIN = "<stdin>"

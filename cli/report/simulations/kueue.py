@@ -12,9 +12,9 @@ from analysis.trees.answer import node_entry
 from analysis.trees.usage import QuotasInUse
 from analysis.trees.walk import cycles, walk
 from analysis.why import API_VERSION, job_json, seconds, waiting_workloads
-from cli.report.as_json import place_json
 from cli.report.drawing import glyphs, lines
 from cli.report.explanations import placed_text, waiting_lines
+from cli.report.reports import unreadable_json
 from cli.report.simulations.layout import outcome_text
 from policies.dialects import kueue
 from policies.model.forest import Forest
@@ -100,7 +100,7 @@ def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any
         "inNoQueue": [{**each.name._asdict(), "reason": each.reason} for each in simulation.left_out.values()],
         "nodes": _nodes(simulation, files.forest),
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(files.forest)],
-        "unreadable": [{**place_json(item.place), "message": item.message} for item in files.left_out],
+        "unreadable": list(map(unreadable_json, files.left_out)),
     }
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from analysis.trees.usage import phase_notes
 from analysis.why import running_groups, waiting_groups
 from cli.output import some
+from cli.report.drawing import tree
 from cli.report.explanations import group_lines
-from cli.report.simulations.layout import outcome_text, tree
+from cli.report.simulations.layout import outcome_text
 from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.volcano.play.simulation import (

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from analysis.why import running_allocations, yunikorn_amounts
+from cli.report.drawing import tree
 from cli.report.explanations import allocation_lines, pod_name
-from cli.report.simulations.layout import outcome_text, tree
+from cli.report.simulations.layout import outcome_text
 from policies.dialects.yunikorn_config.resources import Amounts
 from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed

@@ -14,7 +14,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from analysis.report import Report, ReportEntry
-from cli.report.as_text import without_fix
+from cli.report.reports import without_fix
 from policies.judging.sentence import assertion, sentence
 from policies.model.printing import plain
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from analysis.report import Report
-from cli.report.as_json import report_json
-from cli.report.as_text import head_line
+from cli.report.reports import as_json, head_line
 from tests.cli.report.formats.reports import many
 
 MOMENT = datetime(2026, 11, 22, 14, 2, tzinfo=UTC)
@@ -39,5 +38,5 @@ def test_the_age_of_the_context(age: timedelta, said: str) -> None:
 
 
 def test_json_says_when() -> None:
-    assert report_json(aged(timedelta()))["context"]["asOf"] == "2026-11-22T14:02:00Z"
-    assert "asOf" not in report_json(many(0))["context"]
+    assert as_json(aged(timedelta()))["context"]["asOf"] == "2026-11-22T14:02:00Z"
+    assert "asOf" not in as_json(many(0))["context"]

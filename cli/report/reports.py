@@ -1,19 +1,23 @@
-"""The report as text: a head line that names the context, the findings from worst to least, the counts."""
+"""A report: as text, as JSON of docs/schemas/report.schema.json, and the lines that its other formats share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from analysis.documents import Place
-from analysis.report import LocatedCause, Report, ReportEntry, Subject
+from analysis.documents import Place, Unreadable
+from analysis.report import LocatedCause, Looked, Report, ReportedObject, ReportEntry, Subject
 from cli.output import first_of, paint, some
+from cli.version import VERSION
 from policies.judging.sentence import flat, sentence
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity
 from policies.model.printing import plain
 
+API_VERSION = "quotree.dev/v1alpha1"
+"""The version of all answers. Their schemas are docs/schemas/*.schema.json; a change of meaning needs a new version."""
 CLEAN = "nothing is wrong"
 _MOST_NAMES = 8
 """Names in a line; JSON has all of them."""
@@ -156,3 +160,120 @@ def severities(count: Callable[[Severity], int]) -> list[str]:
     """`1 error`, `2 warnings`, `3 info`: those that there are."""
     counts = [(count(severity), severity.value) for severity in Severity]
     return [f"{found} {word}" if word == "info" else some(found, word) for found, word in counts if found]
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Report",
+        "context": {**_context(report), **_moment(report)},
+        "summary": _summary(report),
+        "findings": list(map(_finding_json, report.entries, report.fingerprints)),
+        "notEvaluated": [{"rule": missed.rule.id, "reason": missed.reason} for missed in report.not_evaluated],
+        "unreadable": [unreadable_json(item) for item in report.unreadable],
+    }
+
+
+def _context(report: Report) -> dict[str, Any]:
+    subject, base = report.subject, report.subject.base
+    since = (
+        {
+            "base": {
+                "revision": base.name,
+                "commit": base.commit,
+                "committed": f"{base.committed:%Y-%m-%dT%H:%M:%SZ}",
+                "changed": subject.changed,
+                "deleted": subject.deleted,
+            }
+        }
+        if base
+        else {}
+    )
+    return {
+        "against": subject.kind,
+        "name": subject.name,
+        "queuesHeld": subject.context_queues,
+        "objects": subject.objects,
+        "queues": subject.queues,
+        "profile": subject.profile,
+        "version": VERSION,
+        **since,
+        **(_looked(report.looked) if report.looked else {}),
+    }
+
+
+def _looked(looked: Looked) -> dict[str, Any]:
+    return {
+        "files": looked.files,
+        "kinds": dict(looked.kinds),
+        "passedOver": dict(looked.passed),
+        "roots": list(looked.roots),
+        "notRendered": list(looked.notes),
+    }
+
+
+def _moment(report: Report) -> dict[str, str]:
+    moment = report.subject.as_of
+    return {"asOf": f"{moment:%Y-%m-%dT%H:%M:%SZ}"} if moment else {}
+
+
+def _summary(report: Report) -> dict[str, int]:
+    counts = {
+        "error": report.count(Severity.ERROR),
+        "warning": report.count(Severity.WARNING),
+        "info": report.count(Severity.INFO),
+        "notEvaluated": len(report.not_evaluated),
+        "baselined": report.baselined,
+    }
+    return {name: count for name, count in counts.items() if count or name not in ("info", "baselined")}
+
+
+def _finding_json(entry: ReportEntry, fingerprint: str) -> dict[str, Any]:
+    finding = entry.judged.finding
+    fields = {
+        **_said_json(entry),
+        "causes": [_cause(cause) for cause in entry.causes],
+        "consequences": list(map(_said_json, entry.consequences)),
+        "fix": finding.fix,
+        "fingerprint": fingerprint,
+    }
+    return {**fields, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else fields
+
+
+def _said_json(entry: ReportEntry) -> dict[str, Any]:
+    """What is wrong, and where."""
+    return {
+        "rule": entry.judged.rule.id,
+        "severity": entry.judged.severity.value,
+        "message": entry.judged.finding.message,
+        "object": _object(entry.object),
+        "field": entry.judged.finding.field,
+        **place_json(entry.place),
+    }
+
+
+def _cause(cause: LocatedCause) -> dict[str, Any]:
+    return {
+        "object": _object(cause.object),
+        "field": cause.cause.field,
+        "message": cause.cause.message,
+        **(place_json(cause.place) if cause.place else {}),
+    }
+
+
+def _object(identity: ReportedObject) -> dict[str, str]:
+    return {
+        "apiVersion": identity.api_version,
+        "kind": identity.kind,
+        "namespace": identity.namespace,
+        "name": identity.name,
+    }
+
+
+def place_json(place: Place) -> dict[str, Any]:
+    overlay = {"overlay": place.overlay} if place.overlay else {}
+    return {"file": place.file, "line": place.line, "column": place.column, **overlay}
+
+
+def unreadable_json(item: Unreadable) -> dict[str, Any]:
+    return {**place_json(item.place), "message": item.message}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import pkgutil
+from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -102,6 +103,7 @@ def summary(command: str) -> str:
     return (ast.get_docstring(ast.parse(source or "")) or "").partition("\n")[0]
 
 
+@cache
 def _modules() -> dict[str, str]:
     """The module of each command."""
     return {

@@ -80,7 +80,7 @@ def test_the_reconciler_opens_queues_of_volcano(machine: Laptop) -> None:
 
     machine.server.request("POST", QUEUES, volcano.queue("team", "root"))
 
-    eventually(lambda: _state_of(machine, "team") == "Open", machine.kubelet.log)
+    assert eventually(lambda: _state_of(machine, "team") == "Open", machine.kubelet.log)
 
 
 def _state_of(machine: Laptop, queue: str) -> object:

@@ -79,6 +79,7 @@ def test_a_reader_never_sees_a_foreign_key_while_bundles_change(tmp_path: Path) 
         except FileNotFoundError:
             continue  # two switches passed meanwhile; a reader looks again
         check_pair(pair)
+        assert pair.certificate in (FIRST.server.certificate, SECOND.server.certificate)
         reads += 1
     writer.join()
 

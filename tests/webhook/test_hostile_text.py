@@ -127,4 +127,4 @@ def test_a_patch_applies_to_an_object_without_metadata() -> None:
     response = answer(client(Forest(), settings), "/v1/mutate/kueue", review(bare, namespace="ns"))
 
     operations = json.loads(base64.b64decode(response.get("patch", base64.b64encode(b"[]"))))
-    jsonpatch.apply_patch(bare, operations)
+    assert jsonpatch.apply_patch(bare, operations)["kind"] == "ClusterQueue"

@@ -41,7 +41,7 @@ def test_describe_shows_why_a_cluster_queue_stopped_and_that_it_goes_on(server: 
     server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "bare", queue("other", "1")))
     server.kubectl("patch", "clusterqueue", "bare", "--type=merge", "-p", '{"spec": {"stopPolicy": "Hold"}}')
     try:
-        eventually(lambda: any("Stopped" in each for each in events(server, "clusterqueue", "bare")))
+        assert eventually(lambda: any("Stopped" in each for each in events(server, "clusterqueue", "bare")))
     finally:
         server.kubectl("delete", "clusterqueue", "bare")
 

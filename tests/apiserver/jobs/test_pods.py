@@ -231,7 +231,7 @@ def test_a_pod_that_came_without_the_gate_is_deleted_with_an_event(server: Contr
     create(server, loose)
 
     eventually(lambda: "loose" not in pods(server))
-    eventually(lambda: ("loose", "missing workload") in reported(server, "Stopped"))
+    assert eventually(lambda: ("loose", "missing workload") in reported(server, "Stopped"))
 
 
 class Dying(ClusterClient):

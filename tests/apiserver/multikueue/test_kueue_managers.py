@@ -187,7 +187,7 @@ def test_what_is_deleted_here_is_collected_there(world: World, manager: KueueMan
     world.remove("deleted")
     manager.start()
     worker = world.workers[where]
-    eventually(
+    assert eventually(
         lambda: worker.names("Job") + worker.names("Workload") == [], lambda: progress(world, manager, "deleted")
     )
 

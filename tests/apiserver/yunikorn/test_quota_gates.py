@@ -68,7 +68,7 @@ def test_pods_of_a_deployment_pass_as_far_as_the_quota_goes_and_an_edit_counts_a
     )
     world.end("json", min(world.passed("json")))
     world.quota("json", '{"cpu":"4"}')
-    eventually(lambda: world.used("json") == 4, world.log)
+    assert eventually(lambda: world.used("json") == 4, world.log)
 
 
 def test_legacy_annotations_and_parent_queues_hold_as_well(world: GatedWorld) -> None:

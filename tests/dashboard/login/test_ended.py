@@ -72,7 +72,7 @@ def test_a_list_that_is_missing_or_must_not_be_read_is_named(api: FakeApi, share
 
     eventually(lambda: "says the fake" in "".join(sessions.unready()))
     api.others.extend([page(), events(then=Handler.hold)])
-    eventually(lambda: sessions.unready() == ["ConfigMap quotree-system/ended was not found"])
+    assert eventually(lambda: sessions.unready() == ["ConfigMap quotree-system/ended was not found"])
 
 
 def test_what_ends_is_a_hash_with_the_time_at_which_its_cookie_expires(api: FakeApi, shared: EndedSessions) -> None:

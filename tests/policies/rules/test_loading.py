@@ -30,7 +30,7 @@ assert "parent-cycle" in found
 assert "policies.rules.common.parent_cycle" in loaded
 assert "policies.rules.yunikorn.queue_config_invalid" not in loaded
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_a_rule_that_is_not_listed_is_loaded_all_the_same(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ from policies.dialects.kueue import COHORT
 rules.KINDS = {str(tmp_path / KINDS)!r}
 assert "parent-cycle" in {{rule.id for rule in rules.about(frozenset({{COHORT}}))}}
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_a_kind_of_nobody_has_no_rules() -> None:

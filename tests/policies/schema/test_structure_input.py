@@ -133,4 +133,4 @@ assert "jsonschema" not in sys.modules
 assert defects({queue(parent="")!r}) != ()
 assert "jsonschema" in sys.modules
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -39,7 +39,7 @@ def test_sarif_obeys_its_schema() -> None:
     validator = Draft4Validator(json.loads((SCHEMAS / "sarif-2.1.0.json").read_text()))
 
     for report in [example(), many(0), many(30), *map(random_report, seeds(1))]:
-        validator.validate(json.loads(sarif.render(report)))
+        assert [*validator.iter_errors(json.loads(sarif.render(report)))] == []
 
 
 def test_junit_obeys_its_schema() -> None:
@@ -48,7 +48,7 @@ def test_junit_obeys_its_schema() -> None:
     schema = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
 
     for report in [example(), many(0), many(30), *map(random_report, seeds(1))]:
-        schema.validate(junit.render(of_report(report)))
+        assert [*schema.iter_errors(junit.render(of_report(report)))] == []
 
 
 def test_gitlab_obeys_its_documentation_and_takes_no_fingerprint_twice() -> None:

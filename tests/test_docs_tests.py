@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -18,8 +17,7 @@ def test_what_shows_a_promise_exists() -> None:
 
 @cache
 def defined_in(file: str) -> set[str]:
-    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return set(re.findall(r"^ *def (test_\w+)\(", (ROOT / "tests" / file).read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_every_row_of_what_is_tried_names_a_test() -> None:

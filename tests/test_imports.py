@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,9 @@ PACKAGES = (
     "generators",
 )
 
+_IMPORT = re.compile(r"^ *((?:from [\w.]+ import|import) (?:\([^)]*\)|\w[^\n]*))$", re.MULTILINE)
+"""An import as the formatter writes it, at any depth."""
+
 Graph = Mapping[str, set[str]]
 
 
@@ -44,21 +48,15 @@ def graph(found: Mapping[str, Path]) -> Graph:
 
 
 def _imported(file: Path, known: Mapping[str, Path]) -> Iterator[str]:
-    for node in _statements(ast.parse(file.read_text(encoding="utf-8"))):
+    """Only the statements that may be imports are parsed: the whole of each module would take seconds."""
+    statements = _IMPORT.findall(file.read_text(encoding="utf-8"))
+    for node in ast.parse("\n".join(statements)).body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 submodule = f"{node.module}.{alias.name}"
                 yield from [submodule] if submodule in known else [node.module] if node.module in known else []
-
-
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Those of any depth; no expression has an import in it."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.expr):
-            yield from _statements(child)
 
 
 def circle(imports: Graph) -> list[str]:

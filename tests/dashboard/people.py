@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from flask.testing import FlaskClient
+from jinja2.bccache import Bucket, BytecodeCache
 
 from analysis.what_if.outcome import WhatIfOutcome
 from analysis.what_if.state import ProposedChange
@@ -43,6 +44,23 @@ ANSWERS: dict[str, Any] = {
     "/v1/clusters": {"items": []},
     "/v1/topologies": {"items": []},
 }
+
+
+class CompiledTemplates(BytecodeCache):
+    """The templates of each browser's app, compiled once for all of them."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if found := self._found.get(bucket.key + bucket.checksum):
+            bucket.bytecode_from_string(found)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._found[bucket.key + bucket.checksum] = bucket.bytecode_to_string()
+
+
+TEMPLATES = CompiledTemplates()
 
 
 class Answering:
@@ -124,7 +142,9 @@ class Cluster:
 def browser(cluster: Cluster, authenticator: Callable[[Sessions], Authenticator] | None = None) -> FlaskClient:
     sessions = Sessions()
     chosen = authenticator(sessions) if authenticator else ByToken(sessions, COOKIE)
-    return create_app(DashboardSettings(chosen, COOKIE, sessions=sessions), cluster).test_client()
+    app = create_app(DashboardSettings(chosen, COOKIE, sessions=sessions), cluster)
+    app.jinja_env.bytecode_cache = TEMPLATES
+    return app.test_client()
 
 
 def signed_in(cluster: Cluster, token: str) -> FlaskClient:

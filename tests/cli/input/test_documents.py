@@ -580,13 +580,13 @@ def test_without_standard_input_a_dash_is_unreadable() -> None:
     assert read(["-"], closed)[1][0].message == "cannot be read: I/O operation on closed file."
 
 
-def test_ten_thousand_documents_are_read_and_located() -> None:
-    found, unreadable = from_text("---\n".join(QUEUE.replace("training", f"q{n}") for n in range(10_000)))
+def test_thousands_of_documents_are_read_and_located() -> None:
+    found, unreadable = from_text("---\n".join(QUEUE.replace("training", f"q{n}") for n in range(2000)))
 
     assert unreadable == []
-    assert len(found) == 10_000
-    assert found[-1].manifest["metadata"]["name"] == "q9999"
-    assert found[-1].locate("metadata.name") == (9999 * 22 + 5, 9)
+    assert len(found) == 2000
+    assert found[-1].manifest["metadata"]["name"] == "q1999"
+    assert found[-1].locate("metadata.name") == (1999 * 22 + 5, 9)
 
 
 @given(st.text(max_size=60) | st.text("ab:-[]{}&*!|>'\"#%,.\n \t0", max_size=60))

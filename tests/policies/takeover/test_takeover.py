@@ -13,6 +13,7 @@ from policies.takeover.taking import INJECTED
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
 from tests.policies.takeover.moves import asked, converts, giving, kueues, taking
+from tests.profiles import spread
 
 VISIBLE = ("v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io")
 MAPS = (NAMES.configuration, NAMES.settings)
@@ -184,7 +185,7 @@ def test_a_second_time_nothing_is_left_to_do() -> None:
 def test_killed_after_any_write_it_goes_on_from_there() -> None:
     whole = taken().bare()
     writes = len(taken().history)
-    for lives in range(writes):
+    for lives in spread(range(writes), 2):
         memory = Memory(lives=lives)
         with pytest.raises(Killed):
             carried_out(memory, taking)
@@ -197,7 +198,7 @@ def test_killed_after_any_write_the_way_back_goes_on_from_there() -> None:
     done = taken()
     done.history.clear()
     carried_out(done, giving)
-    for lives in range(len(done.history)):
+    for lives in spread(range(len(done.history)), 2):
         memory = taken()
         memory.lives = lives
         with pytest.raises(Killed):
@@ -209,7 +210,7 @@ def test_killed_after_any_write_the_way_back_goes_on_from_there() -> None:
 
 def test_given_back_from_the_middle_kueues_objects_are_what_they_were() -> None:
     before = kueues(Memory())
-    for lives in range(len(taken().history)):
+    for lives in spread(range(len(taken().history)), 2):
         memory = Memory(lives=lives)
         with pytest.raises(Killed):
             carried_out(memory, taking)

@@ -59,11 +59,14 @@ class World(Prompt):
         self.rounds(10)
         return [(each[0], each[3]) for each in self.events[said:] if each[1:3] == ("Waiting", "Job")]
 
-    def wanted(self, moment: int) -> list[str]:
-        """The jobs that have an Event until then, asked ten times a second; few are written while many others are."""
+    def wanted(self, moment: int, apart: int = SECOND // 10) -> list[str]:
+        """The jobs that have an Event until then; few are written while many others are.
+
+        Both arguments are in nanoseconds; the loop has a round each `apart`.
+        """
         (controller,) = (each for each in self.loop.core.controllers if isinstance(each, Noted))
         controller.noted.clear()
-        self.rounds(moment // (SECOND // 10), SECOND // 10)
+        self.rounds(moment // apart, apart)
         return [*controller.noted]
 
 
@@ -176,7 +179,7 @@ def test_many_that_wait_say_it_at_a_rate_and_the_newest_first() -> None:
     assert 3 * RATE - 1 <= len(said) <= 3 * RATE + 1
     assert "late" in said[2 * RATE - 2 :]
     assert len(world.wanted(SECOND)) <= RATE + 1
-    assert len({*world.wanted(80 * SECOND)}) >= 150 - BURST - 6 * RATE, "all of them in the end, each once"
+    assert len({*world.wanted(80 * SECOND, SECOND)}) >= 150 - BURST - 6 * RATE, "all of them in the end, each once"
 
 
 def test_what_another_part_looks_after_says_nothing_here_until_it_is_handed_over() -> None:

@@ -50,8 +50,12 @@ def _how(value: object) -> Callable[[Any, Memo], Any]:
         return lambda each, memo: _known(each, copy.copy(each), memo)
     if cls is MethodType:
         return lambda each, memo: MethodType(each.__func__, forked(each.__self__, memo))
-    changes = bool(_slots(cls) or getattr(value, "__dict__", ())) and (cls is JobInputs or not frozen)
-    if issubclass(cls, _SHARED) or named or not changes:
+    if (
+        issubclass(cls, _SHARED)
+        or named
+        or (frozen and cls is not JobInputs)
+        or not (_slots(cls) or getattr(value, "__dict__", ()))
+    ):
         return _same
     return _object
 

@@ -10,7 +10,7 @@ from tests.reconciler.parts.many import QUEUES, ManyParts, holder
 STEPS = 700
 
 
-@pytest.mark.parametrize("seed", seeds(0.3))
+@pytest.mark.parametrize("seed", seeds(0.2))
 @pytest.mark.parametrize("shapes", [False, True])
 def test_a_tree_is_decided_by_one_part_and_in_the_end_by_the_one_that_its_root_names(seed: int, shapes: bool) -> None:
     world = ManyParts(seed, shapes=shapes)

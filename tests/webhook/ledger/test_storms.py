@@ -147,15 +147,14 @@ def test_nor_beside_an_author_whose_changes_are_stored_in_time_or_never(
 
 
 def test_in_these_storms_room_is_lent() -> None:
-    lent = 0
-    for seed in range(40):
+    def lent(seed: int) -> int:
         api, running = start(seed, 1, 0.0)
         measured(running[0])
         for _ in range(100):
             step(api, running, 0.0, wasteful=True)
-        lent += running[0].lent
+        return running[0].lent
 
-    assert lent > 0
+    assert any(lent(seed) for seed in range(40))
 
 
 @given(seed=st.integers(0, 2**32))

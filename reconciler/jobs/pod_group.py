@@ -8,12 +8,14 @@ pkg/controller/jobframework/reconciler.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import Manifest, listing, metadata
+from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from reconciler.jobs.composed import gates_update, spec_update
 from reconciler.jobs.life import FAILED_TO_START, orphaned
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes
@@ -34,6 +36,8 @@ from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
+from scheduling.topology.pods import carried_name, topology_pod
+from scheduling.topology.ungating import BadPodIndexOffset, ungated
 
 
 def steps(
@@ -127,6 +131,19 @@ class _Life:
             return changes(self.read, self.inputs.flavors)
         except CannotStart:
             return None
+
+    @cached_property
+    def places(self) -> Mapping[str, Mapping[str, str]]:
+        """The node selectors of Pods that wait for their admission, by `namespace/name`. Raises CannotStart."""
+        seen = []
+        for member in self.unit.members:
+            role, gates = self.selection.roles.get(member.uid, ""), (TOPOLOGY_GATE,) if member.gated else member.gates
+            pod = topology_pod(pod_reading(member.packed.manifest()))
+            seen.append(replace(pod, workload=carried_name(self.read), pod_set=role, gates=gates))
+        try:
+            return ungated(self.read, seen)
+        except BadPodIndexOffset as error:
+            raise CannotStart(str(error)) from error
 
     @property
     def is_group(self) -> bool:
@@ -352,11 +369,14 @@ class _Life:
             by_name = {each.name: each for each in assigned}
             assignments = self.read.admission.assignments if self.read.admission else ()
             placed = {each.name for each in assignments if each.topology is not None}
-            return [
-                start(member, by_name[role], message, placed=role in placed)
-                for member in self.selection.startable
-                if (role := self.selection.roles[member.uid]) in by_name
-            ]
+            found = []
+            for member in self.selection.startable:
+                role = self.selection.roles[member.uid]
+                at_once = role in placed and not member.waits_at(TOPOLOGY_GATE)
+                place = self.places.get(member.key) if at_once else {}
+                if role in by_name and place is not None:
+                    found.append(start(member, by_name[role], message, placed=role in placed, place=place))
+            return found
         except CannotStart as error:
             if not self.unit.occupied:
                 return self._finish(FAILED_TO_START, str(error))

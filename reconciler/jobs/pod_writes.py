@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from cluster.actions import Delete, Patch
@@ -11,7 +12,7 @@ from cluster.resource import PODS
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.mutation.kueue_pod_defaults import GATE, TOPOLOGY_GATE
-from reconciler.jobs.pod_changes import PodChanges, started
+from reconciler.jobs.pod_changes import PodChanges, joined, started
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
 from reconciler.objects.patches import differences
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
@@ -23,6 +24,7 @@ CUT_OFF = "Stopped"
 EXCESS = "ExcessPodDeleted"
 LABEL_RESTORED = "ManagedLabelRestored"
 FINALIZER_RESTORED = "ManagedFinalizerRestored"
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
 LONGEST_GRACE = 30
 """The grace period in seconds for a Pod without quota: the default of Kubernetes."""
 
@@ -31,14 +33,17 @@ def about(member: GroupPod) -> ObjectReference | None:
     return refer("v1", KIND, member.key, member.uid)
 
 
-def start(member: GroupPod, assigned: PodChanges, message: str, *, placed: bool) -> WantedWrite:
+def start(
+    member: GroupPod, assigned: PodChanges, message: str, *, placed: bool, place: Mapping[str, str] = _NOWHERE
+) -> WantedWrite:
     """Remove the gate and apply the changes of its pod set. Raises CannotStart.
 
-    `placed`: another controller places the Pod in the topology. A gate can only be removed: a Pod without the one for
-    topologies runs anywhere in its flavor.
+    `placed`: another controller removes the gate for topologies. `place`: the node selector of a Pod without that gate;
+    it can only be set when a Pod is created.
     """
-    pod = member.packed.manifest()
-    wanted, gates = started(pod, replace(assigned, gates=())), (GATE,) if placed else (GATE, TOPOLOGY_GATE)
+    pod, selector = member.packed.manifest(), joined(assigned.node_selector, place, "node selector")
+    wanted = started(pod, replace(assigned, node_selector=selector, gates=()))
+    gates = (GATE,) if placed else (GATE, TOPOLOGY_GATE)
     body = differences(_startable(pod), _startable(wanted, gates))
     return WantedWrite(
         (KIND, member.key), _patch(member, body), about(member), "Started", message, workload=member.workload

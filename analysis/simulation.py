@@ -24,6 +24,7 @@ from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation, begin
 from scheduling.simulation.submissions import is_submission
+from scheduling.volcano.law import SETTLED_LAW, SchedulerLaw
 from scheduling.volcano.play.intake import is_volcanos
 from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano
 from scheduling.yunikorn.intake import is_yunikorns
@@ -180,13 +181,18 @@ def decision_settings(
     return replace(found, options=replace(found.options, fair_sharing=True)) if fair_sharing else found
 
 
-def play(inputs: InputObjects, configuration: Configuration, decisions: SimulationSettings) -> Simulations:
-    """The simulations of these files when nothing moves any more."""
+def play(
+    inputs: InputObjects,
+    configuration: Configuration,
+    decisions: SimulationSettings,
+    law: SchedulerLaw = SETTLED_LAW,
+) -> Simulations:
+    """The simulations of these files when nothing moves any more. `law`: how Volcano's scheduler is configured."""
     files = SimulatedFiles(configuration)
     manifests = files.accept(inputs)
     simulation = KueueSimulation(decisions, begin([*manifests, *files.others]))
     simulation.add(manifests)
-    simulations = Simulations(*beside(simulation.start, configuration), files, simulation)
+    simulations = Simulations(*beside(simulation.start, configuration, law), files, simulation)
     simulations.bring()
     return simulations
 
@@ -202,9 +208,9 @@ def has_work(files: InputObjects) -> bool:
     )
 
 
-def beside(start: int, configuration: Configuration) -> tuple[Volcano, YuniKorn]:
+def beside(start: int, configuration: Configuration, law: SchedulerLaw = SETTLED_LAW) -> tuple[Volcano, YuniKorn]:
     """The simulations of the queues of others than Kueue, empty, from this moment on."""
-    return Volcano(start), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
+    return Volcano(start, law), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
 
 
 def _counts(defect: Defect) -> bool:

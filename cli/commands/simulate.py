@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from analysis.simulation import Simulations
 from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import engine as engine_options
-from cli.input.simulation import note_problems, start
+from cli.input.simulation import law_of, note_problems, start
 from cli.input.simulation_events import CommandWithEvents, EventOption, events, play
 from cli.output import emit, json_text
 from cli.progress import progress
@@ -20,8 +22,22 @@ from cli.report.simulations import beside, kueue
 @output
 @events
 @engine_options
+@click.option(
+    "--law",
+    type=click.Choice(["settled", "volcano"]),
+    default="settled",
+    show_default=True,
+    help="How Volcano reclaims: as Volcano does, or nothing that could be reclaimed back.",
+)
+@click.option("--scheduler-conf", metavar="FILE", help="Volcano's volcano-scheduler.conf, or a ConfigMap with it.")
 def simulate(
-    paths: tuple[str, ...], filenames: tuple[str, ...], output: str, events: list[EventOption], engine: EngineOptions
+    paths: tuple[str, ...],
+    filenames: tuple[str, ...],
+    output: str,
+    events: list[EventOption],
+    engine: EngineOptions,
+    law: str,
+    scheduler_conf: str | None,
 ) -> None:
     """Simulate how Kueue, Volcano and YuniKorn would schedule the work in PATH... on their queues.
 
@@ -36,7 +52,7 @@ def simulate(
       quotree simulate queues/ work/
       quotree simulate queues/ --add work.yaml --at +1h --finish ml/train
     """
-    simulations = start(input_paths(paths, filenames), engine)
+    simulations = start(input_paths(paths, filenames), engine, law_of(law, scheduler_conf))
     for event in events:
         play(simulations, event)
     code = note_problems(simulations.files, simulations.kueue, simulations.beside)
@@ -45,8 +61,14 @@ def simulate(
 
 
 def _json(simulations: Simulations) -> str:
-    files = simulations.files
-    return json_text({**kueue.as_json(simulations.kueue, files), **beside.as_json(simulations)})
+    found = kueue.as_json(simulations.kueue, simulations.files)
+    found["inNoQueue"] = [each for each in found["inNoQueue"] if not _is_elsewhere(simulations, each)]
+    return json_text({**found, **beside.as_json(simulations)})
+
+
+def _is_elsewhere(simulations: Simulations, job: Mapping[str, str]) -> bool:
+    """Whether the job, which is in no queue of Kueue, is a Pod of Volcano."""
+    return job["kind"] == "Pod" and f"{job['namespace']}/{job['name']}" in simulations.volcano.engine.world.tasks
 
 
 def _text(simulations: Simulations) -> str:

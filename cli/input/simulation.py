@@ -19,17 +19,31 @@ from cli.progress import stage
 from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest
-from policies.model.errors import PolicyError
+from policies.model.errors import BadConfiguration, PolicyError
+from policies.text.positions import BadText
+from policies.text.yaml_values import single
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.simulation import KueueSimulation
+from scheduling.volcano.law import SETTLED_LAW, VOLCANOS_LAW, SchedulerLaw, read_law, scheduler_conf
 
 
-def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
+def start(paths: Sequence[str], engine: EngineOptions, law: SchedulerLaw = SETTLED_LAW) -> Simulations:
     """The simulations of these files when nothing moves any more. Raises Misused."""
     configuration = settings(engine.config, paths, engine.profile)
     inputs = as_one(InputSelection(tuple(paths)), render=False)
     stage("simulating")
-    return play(inputs, configuration, engine_settings(engine, configuration))
+    return play(inputs, configuration, engine_settings(engine, configuration), law)
+
+
+def law_of(name: str, file: str | None) -> SchedulerLaw:
+    """The law of Volcano's scheduler. `file`: its volcano-scheduler.conf, or a ConfigMap with it. Raises Misused."""
+    if file is None:
+        return VOLCANOS_LAW if name == "volcano" else SETTLED_LAW
+    try:
+        return read_law(scheduler_conf(single(Path(file).read_text(encoding="utf-8"))))
+    except (OSError, UnicodeDecodeError, BadText, BadConfiguration) as error:
+        at = f"{error.at}: " if isinstance(error, BadConfiguration) and error.at else ""
+        raise Misused(f"{file}: {at}{error}") from error
 
 
 def note_problems(files: SimulatedFiles, simulation: KueueSimulation, beside: Sequence[Beside] = ()) -> Exit:

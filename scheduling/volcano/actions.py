@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
@@ -270,14 +269,19 @@ def _evict(session: SchedulingSession, victims: Iterable[Task], enough: Callable
 
 
 def _best_room(session: SchedulingSession, task: Task) -> Room | None:
-    """A node that is free now, else one that will be; of several the nominated one, or the first by name."""
+    """A node that is free now, else one that will be; of several the nominated one, or the preferred one."""
     nominated = session.rooms.get(task.nominated)
-    first = [nominated] if nominated is not None else []
     for free in (True, False):
-        for room in chain(first, session.memory.worth_a_look(task, free=free)):
+
+        def suits(room: Room, free: bool = free) -> bool:
             idle = room.idle if free else room.future_idle()
-            if fits(task.request, idle) and session.misplaced(task, room) is None:
-                return room
+            return fits(task.request, idle) and session.misplaced(task, room) is None
+
+        if nominated is not None and suits(nominated):
+            return nominated
+        room = session.preferred(task, filter(suits, session.memory.worth_a_look(task, free=free)))
+        if room is not None:
+            return room
     return None
 
 

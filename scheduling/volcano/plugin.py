@@ -81,6 +81,10 @@ class Plugin:
     def predicate(self, task: Task, room: Room) -> QueueRefusal | None:
         return None
 
+    def node_order(self, task: Task, room: Room) -> float:
+        """How much the plugin prefers this node for the pod."""
+        return 0.0
+
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
         return list(candidates)
 

@@ -1,12 +1,14 @@
-"""The other plugins that decisions need: gang, priority, predicates, conformance and drf.
+"""The other plugins that decisions need: gang, priority, predicates, conformance, drf and binpack.
 
 Source: Volcano v1.16, pkg/scheduler/plugins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from policies.amounts.real_capability import BASIC
+from policies.dialects.reading import integer
 from scheduling.queue_tree.amounts import Amounts
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room, obstacle
@@ -133,3 +135,36 @@ class Drf(Plugin):
         for request in (task.request for task in there if task.status is Status.PIPELINED):
             held = {r: held.get(r, 0) + request.get(r, 0) for r in {**held, **request}}
         return max((held.get(r, 0) / self._total[r] for r in some(self._total)), default=0)
+
+
+class Binpack(Plugin):
+    """A pod gets the node that is fullest with it, by the weighted share of each resource that it requests."""
+
+    lasting = True
+    answers = frozenset(["nodeOrder"])
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        named = str(arguments.get("binpack.resources") or "").split(",")
+        keys = {name: f"binpack.resources.{name}" for each in named if (name := each.strip())}
+        keys |= {name: f"binpack.{name}" for name in BASIC}
+        self._weights = {name: _weight(arguments, key) for name, key in keys.items()}
+        self._all = _weight(arguments, "binpack.weight")
+
+    def node_order(self, task: Task, room: Room) -> float:
+        score, weights = 0.0, 0
+        for resource, amount in task.request.items():
+            if not amount or resource not in self._weights:
+                continue
+            there = room.machine.allocatable.get(resource, 0)
+            used = there - room.idle.get(resource, 0) + amount
+            if there and used > there:
+                return 0.0
+            score += self._weights[resource] * used / there if there else 0.0
+            weights += self._weights[resource]
+        return self._all * score / weights if weights else 0.0
+
+
+def _weight(arguments: Mapping[str, object], key: str) -> int:
+    """A weight; one that is below 0, or not a number, counts as 1."""
+    value = integer(arguments.get(key))
+    return 1 if value is None or value < 0 else value

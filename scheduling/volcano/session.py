@@ -110,6 +110,13 @@ class SchedulingSession:
     def misplaced(self, task: Task, room: Room) -> QueueRefusal | None:
         return _first(plugin.predicate(task, room) for plugin in self._answering("predicate"))
 
+    def preferred(self, task: Task, rooms: Iterable[Room]) -> Room | None:
+        """The node with the highest score, of equal ones the first; without a plugin that orders nodes the first."""
+        plugins = [*self._answering("nodeOrder")]
+        if not plugins:
+            return next(iter(rooms), None)
+        return max(rooms, key=lambda room: sum(plugin.node_order(task, room) for plugin in plugins), default=None)
+
     def may_enter(self, job: GangJob) -> QueueRefusal | None:
         """The first tier that speaks to it decides."""
         return _first(plugin.job_enqueueable(job) for tier in self.asks("jobEnqueueable")[:1] for plugin in tier)

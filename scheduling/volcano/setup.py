@@ -9,7 +9,7 @@ from scheduling.volcano.capacity import Capacity, CapacitySettings
 from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.objects import Machine, PodGroup, Task, VolcanoQueueSettings
 from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.plugins import Conformance, Drf, GangPlugin, Predicates, PriorityPlugin
+from scheduling.volcano.plugins import Binpack, Conformance, Drf, GangPlugin, Predicates, PriorityPlugin
 from scheduling.volcano.proportion import Proportion
 from scheduling.volcano.session import Enabled
 from scheduling.volcano.world import SessionWorld
@@ -93,7 +93,17 @@ def _plugin(settings: PluginSettings, world: SessionWorld) -> Plugin | None:
             return Predicates()
         case "conformance":
             return Conformance()
+        case "binpack":
+            return Binpack(settings.arguments)
     return None
+
+
+def is_played(plugin: str) -> bool:
+    """Whether a plugin of this name has its part in a session."""
+    return plugin in _PLAYED
+
+
+_PLAYED = frozenset(["capacity", "proportion", "drf", "gang", "priority", "predicates", "conformance", "binpack"])
 
 
 def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:

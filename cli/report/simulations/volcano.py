@@ -13,6 +13,7 @@ from cli.report.explanations import group_lines
 from cli.report.simulations.layout import outcome_text
 from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
+from scheduling.volcano.law import SETTLED_LAW, VOLCANOS_LAW
 from scheduling.volcano.play.simulation import (
     Enqueued,
     PodGroupEnded,
@@ -41,7 +42,18 @@ def as_text(simulation: VolcanoSimulation) -> str:
 
 def assumptions(simulation: VolcanoSimulation) -> Iterator[str]:
     """What the files leave open."""
-    yield "Volcano runs the plugin capacity with hierarchy, and the actions enqueue, allocate, reclaim"
+    law = simulation.law
+    actions = f"the actions {', '.join(law.actions)}"
+    if law.tiers in (SETTLED_LAW.tiers, VOLCANOS_LAW.tiers):
+        yield f"Volcano runs the plugin capacity with hierarchy, and {actions}"
+    else:
+        yield f"Volcano runs the plugins {', '.join(law.plugins)}, and {actions}"
+    if law.left_out:
+        yield f"of its configuration these are not simulated: {', '.join(law.left_out)}"
+    if law.settled:
+        yield "nothing is reclaimed that its queue could reclaim back, which Volcano itself allows (--law volcano)"
+    if simulation.intake.stateless:
+        yield "queues without a state are Open: Volcano's scheduler only uses a queue once a controller has opened it"
     if not simulation.intake.has_nodes:
         yield "there are no Nodes: the cluster has room for all that the queues allow"
 

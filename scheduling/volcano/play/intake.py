@@ -50,7 +50,7 @@ class VolcanoIntake:
     """Puts objects into the world as they come; the newest version counts. What was decided of a pod stays.
 
     `shown`: by PodGroup, what a person calls it: the Job or the Pod that it was made for, or itself. `problems`: what
-    was left out, and why.
+    was left out, and why. `stateless`: a queue has no state.
     Without any Node there is one that has room for all.
     """
 
@@ -58,6 +58,7 @@ class VolcanoIntake:
         self.world = world
         self.shown: dict[str, str] = {}
         self.problems: list[str] = []
+        self.stateless = False
         self._classes: dict[str, int] = {}
         self._claims: dict[str, Devices] = {}
         self._namespaces: dict[str, str] = {}
@@ -94,6 +95,7 @@ class VolcanoIntake:
                 self._namespaces[text(metadata(manifest).get("name")) or ""] = notes.get(VOLCANO_QUEUE, "")
             case _ if kind == volcano.QUEUE:
                 self._put_queue(read_queue(manifest))
+                self.stateless = self.stateless or not mapping(manifest.get("status")).get("state")
             case _ if kind == core.NODE:
                 self._put_node(read_machine(manifest))
             case _ if kind == volcano.POD_GROUP:

@@ -12,6 +12,7 @@ from policies.impact.quotas import Excess, QuotaPair
 from policies.model.objects import Ref
 from scheduling.queue_tree.running import RunningPods
 from scheduling.volcano.engine import PluginEngine
+from scheduling.volcano.law import SETTLED_LAW, SchedulerLaw
 from scheduling.volcano.objects import Status
 from scheduling.volcano.play.intake import VolcanoIntake
 from scheduling.volcano.queues import ALLOCATED
@@ -20,7 +21,6 @@ from scheduling.volcano.resources import PODS, nano
 from scheduling.volcano.session import SessionOutcome
 from scheduling.volcano.setup import SessionSetup, engine
 
-ACTIONS = ("enqueue", "allocate", "reclaim")
 HAS_ROOM = QueueRefusal("there is room for it, and the scheduler has not placed it yet")
 RECLAIMS = QueueRefusal("it may reclaim room from others, and the scheduler has not done so yet")
 _LEAST_SESSIONS = 100
@@ -80,12 +80,14 @@ Trace: TypeAlias = VolcanoInput | Enqueued | PodsRan | PodsEvicted | PodGroupEnd
 class VolcanoSimulation:
     """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again.
 
-    `next` has what comes next of pods that wait, where that was not carried out.
+    `next` has what comes next of pods that wait, where that was not carried out. `law`: how the scheduler is
+    configured.
     """
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, law: SchedulerLaw = SETTLED_LAW) -> None:
         self.start = self.now = start
-        self.engine: PluginEngine = engine(SessionSetup())
+        self.law = law
+        self.engine: PluginEngine = engine(SessionSetup(), law.tiers)
         self.intake = VolcanoIntake(self.engine.world)
         self.trace: list[Trace] = []
         self.refusals: Mapping[str, tuple[QueueRefusal, ...]] = {}
@@ -134,7 +136,7 @@ class VolcanoSimulation:
 
     def look(self) -> None:
         """Hold one session without carrying anything out, for the reasons of what waits."""
-        outcome = self.engine.consider(ACTIONS)
+        outcome = self.engine.consider(self.law.actions)
         self.refusals = outcome.refusals
         self.next = dict.fromkeys(outcome.binds, HAS_ROOM) | dict.fromkeys(outcome.pipelined, RECLAIMS)
 
@@ -180,7 +182,7 @@ class VolcanoSimulation:
         """Whether anything moved."""
         world = self.engine.world
         before = {name: world.jobs[name].group.phase for name in world.jobs}
-        outcome = self.engine.decide(ACTIONS)
+        outcome = self.engine.decide(self.law.actions)
         self.refusals = outcome.refusals
         moved = bool(outcome.binds or outcome.evicted or outcome.pipelined)
         for name, phase in outcome.phases.items():

@@ -39,6 +39,9 @@ def test_the_outcome_names_queue_resource_and_who_has_it(files: Path, late: Path
     assert shown.stdout == (
         "simulated in Volcano: 5 queues, 1 PodGroup, 6 Pods\n"
         "assumed: Volcano runs the plugin capacity with hierarchy, and the actions enqueue, allocate, reclaim\n"
+        "assumed: nothing is reclaimed that its queue could reclaim back, which Volcano itself allows (--law volcano)\n"
+        "assumed: queues without a state are Open: Volcano's scheduler only uses a queue once a controller has opened"
+        " it\n"
         "assumed: there are no Nodes: the cluster has room for all that the queues allow\n"
         "\n"
         "what happened in Volcano:\n"
@@ -65,6 +68,68 @@ def test_the_outcome_names_queue_resource_and_who_has_it(files: Path, late: Path
         "   └─ b\n"
         "         cpu: limit 8, deserved 6\n"
     )
+
+
+CONFIGURATION = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+"""
+
+
+def test_it_plays_the_configuration_of_volcanos_scheduler_and_names_what_it_leaves_out(files: Path, late: Path) -> None:
+    conf = files.parent.parent / "volcano-scheduler.conf"
+    conf.write_text(CONFIGURATION, encoding="utf-8")
+    shown = run("simulate", files, "--add", late, "--scheduler-conf", conf)
+
+    assert shown.exit_code == 0
+    assert (
+        "assumed: Volcano runs the plugins priority, gang, drf, predicates, proportion, binpack,"
+        " and the actions enqueue, allocate\n"
+        "assumed: of its configuration these are not simulated: backfill, overcommit, nodeorder\n"
+    ) in shown.stdout
+    assert "reclaimed" not in shown.stdout
+    assert "evicted" not in shown.stdout, "it does not reclaim"
+
+    assert run("simulate", files, "--law", "volcano").stdout.count("assumed: nothing is reclaimed") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tiers: []", "actions: expected the actions"),
+        ('actions: "allocate"', "tiers: expected plugins by tier"),
+        (
+            'actions: "allocate"\ntiers: [{plugins: [{enableJobOrder: false}]}]',
+            "tiers[0].plugins[0].name: expected the name",
+        ),
+        ("a: [", "volcano-scheduler.conf:"),
+    ],
+)
+def test_a_configuration_that_volcano_could_not_read_is_refused(files: Path, text: str, message: str) -> None:
+    conf = files.parent.parent / "volcano-scheduler.conf"
+    conf.write_text(text, encoding="utf-8")
+    shown = run("simulate", files, "--scheduler-conf", conf)
+
+    assert shown.exit_code == 2
+    assert message in shown.stderr
+
+
+def test_volcanos_pods_are_not_named_among_those_in_no_queue_of_kueue(files: Path) -> None:
+    write(files.parent / "pods.yaml", pod("solo", queue_name="a"), pod("other", "missing"))
+    found = json.loads(run("simulate", files.parent, "-o", "json").stdout)
+
+    assert found["inNoQueue"] == []
 
 
 def test_as_json_it_has_the_same(files: Path, late: Path) -> None:

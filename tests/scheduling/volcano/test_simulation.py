@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from scheduling.volcano.law import SchedulerLaw
 from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, VolcanoSimulation
 from scheduling.volcano.play.waiting import Holders, found, limited_by, waiting
 from scheduling.volcano.queues import ALLOCATED
+from scheduling.volcano.setup import PluginSettings
 from tests.profiles import seeds
 from tests.scheduling.volcano.manifests import job, node, pod, pod_group, priority_class, queue, task
 
@@ -172,6 +174,20 @@ def test_nodes_have_only_so_much_room() -> None:
 
     assert running(made) == {"ml/small": 3}
     assert "no node has room for the pod" in reasons(made, "ml/big")
+
+
+def test_binpack_fills_one_node_before_the_next() -> None:
+    tiers = ((PluginSettings("gang"), PluginSettings("capacity"), PluginSettings("binpack")),)
+    made = VolcanoSimulation(START, SchedulerLaw(tiers=tiers))
+    for name, number, cpu in (("one", 1, "3"), ("two", 2, "2"), ("three", 3, "2")):
+        add(made, queue("a"), node("n1", "8"), node("n2", "4"), job(name, "a", task("w", 1, cpu)))
+        assert len(running(made)) == number
+
+    assert {each.name: each.node for each in made.engine.world.tasks.values()} == {
+        "ml/one-w-0": "n2",
+        "ml/two-w-0": "n1",
+        "ml/three-w-0": "n1",
+    }
 
 
 def test_without_nodes_any_resource_has_room() -> None:

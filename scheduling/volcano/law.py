@@ -1,0 +1,91 @@
+"""How Volcano's scheduler is configured: its actions, and its plugins tier by tier.
+
+Source: Volcano v1.16, pkg/scheduler/conf, pkg/scheduler/plugins/defaults.go, installer/.../volcano-scheduler.conf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from policies.dialects.reading import listing, mapping, text
+from policies.model.errors import BadConfiguration
+from policies.text.yaml_values import single
+from scheduling.volcano.actions import ACTIONS
+from scheduling.volcano.setup import DEFAULT_TIERS, HIERARCHY, SETTLED, PluginSettings, is_played
+
+_FEATURES = (
+    *("jobOrder", "jobReady", "jobPipelined", "jobEnqueued", "taskOrder", "preemptable", "reclaimable"),
+    *("preemptive", "queueOrder", "predicate", "nodeOrder", "jobStarving", "overused", "allocatable"),
+)
+"""What a configuration switches off for a plugin; all are on by default, except the hierarchy."""
+_OWN_FIELDS = ("name", "arguments")
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerLaw:
+    """`actions` run in this order. `left_out`: the actions and plugins of the configuration that are not simulated."""
+
+    actions: tuple[str, ...] = ("enqueue", "allocate", "reclaim")
+    tiers: Sequence[Sequence[PluginSettings]] = DEFAULT_TIERS
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The names of the plugins, in their order."""
+        return tuple(plugin.name for tier in self.tiers for plugin in tier)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is reclaimed that its queue could reclaim back. Volcano itself allows that."""
+        return any(plugin.arguments.get(SETTLED) is True for tier in self.tiers for plugin in tier)
+
+
+SETTLED_LAW = SchedulerLaw()
+VOLCANOS_LAW = SchedulerLaw(
+    tiers=tuple(tuple(PluginSettings(plugin.name) for plugin in tier) for tier in DEFAULT_TIERS)
+)
+"""The same plugins with Volcano's own reclaim."""
+
+
+def scheduler_conf(document: object) -> object:
+    """The configuration in a ConfigMap, which has it as a text; any other document as it is. Raises BadText."""
+    data = mapping(mapping(document).get("data"))
+    found = next((each for key, each in data.items() if key.endswith(".conf")), None)
+    return single(found) if isinstance(found, str) else document
+
+
+def read_law(document: object) -> SchedulerLaw:
+    """The law of a volcano-scheduler.conf, as parsed YAML. Raises BadConfiguration with the key's path."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("actions"), str):
+        raise BadConfiguration("expected the actions of Volcano's scheduler, such as 'enqueue, allocate'", "actions")
+    actions = [name for each in document["actions"].split(",") if (name := each.strip())]
+    tiers = [[*_plugins(tier, i)] for i, tier in enumerate(map(mapping, listing(document.get("tiers"))))]
+    if not any(tiers):
+        raise BadConfiguration("expected plugins by tier", "tiers")
+    unplayed = [action for action in actions if action not in ACTIONS]
+    unplayed += [plugin.name for tier in tiers for plugin in tier if not is_played(plugin.name)]
+    played = tuple(tuple(plugin for plugin in tier if is_played(plugin.name)) for tier in tiers)
+    return SchedulerLaw(tuple(action for action in actions if action in ACTIONS), played, tuple(unplayed))
+
+
+def _plugins(tier: Mapping[str, object], index: int) -> list[PluginSettings]:
+    found = enumerate(map(mapping, listing(tier.get("plugins"))))
+    return [_plugin(each, f"tiers[{index}].plugins[{i}]") for i, each in found]
+
+
+def _plugin(entry: Mapping[str, object], at: str) -> PluginSettings:
+    name = text(entry.get("name"))
+    if not name:
+        raise BadConfiguration("expected the name of a plugin", f"{at}.name")
+    switches = {_feature(key): value for key, value in entry.items() if key not in _OWN_FIELDS}
+    on = {feature for feature in _FEATURES if switches.get(feature) is not False}
+    if switches.get(HIERARCHY) is True:
+        on.add(HIERARCHY)
+    return PluginSettings(name, frozenset(on), mapping(entry.get("arguments")))
+
+
+def _feature(key: str) -> str:
+    """`enableJobOrder` and `enabledOverused` are written in both ways."""
+    name = key.removeprefix("enabled") if key.startswith("enabled") else key.removeprefix("enable")
+    return name[:1].lower() + name[1:]

@@ -15,7 +15,7 @@ from reconciler.jobs.described import Described
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, spec_change, without_start_time
 from reconciler.jobs.kind import MARKED, UNMARKED, Writing
-from reconciler.jobs.pod_changes import MANAGED_LABELS
+from reconciler.jobs.pod_changes import MANAGED_LABELS, CannotStart, changes, placed
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.workload import Workload
@@ -51,6 +51,14 @@ class BatchJob(Described):
         if change and job_state.has_started(job):
             return Writing(without_start_time(job), reported=False)
         return Writing(batch_patch(job, {"spec": {"suspend": False, **change, **_replacement(job, inputs)}}))
+
+    def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
+        """A Job has one pod set: it starts with the one that has quota, whatever the admission calls it."""
+        try:
+            given = changes(read, inputs.flavors)
+        except CannotStart:
+            return False
+        return given is None or all(placed(job_state.template(job), each) for each in given)
 
     def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
         change = _replacement(job, inputs)

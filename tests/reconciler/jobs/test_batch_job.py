@@ -16,7 +16,7 @@ from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
-from scheduling.objects.workload import ADMITTED, FINISHED, PODS_READY, Admission, CheckState
+from scheduling.objects.workload import ADMITTED, FINISHED, PODS_READY, Admission, CheckState, Workload
 from scheduling.status.eviction import evict
 from scheduling.status.reservation import reserve
 from tests.reconciler.jobs.world import AROUND, NOW, K, World, job, template
@@ -329,6 +329,21 @@ def test_a_job_that_its_user_starts_before_its_flavor_is_written_is_stopped_and_
     world.admit()
 
     assert world.settle() == ["Stopped", "Started"]
+    assert world.job["spec"]["template"]["spec"]["nodeSelector"] == {"tier": "spot"}
+
+
+def test_a_job_runs_on_whose_pod_set_has_another_name_in_the_admission() -> None:
+    def renamed(read: Workload) -> Workload:
+        assert read.admission is not None
+        (given,) = read.admission.assignments
+        return replace(read, admission=replace(read.admission, assignments=(replace(given, name="c"),)))
+
+    world = queued()
+    world.admit()
+    world.decide(renamed)
+
+    assert world.settle() == ["Started"]
+    assert world.job["spec"]["suspend"] is False
     assert world.job["spec"]["template"]["spec"]["nodeSelector"] == {"tier": "spot"}
 
 

@@ -26,7 +26,7 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: a tree without a root has no quota to share. Kueue admits nothing below such a cohort, and
     Volcano's scheduler stops for the whole cluster. Volcano's own webhook refuses only a queue that names itself as its
-    parent.
+    parent. A queue of Volcano that is created or moved below a cycle is refused, other nodes there get a warning.
     Example: `eng` has parent `org`, and `org` gets parent `eng`.
     Fix: give one node on the printed path another parent, or none.
     """
@@ -51,15 +51,18 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
                 f"is below the cycle {_drawn(above)}: nothing is admitted here until the cycle is broken",
                 fix=_fix(above),
                 profiles=STRICT_ONLY,
-                action=Action.WARN,
+                action=None if _enters(before, node) else Action.WARN,
                 follows=((above[0], ""),),
             )
 
 
+def _enters(before: Node | None, node: Node) -> bool:
+    """Whether a queue of Volcano gets another parent, where Volcano's webhook looks at all ancestors."""
+    return isinstance(node, Queue) and moved(before if isinstance(before, Queue) else None, node)
+
+
 def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[Ref, ...]) -> Finding:
-    refused_upstream = (
-        isinstance(node, Queue) and len(cycle) == 1 and moved(before if isinstance(before, Queue) else None, node)
-    )
+    refused_upstream = len(cycle) == 1 and _enters(before, node)
     members = [proposal.after.node(ref) for ref in cycle[1:_WHOLE]]
     return Finding(
         node.ref,

@@ -25,6 +25,7 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """
     named: dict[Ref, Ref] = {}  # what is absent, and the first queue that names it: one slip in the name of a parent
     queues = sorted(proposal.changed(Queue), key=lambda each: each[1].ref)  # the order of the documents means nothing
+    changed = {queue.ref for _, queue in queues}
     for before, queue in queues:
         last, absent = _first_absent(proposal, queue)
         if absent is None:
@@ -52,7 +53,7 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 f"the ancestor {absent.name} does not exist",
                 fix=f"create queue {absent.name} first",
                 subject=absent.name,
-                profiles=COMPAT_ONLY,  # strict reports the queue that names it
+                profiles=COMPAT_ONLY if last in changed else BOTH,  # strict reports the queue that names it
                 follows=((last, "spec.parent"),),
             )
 

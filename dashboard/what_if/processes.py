@@ -24,7 +24,8 @@ from dashboard.what_if.child import READING, THINKING, UNREAD, ClusterRead, NoOu
 from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
 from policies.configuration.settings import Configuration
 
-COMMAND = (sys.executable, "-P", "-c", "from dashboard.what_if.child import main; main()")
+_CODE = "from quotree.start import find_packages; find_packages(); from dashboard.what_if.child import main; main()"
+COMMAND = (sys.executable, "-P", "-c", _CODE)
 """The command of a child process. With -P, a folder `dashboard` in the working directory is not imported."""
 KEPT = 4
 """The default number of processes at once."""

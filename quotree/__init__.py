@@ -1,0 +1,1 @@
+"""The only import name that an installed Quotree has. `quotree.start` finds its packages."""

@@ -1,0 +1,3 @@
+from quotree.start import main
+
+main()

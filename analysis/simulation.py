@@ -18,7 +18,7 @@ from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, read_config_
 from policies.model.defect import Defect
 from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.objects import Node
+from policies.model.objects import Node, Ref
 from policies.mutation.stored import stored
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import SimulationSettings, read_settings
@@ -97,8 +97,8 @@ class SimulatedFiles:
         """Whether an API server would refuse the object; that is reported."""
         defects = [defect for defect in placed.obj.defects if _counts(defect)]
         if not defects and has_no_schema(placed.document.manifest):
-            return self._has_wrong_structure(placed.document, str(placed.obj.ref))
-        self._report(placed.document, str(placed.obj.ref), defects)
+            return self._has_wrong_structure(placed.document, _called(placed.obj.ref))
+        self._report(placed.document, _called(placed.obj.ref), defects)
         return bool(defects)
 
     def _has_wrong_structure(self, document: Document, name: str = "") -> bool:
@@ -211,6 +211,11 @@ def has_work(files: InputObjects) -> bool:
 def beside(start: int, configuration: Configuration, law: SchedulerLaw = SETTLED_LAW) -> tuple[Volcano, YuniKorn]:
     """The simulations of the queues of others than Kueue, empty, from this moment on."""
     return Volcano(start, law), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
+
+
+def _called(ref: Ref) -> str:
+    """The object in a message; its kind where it has no name."""
+    return ref.kind if ref.name == "*" else str(ref)
 
 
 def _counts(defect: Defect) -> bool:

@@ -37,6 +37,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "dialects": lambda _, __: dialects.rows(),
     "topology": lambda _, __: topology.rows(),
     "admission": lambda _, __: admission.rows(),
+    "racks": lambda options, _: admission.racks(large=options.large),
     "shared": lambda _, __: shared.rows(),
     "placement": lambda _, folder: placement.rows(folder),
     "dashboard": lambda _, folder: dashboard.rows(folder),

@@ -76,6 +76,14 @@ def make(kubeconfig: Path, manifests: Iterable[dict[str, Any]]) -> None:
     """Create objects of Kueue."""
     with Line(kubeconfig) as line:
         for manifest in manifests:
-            plural = f"{manifest['kind'].lower()}s"
+            plural = f"{manifest['kind'].lower()}s".replace("ys", "ies")
             namespace = manifest["metadata"].get("namespace")
             line.create(f"{KUEUE}/{f'namespaces/{namespace}/' if namespace else ''}{plural}", manifest)
+
+
+def make_nodes(kubeconfig: Path, nodes: Iterable[dict[str, Any]]) -> None:
+    """Create Nodes. An API server taints each, until somebody says that it is ready."""
+    with Line(kubeconfig) as line:
+        for node in nodes:
+            line.create("/api/v1/nodes", node)
+            line.send("PATCH", f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"taints": None}}, MERGE)

@@ -37,7 +37,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Offer:
-    """`waiting`: the Workloads are there before the reconciler starts."""
+    """`waiting`: the Workloads are there before the reconciler starts. `machines` are Nodes."""
 
     title: str
     nodes: list[Manifest]
@@ -45,6 +45,7 @@ class Offer:
     waiting: bool = False
     creators: int = 2
     finishing: bool = field(default=False)
+    machines: list[Manifest] = field(default_factory=list)
 
 
 def that_fit(queues: int, count: int, *, waiting: bool, rate: float = 0.0) -> Offer:
@@ -65,6 +66,59 @@ def mixed(share: int = 5) -> Offer:
     ]
     jobs.sort(key=lambda job: job.comes)
     return Offer(f"{len(jobs)} mixed, 30 queues, 3 levels", [*_deep(cpu=20, borrow=100)], jobs, finishing=True)
+
+
+def racked(share: int = 5) -> Offer:
+    """The same tree and rhythm with topologies: one job in `share` of Kueue's test `tas`, on 640 nodes in 10 racks."""
+    jobs = [
+        Job(_in_rack(f"{name}-{how}-{queue}-{turn}", f"q{queue}", priority, pods, cpu, asked), turn * between, runs)
+        for name, counts, pods, cpu, priority, runs, between, size in _RACKED
+        for how, count, asked in zip(_HOW, counts, _asked(size), strict=True)
+        for queue in range(30)
+        for turn in range(-(-count // share))
+    ]
+    jobs.sort(key=lambda job: job.comes)
+    nodes = [each for each in _deep(cpu=20, borrow=100) if each["kind"] != "ResourceFlavor"]
+    levels = {"levels": [{"nodeLabel": label} for label in (_BLOCK, _RACK, _HOST)]}
+    placed = {"nodeLabels": {_POOL: "true"}, "topologyName": "default"}
+    first = [kueue("Topology", "default", levels), kueue("ResourceFlavor", "plain", placed)]
+    machines = [_machine(rack, place) for rack in range(10) for place in range(64)]
+    return Offer(f"{len(jobs)} in racks, 640 nodes", [*first, *nodes], jobs, finishing=True, machines=machines)
+
+
+_BLOCK, _RACK, _HOST, _POOL = "example.com/block", "example.com/rack", "kubernetes.io/hostname", "example.com/pool"
+_HOW = ("required", "preferred", "balanced")
+_RACKED = (
+    ("small", (120, 120, 110), 2, "500m", 50, 0.2, 0.1, 1),
+    ("medium", (34, 33, 33), 4, "1250m", 100, 0.5, 0.5, 2),
+    ("large", (17, 17, 16), 8, "2500m", 200, 1.0, 1.2, 4),
+)
+"""Name, how many of each of `_HOW` for each ClusterQueue, pods, what each requests, priority, seconds that it runs and
+between two of them, pods of a slice.
+
+Source: Kueue v0.19, test/performance/scheduler/configs/tas/generator.yaml. Its balanced work is taken as slices on
+hosts.
+"""
+
+
+def _asked(size: int) -> tuple[Manifest, Manifest, Manifest]:
+    slices = {"podSetSliceRequiredTopology": _HOST, "podSetSliceSize": size}
+    return {"required": _RACK}, {"preferred": _RACK}, {"preferred": _RACK, **slices}
+
+
+def _in_rack(name: str, queue: str, priority: int, pods: int, cpu: str, asked: Manifest) -> Manifest:
+    made = workload(name, cpu, priority, queue)
+    (pod_set,) = made["spec"]["podSets"]
+    return {**made, "spec": {**made["spec"], "podSets": [{**pod_set, "count": pods, "topologyRequest": asked}]}}
+
+
+def _machine(rack: int, place: int) -> Manifest:
+    name = f"node-{rack}-{place}"
+    labels = {_POOL: "true", _BLOCK: "b", _RACK: f"r{rack}", _HOST: name}
+    room = {"cpu": "96", "memory": "256Gi", "pods": "110"}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
+    status = {"allocatable": room, "capacity": room, "conditions": [ready]}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
 
 
 def half_fit(count: int) -> Offer:

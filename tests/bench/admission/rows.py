@@ -12,7 +12,7 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import install
 from tests.bench import memory, starting
 from tests.bench.admission import filled, floor, gauges, offered, starts
-from tests.bench.admission.lines import Group, Line, make
+from tests.bench.admission.lines import Group, Line, make, make_nodes
 from tests.bench.admission.offered import Offer
 from tests.bench.admission.player import Creators, Player
 from tests.bench.admission.process import QUOTREE, reconciling
@@ -40,6 +40,14 @@ def rows() -> None:
             row(server, offer)
     starts.rows()
     _start(10_000, 50_000)
+
+
+def racks(*, large: bool) -> None:
+    """Print the row about work in topologies; `large`: all jobs of Kueue's test, not every fifth."""
+    head()
+    offer = offered.racked(1 if large else 5)
+    with ControlPlane() as server:
+        row(server, offer)
 
 
 def head() -> None:
@@ -93,6 +101,7 @@ def row(server: ControlPlane, offer: Offer, program: Sequence[str] = (QUOTREE,))
     """Print one. `program`: what is run in the place of `quotree`."""
     install(server)
     login = server.kubeconfig  # each look writes the file anew
+    make_nodes(login, offer.machines)
     make(login, offer.nodes)
     created, sent = _created(login, offer) if offer.waiting else ({}, Counter[Group]())
     with Line(login) as line, Player(login, offer.jobs) as player:
@@ -140,3 +149,11 @@ def _print(
     )
     reported = ", ".join(f"{verb} {kind} {count}" for (verb, kind), count in sorted(ours.items(), key=lambda x: -x[1]))
     print(f"    {reported}; evictions {player.evictions}", flush=True)
+    if offer.finishing and not offer.waiting:
+        classes = [name.partition("-")[0] for name in created]
+        each = {
+            kind: mean(player.admitted[name] - created[name] for name in created if name.startswith(kind))
+            for kind in dict.fromkeys(classes)
+        }
+        shown = ", ".join(f"{kind} {wait:.2f}" for kind, wait in each.items())
+        print(f"    mean waits, s: {shown}; {player.last_admission - begin:.1f} s from first to last", flush=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config.quotas import amount_text
+from reconciler.controllers.gates.controller import GatesController, K
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.core import Core
 from scheduling.yunikorn.as_json import queue_node, row
@@ -19,10 +20,13 @@ class NoGates(LookupError):
     """This process does not keep the quota; the message names the project."""
 
 
-def yunikorn_gates(core: Core) -> YuniKornGatekeeper | None:
-    """The keeper of YuniKorn's quota, None if this process keeps none. A process that only observes has one as well."""
+def gatekeeper(core: Core, kind: type[GatesController[K]]) -> K | None:
+    """The keeper of a project's quota, as it is now; None if this process keeps none.
+
+    A process that only observes has one as well.
+    """
     for each in core.controllers:
-        if isinstance(each, QuotaGatesController):
+        if isinstance(each, kind):
             each.keeper.refresh()
             return each.keeper
     return None
@@ -30,7 +34,7 @@ def yunikorn_gates(core: Core) -> YuniKornGatekeeper | None:
 
 def keeper(core: Core) -> YuniKornGatekeeper:
     """The keeper of YuniKorn's quota. Raises NoGates if there is none."""
-    found = yunikorn_gates(core)
+    found = gatekeeper(core, QuotaGatesController)
     if found is None:
         raise NoGates("YuniKorn's quota is not kept here")
     return found

@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from policies.configuration.settings import Dialect
-from reconciler.api.gates import NoGates, keeper, yunikorn_gates
+from reconciler.api.gates import NoGates, gatekeeper, keeper
 from reconciler.controllers.volcano.gates import VolcanoGatesController
+from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.core import Core
 from scheduling.volcano.gates import gate_questions as of_volcano
 from scheduling.volcano.gates.gate_json import waiting_json as volcano_json
-from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from scheduling.yunikorn.as_json import waiting_json as yunikorn_json
 from scheduling.yunikorn.gates import gate_questions as of_yunikorn
 
@@ -26,18 +26,10 @@ class PendingPod(NamedTuple):
     place: Any
 
 
-def volcano_gates(core: Core) -> VolcanoGatekeeper | None:
-    """The keeper of Volcano's quota, as `yunikorn_gates`."""
-    for each in core.controllers:
-        if isinstance(each, VolcanoGatesController):
-            each.keeper.refresh()
-            return each.keeper
-    return None
-
-
 def of_namespace(core: Core, namespace: str) -> list[PendingPod]:
     """The Pods of a namespace, in no order. Raises NoGates if this process keeps neither quota."""
-    yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
+    yunikorn = gatekeeper(core, QuotaGatesController)
+    volcano = gatekeeper(core, VolcanoGatesController)
     if yunikorn is None and volcano is None:
         raise NoGates("no quota is kept at gates here")
     found: list[PendingPod] = []
@@ -55,7 +47,7 @@ def of_yunikorns_queue(core: Core, path: str) -> list[PendingPod]:
 
 def of_volcanos_queue(core: Core, name: str) -> list[PendingPod]:
     """The Pods of a queue and its subtree, in no order. Raises NoGates, and KeyError if the queue does not exist."""
-    volcano = volcano_gates(core)
+    volcano = gatekeeper(core, VolcanoGatesController)
     if volcano is None:
         raise NoGates("Volcano's quota is not kept at gates here")
     return [PendingPod(Dialect.VOLCANO, each) for each in of_volcano.in_queue(volcano, name)]
@@ -63,7 +55,8 @@ def of_volcanos_queue(core: Core, name: str) -> list[PendingPod]:
 
 def pending_pods(core: Core, places: Iterable[PendingPod]) -> list[dict[str, Any]]:
     """The Pods that still wait, in the order of their places, each with its reason."""
-    yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
+    yunikorn = gatekeeper(core, QuotaGatesController)
+    volcano = gatekeeper(core, VolcanoGatesController)
     found: list[dict[str, Any]] = []
     for dialect, group in groupby(places, key=lambda each: each.dialect):
         those = [each.place for each in group]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
@@ -188,7 +188,7 @@ def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: 
 
     instruments = Instruments(registry, PodCompared)
 
-    def comparison(dialect: Dialect, judge: Judge) -> PodComparison:
+    def comparison(dialect: Dialect, judge: Judge[Any]) -> PodComparison:
         def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
             instruments.count(PodCompared(dialect, result, difference))
             _log(difference)

@@ -12,8 +12,8 @@ from scheduling.queue_tree.amounts import Amounts, total
 from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Task
-from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.queue_order import QueueOrder, common_depth
+from scheduling.volcano.queue_plugin import QueuePlugin
 from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, QueueAccounts
 from scheduling.volcano.reclaimable import Reclaim, entitled
 from scheduling.volcano.refusal import QueueRefusal, beyond
@@ -36,7 +36,7 @@ class CapacitySettings:
 DEFAULTS = CapacitySettings()
 
 
-class Capacity(Plugin):
+class Capacity(QueuePlugin):
     """Decisions from the queues as they are. The share of a queue with children is that of the session's beginning."""
 
     lasting = True
@@ -54,12 +54,11 @@ class Capacity(Plugin):
     )
 
     def __init__(self, queues: QueueAccounts, settings: CapacitySettings = DEFAULTS) -> None:
-        self.queues = queues
+        super().__init__(queues)
         self.settings = settings
         self.devices = DeviceUse(capacities=settings.device_capacities)
         self.halted: str | None = queues.broken()
         self._order = QueueOrder(queues)
-        self._reserved: list[tuple[Node, Amounts]] = []
 
     def open(self, world: SessionWorld) -> None:
         """A PodGroup in a queue with children halts all decisions, as a broken tree does."""
@@ -73,11 +72,6 @@ class Capacity(Plugin):
             for task in job.tasks.values() if node is not None else ():
                 if task.status.holds_quota:
                     self.devices.add(self._levels(node), task)
-
-    def close(self) -> None:
-        for node, amounts in self._reserved:
-            self.queues.tree.add(node, INQUEUE, amounts, -1)
-        self._reserved.clear()
 
     # --- may it?
 
@@ -100,14 +94,9 @@ class Capacity(Plugin):
         return None
 
     def job_enqueued(self, job: GangJob) -> None:
-        node = self.queues.get(job.group.queue)
-        if node is None:
-            return
-        if job.group.minimum is not None:
-            amounts = job.without_gated(job.group.minimum)
-            self.queues.tree.add(node, INQUEUE, amounts)
-            self._reserved.append((node, amounts))
-        if self.settings.devices:
+        super().job_enqueued(job)
+        node = self._node(job)
+        if node is not None and self.settings.devices:
             self.devices.reserve(self._levels(node), job.least_devices())
 
     def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
@@ -167,18 +156,8 @@ class Capacity(Plugin):
 
     # --- what happens in a session
 
-    def allocated(self, task: Task) -> None:
-        self._count(task, 1)
-
-    def deallocated(self, task: Task) -> None:
-        self._count(task, -1)
-
-    def _count(self, task: Task, times: int) -> None:
-        node = self.queues.get(self.session.queue_of(task))
-        if node is None:
-            return
+    def counts(self, node: Node, task: Task, times: int) -> None:
         self._order.counts(node)
-        self.queues.tree.add(node, ALLOCATED, task.request, times)
         (self.devices.add if times > 0 else self.devices.remove)(node.up(), task)
 
     def _node(self, job: GangJob) -> Node | None:

@@ -13,8 +13,8 @@ from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts, Limits, total
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status, Task
-from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, QueueAccounts, share
+from scheduling.volcano.queue_plugin import QueuePlugin
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, QueueAccounts, share
 from scheduling.volcano.refusal import QueueRefusal, beyond
 from scheduling.volcano.resources import is_nothing, limited_resources, shortages
 from scheduling.volcano.world import SessionWorld
@@ -23,7 +23,7 @@ _FINE = 1 << 20
 """Parts of a unit that shares are computed in; what is lost in rounding is far below one unit."""
 
 
-class Proportion(Plugin):
+class Proportion(QueuePlugin):
     """`queues` must be without hierarchy: spec.parent and spec.deserved do not count here.
 
     What a queue deserves depends on all that others request, so no refusal lasts.
@@ -34,9 +34,8 @@ class Proportion(Plugin):
     )
 
     def __init__(self, queues: QueueAccounts) -> None:
-        self.queues = queues
+        super().__init__(queues)
         self.deserved: dict[str, Amounts] = {}
-        self._reserved: list[tuple[Node, Amounts]] = []
 
     def open(self, world: SessionWorld) -> None:
         requests: dict[str, dict[str, int]] = {}
@@ -46,11 +45,6 @@ class Proportion(Plugin):
                 pending = (task.request for task in job.tasks.values() if task.status is Status.PENDING)
                 add_to(requests.setdefault(node.name, {}), total(job.allocated, *pending))
         self.deserved = divided(self.queues, requests)
-
-    def close(self) -> None:
-        for node, amounts in self._reserved:
-            self.queues.tree.add(node, INQUEUE, amounts, -1)
-        self._reserved.clear()
 
     def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
         node = self.queues.get(job.group.queue)
@@ -63,13 +57,6 @@ class Proportion(Plugin):
         add_to(used, node.amounts(ELASTIC), -1)
         short = tuple(shortages(node.name, used, minimum, self.queues.limit(node)))
         return beyond("limit", short) if short else None
-
-    def job_enqueued(self, job: GangJob) -> None:
-        node = self.queues.get(job.group.queue)
-        if node is not None and job.group.minimum is not None:
-            amounts = job.without_gated(job.group.minimum)
-            self.queues.tree.add(node, INQUEUE, amounts)
-            self._reserved.append((node, amounts))
 
     def overused(self, queue: str) -> QueueRefusal | None:
         """A queue is overused once it has all that it deserves, of every resource."""
@@ -108,17 +95,6 @@ class Proportion(Plugin):
             return right.priority - left.priority
         shares = [self._share(a), self._share(b)]
         return 0 if shares[0] == shares[1] else -1 if shares[0] < shares[1] else 1
-
-    def allocated(self, task: Task) -> None:
-        self._count(task, 1)
-
-    def deallocated(self, task: Task) -> None:
-        self._count(task, -1)
-
-    def _count(self, task: Task, times: int) -> None:
-        node = self.queues.get(self.session.queue_of(task))
-        if node is not None:
-            self.queues.tree.add(node, ALLOCATED, task.request, times)
 
     def _used(self, queue: str) -> Amounts:
         node = self.queues.get(queue)

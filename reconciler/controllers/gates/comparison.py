@@ -7,8 +7,9 @@ So nothing is concluded where quota changed shortly before or after, or where qu
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from cluster.stream import Manifest
 from policies.dialects.pod_reading import pod_reading
@@ -54,33 +55,58 @@ class LetIn(NamedTuple):
     verdict: GateVerdict
 
 
-class Judge(Protocol):
+class ComparedKeeper(Protocol):
+    """Decides by a project's quota, from the objects that it was given."""
+
+    def put_pod(self, key: str, pod: Any) -> None:
+        """A Pod of the project that has changed; None: it is gone."""
+
+    def refresh(self) -> None:
+        """Take in what was observed, without a decision."""
+
+
+K = TypeVar("K", bound=ComparedKeeper)
+
+
+class Judge(ABC, Generic[K]):
     """A project's queues, as the comparison asks them. `pods` is the view of its Pods.
 
     Each Pod is read as if it waited at our gate until it is bound.
     """
 
-    @property
-    def pods(self) -> WatchedKind[PodAtGate]: ...
+    pods: WatchedKind[PodAtGate]
+
+    def __init__(self, keeper: K) -> None:
+        self.keeper = keeper
 
     def put_pod(self, observed: Observed[object]) -> str:
         """Take in a Pod that has changed, or is gone. Returns its scheduler's reason for waiting; empty for none."""
+        pod = self.pods.value(observed)
+        self.keeper.put_pod(observed.key[1], pod)
+        return pod.waits if pod is not None and pod.gated else ""
 
+    def refresh(self) -> None:
+        """Take in what was observed."""
+        self.keeper.refresh()
+
+    @abstractmethod
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         """Take in a change of any other object. Returns the namespace whose quota may change; None for none."""
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
         """The object that the scheduler has let into a queue by this change, which is not taken in yet."""
+        del before, after
+        return None
 
-    def refresh(self) -> None:
-        """Take in what was observed."""
-
+    @abstractmethod
     def verdict(self, name: str) -> GateVerdict | None:
         """Whether the Pod would wait here, and why; None for a Pod that does not wait."""
 
+    @abstractmethod
     def queue_of(self, name: str) -> str:
         """The queue that the Pod counts in; empty for none."""
 
+    @abstractmethod
     def fitting(self) -> Mapping[str, str]:
         """The Pods that are next in their queue and for which it has room, each with its queue."""
 
@@ -101,7 +127,7 @@ class _Suspected(NamedTuple):
 class PodComparison:
     """An observer that compares Pods. `known`: all objects were listed; before that nothing can be concluded."""
 
-    def __init__(self, judge: Judge, report: Report, known: Callable[[], bool]) -> None:
+    def __init__(self, judge: Judge[Any], report: Report, known: Callable[[], bool]) -> None:
         self._judge = judge
         self._report = report
         self._known = known

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
@@ -24,6 +24,9 @@ PERIOD = 10 * SECOND
 class GateDecider(Protocol):
     """Decides which Pods may pass, from the objects that it was given."""
 
+    def refresh(self) -> None:
+        """Take in what was observed, without a decision."""
+
     def put_pod(self, key: str, pod: None) -> None:
         """The Pod `namespace/name` is gone."""
 
@@ -34,12 +37,15 @@ class GateDecider(Protocol):
         """A decision about the Pod may no longer hold."""
 
 
-class GatesController(Controller):
-    """`records` has the stored Pods, in the view `pods`."""
+K = TypeVar("K", bound=GateDecider)
 
-    def __init__(self, records: Records, keeper: GateDecider, pods: WatchedKind[object]) -> None:
+
+class GatesController(Controller, Generic[K]):
+    """`records` has the stored Pods, in the view `pods`. `keeper` decides by the law of a project."""
+
+    def __init__(self, records: Records, keeper: K, pods: WatchedKind[object]) -> None:
         self.records = records
-        self._keeper = keeper
+        self.keeper = keeper
         self._pods = pods.kind
         self._all: Key = (f"{pods.kind}s", "")
         self._due: dict[Key, None] = {}
@@ -70,20 +76,20 @@ class GatesController(Controller):
 
     def gone(self, key: Key) -> None:
         if key[0] == self._pods:
-            self._keeper.put_pod(key[1], None)
+            self.keeper.put_pod(key[1], None)
 
     def wake(self, item: Key) -> None:
         """Look at the item again, or at all Pods that wait. A decision whose write failed may no longer hold."""
         if item == self._all:
-            self.look_at((self._pods, name) for name in self._keeper.waiting())
+            self.look_at((self._pods, name) for name in self.keeper.waiting())
             return
         self._due[item] = None
         if item[0] == self._pods:
-            self._keeper.doubt(item[1])
+            self.keeper.doubt(item[1])
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         passing = self.decide(now)
-        if self.outdated and now >= self._again and self._keeper.waiting():
+        if self.outdated and now >= self._again and self.keeper.waiting():
             self.outdated, self._again = False, now + PERIOD
             yield WakeAt(self._all, self._again)
         yield from self.more(now)

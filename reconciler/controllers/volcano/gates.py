@@ -20,14 +20,13 @@ from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from scheduling.volcano.resources import written
 
 
-class VolcanoGatesController(GatesController):
+class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
     """`records` has the stored Pods. Pods with the mark of another dialect in `others` belong to its gate."""
 
     watched = WATCHED
 
     def __init__(self, records: Records, others: frozenset[str] = frozenset()) -> None:
-        self.keeper = VolcanoGatekeeper(others)
-        super().__init__(records, self.keeper, GATED_POD)
+        super().__init__(records, VolcanoGatekeeper(others), GATED_POD)
         self._groups = GroupNews(records)
 
     def observe(self, observed: Observed[object]) -> None:

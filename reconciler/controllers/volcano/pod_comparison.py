@@ -12,7 +12,7 @@ from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.pod_reading import SUCCEEDED
 from policies.dialects.quota_gates import MARK
 from policies.model.objects import parted
-from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Judge, LetIn, said_of
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
 from reconciler.controllers.volcano.gates import reason_text
 from reconciler.controllers.volcano.kinds import POD_GROUP
@@ -84,7 +84,7 @@ class VolcanoComparedPods(Controller):
     watched = (GATED_CLASS, GATED_QUEUE, SCHEDULED_GROUP, SCHEDULED_POD)
 
 
-class VolcanoJudge:
+class VolcanoJudge(Judge[VolcanoGatekeeper]):
     """Judges by quota alone.
 
     A gang is compared with the room for all Pods that start together. Whether the gang is complete is Volcano's own
@@ -94,30 +94,29 @@ class VolcanoJudge:
     pods = SCHEDULED_POD
 
     def __init__(self) -> None:
-        self._keeper = VolcanoGatekeeper()
+        super().__init__(VolcanoGatekeeper())
         self._elastic = ElasticParts()
 
     def put_pod(self, observed: Observed[object]) -> str:
         pod = SCHEDULED_POD.value(observed)
-        self._keeper.put_pod(observed.key[1], pod)
         uses = pod is not None and pod.bound and not pod.ended
         self._elastic.put_pod(observed.key[1], pod.group if pod else "", pod.need if pod and uses else None)
-        return pod.waits if pod is not None and pod.gated else ""
+        return super().put_pod(observed)
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         """Take in an object. A PodGroup with another queue, or other members, changes what its namespace may run."""
         kind, name = after.key
         if kind == GATED_QUEUE.kind:
-            self._keeper.put_queue(name, GATED_QUEUE.value(after))
+            self.keeper.put_queue(name, GATED_QUEUE.value(after))
             return EVERYWHERE if before is None or before.value != after.value else None
         if kind == SCHEDULED_GROUP.kind:
             was, now = _gated(before), _gated(after)
-            self._keeper.put_group(name, now)
+            self.keeper.put_group(name, now)
             scheduled = SCHEDULED_GROUP.value(after)
             self._elastic.put_group(name, now.group.queue if now else "", scheduled.minimum if scheduled else None)
             return parted(name)[0] if was is not None and was != now else None
         if kind == GATED_CLASS.kind:
-            self._keeper.put_class(name, GATED_CLASS.value(after))
+            self.keeper.put_class(name, GATED_CLASS.value(after))
         return None
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
@@ -129,7 +128,7 @@ class VolcanoJudge:
         name, was, now = after.key[1], SCHEDULED_GROUP.value(before), SCHEDULED_GROUP.value(after)
         if was is None or now is None or (was.phase, now.phase) != ("Pending", "Inqueue"):
             return None
-        queue, queues = now.gated.group.queue, self._keeper.queues
+        queue, queues = now.gated.group.queue, self.keeper.queues
 
         def refused() -> PodWait | None:
             return queues.refusal(queue, now.minimum, self._elastic.by_queue())
@@ -137,28 +136,25 @@ class VolcanoJudge:
         refusal = refused()
         verdict = GateVerdict(
             reason_text(refusal) if refusal is not None else "",
-            lambda: not self._keeper.has_passed(name) and refused() is not None,
+            lambda: not self.keeper.has_passed(name) and refused() is not None,
         )
         return LetIn("PodGroup", name, queue, verdict)
 
-    def refresh(self) -> None:
-        self._keeper.refresh()
-
     def verdict(self, name: str) -> GateVerdict | None:
-        if not self._keeper.is_waiting(name):
+        if not self.keeper.is_waiting(name):
             return None
-        waiting = self._keeper.why(name)
+        waiting = self.keeper.why(name)
         if waiting is None:
             return GateVerdict("", lambda: False)
         if waiting.lacks:
-            return GateVerdict(reason_text(waiting), lambda: any(map(self._keeper.queues.is_over, waiting.lacks)))
+            return GateVerdict(reason_text(waiting), lambda: any(map(self.keeper.queues.is_over, waiting.lacks)))
         return GateVerdict(reason_text(waiting), lambda: waiting.reason not in (NO_GROUP, GANG))
 
     def queue_of(self, name: str) -> str:
-        return self._keeper.counted_in(name)
+        return self.keeper.counted_in(name)
 
     def fitting(self) -> Mapping[str, str]:
-        return self._keeper.fitting()
+        return self.keeper.fitting()
 
 
 def _gated(observed: Observed[object] | None) -> GatedGroup | None:

@@ -11,7 +11,7 @@ from policies.dialects.core import POD
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn import SCHEDULER
 from policies.dialects.yunikorn_gates import MARKED
-from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Judge, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
@@ -56,40 +56,27 @@ class YuniKornComparedPods(Controller):
     watched = (QUEUE_DEFAULTS, QUEUE_CONFIGS, NAMESPACE, SCHEDULED_POD)
 
 
-class YuniKornJudge:
+class YuniKornJudge(Judge[YuniKornGatekeeper]):
     """Judges by YuniKorn's quota. `namespace`: where YuniKorn's ConfigMaps are."""
 
     pods = SCHEDULED_POD
 
     def __init__(self, namespace: str) -> None:
-        self._keeper = YuniKornGatekeeper(QueuesInForce(namespace))
-
-    def put_pod(self, observed: Observed[object]) -> str:
-        pod = SCHEDULED_POD.value(observed)
-        self._keeper.put_pod(observed.key[1], pod)
-        return pod.waits if pod is not None and pod.gated else ""
+        super().__init__(YuniKornGatekeeper(QueuesInForce(namespace)))
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         kind, name = after.key
         if kind in MAPS:
             view, map_name = MAPS[kind]
-            self._keeper.queues.put(map_name, view.value(after))
+            self.keeper.queues.put(map_name, view.value(after))
             return EVERYWHERE
         if kind != NAMESPACE.kind:
             return None
-        self._keeper.put_namespace(name, NAMESPACE.value(after))
+        self.keeper.put_namespace(name, NAMESPACE.value(after))
         return name if _annotations(before) != _annotations(after) else None
 
-    def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
-        """Nothing: YuniKorn reports this for Pods only."""
-        del before, after
-        return None
-
-    def refresh(self) -> None:
-        self._keeper.refresh()
-
     def verdict(self, name: str) -> GateVerdict | None:
-        waiting = self._keeper.why(name)
+        waiting = self.keeper.why(name)
         if waiting is None:
             return None
         lacks = waiting.lacks
@@ -98,15 +85,15 @@ class YuniKornJudge:
         )
 
     def queue_of(self, name: str) -> str:
-        application = self._keeper.scheduler.owners.get(name)
+        application = self.keeper.scheduler.owners.get(name)
         return application.leaf.path if application is not None else ""
 
     def fitting(self) -> Mapping[str, str]:
-        return {ask.key: application.leaf.path for application, ask in self._keeper.scheduler.fitting()}
+        return {ask.key: application.leaf.path for application, ask in self.keeper.scheduler.fitting()}
 
     def _is_over(self, lack: QueueLack) -> bool:
         """Whether the queue still exceeds its limit. The limits of users are not counted again."""
-        queue = self._keeper.scheduler.tree.queues.get(lack.queue)
+        queue = self.keeper.scheduler.tree.queues.get(lack.queue)
         return bool(lack.whose) or (queue is not None and queue.allocated.get(lack.resource, 0) > lack.limit)
 
 

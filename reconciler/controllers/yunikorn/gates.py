@@ -24,7 +24,7 @@ _IN_USE: Key = ("QuotaInUse", "")
 _PREEMPTION: Key = ("QuotaPreemption", "")
 
 
-class QuotaGatesController(GatesController):
+class QuotaGatesController(GatesController[YuniKornGatekeeper]):
     """`records` has the stored Pods and Namespaces.
 
     Pods with the mark of another dialect in `others` belong to its gate.
@@ -33,8 +33,8 @@ class QuotaGatesController(GatesController):
     watched = WATCHED
 
     def __init__(self, records: Records, settings: YuniKornSettings, others: frozenset[str] = frozenset()) -> None:
-        self.keeper = YuniKornGatekeeper(QueuesInForce(settings.namespace), others, preempts=settings.preempts)
-        super().__init__(records, self.keeper, GATED_POD)
+        keeper = YuniKornGatekeeper(QueuesInForce(settings.namespace), others, preempts=settings.preempts)
+        super().__init__(records, keeper, GATED_POD)
         self._used: dict[str, None] = {}
         self._used_again = 0
 

@@ -1,0 +1,44 @@
+"""What capacity and proportion have in common: they count what queues hold in a session."""
+
+from __future__ import annotations
+
+from scheduling.queue_tree.amounts import Amounts
+from scheduling.volcano.jobs import GangJob
+from scheduling.volcano.objects import Task
+from scheduling.volcano.plugin import Plugin
+from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node, QueueAccounts
+
+
+class QueuePlugin(Plugin):
+    """Minimums that are reserved in a session are given back at its end."""
+
+    def __init__(self, queues: QueueAccounts) -> None:
+        self.queues = queues
+        self._reserved: list[tuple[Node, Amounts]] = []
+
+    def close(self) -> None:
+        for node, amounts in self._reserved:
+            self.queues.tree.add(node, INQUEUE, amounts, -1)
+        self._reserved.clear()
+
+    def job_enqueued(self, job: GangJob) -> None:
+        node = self.queues.get(job.group.queue)
+        if node is not None and job.group.minimum is not None:
+            amounts = job.without_gated(job.group.minimum)
+            self.queues.tree.add(node, INQUEUE, amounts)
+            self._reserved.append((node, amounts))
+
+    def allocated(self, task: Task) -> None:
+        self._count(task, 1)
+
+    def deallocated(self, task: Task) -> None:
+        self._count(task, -1)
+
+    def _count(self, task: Task, times: int) -> None:
+        node = self.queues.get(self.session.queue_of(task))
+        if node is not None:
+            self.counts(node, task, times)
+            self.queues.tree.add(node, ALLOCATED, task.request, times)
+
+    def counts(self, node: Node, task: Task, times: int) -> None:
+        """The Pod is about to be counted in this queue; times -1: no longer."""

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.printing import plain
+from scheduling.objects.times import in_units
 
 Row = Sequence[str]
 Cell = Callable[[Manifest, datetime], str]
 Column = tuple[str, Cell]
 Columns = tuple[Column, ...]
 """The columns of a table: the head of each, and what it shows of an object at this moment."""
-_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 PENDING, QUOTA_RESERVED, ADMITTED, FINISHED = "PENDING", "QUOTARESERVED", "ADMITTED", "FINISHED"
 STATES = (PENDING, QUOTA_RESERVED, ADMITTED, FINISHED)
 
@@ -49,12 +49,7 @@ def age(manifest: Manifest, now: datetime) -> str:
         since = datetime.fromisoformat(created.replace("Z", "+00:00")) if created else now
     except ValueError:
         return "<unknown>"
-    rest, parts = max(0, int((now - since.astimezone(UTC)).total_seconds())), []
-    for unit, seconds in _UNITS:
-        count, rest = divmod(rest, seconds)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts[:2]) or "0s"
+    return "".join(in_units(max(0, int((now - since.astimezone(UTC)).total_seconds())))[:2])
 
 
 def _count(field: str) -> Cell:

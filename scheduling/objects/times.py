@@ -56,8 +56,13 @@ def elapsed(start: int, time: int) -> str:
 
 def after(seconds: int) -> str:
     """So many seconds as a person writes them, such as +1h30m."""
-    rest, text = seconds, ""
+    return f"+{''.join(in_units(seconds))}"
+
+
+def in_units(seconds: int) -> list[str]:
+    """The seconds as days, hours, minutes and seconds, the largest unit first, such as 1h and 30m; 0s for none."""
+    rest, parts = seconds, []
     for unit, letter in _UNITS:
         count, rest = divmod(rest, unit)
-        text += f"{count}{letter}" if count else ""
-    return f"+{text or '0s'}"
+        parts += [f"{count}{letter}"] if count else []
+    return parts or ["0s"]

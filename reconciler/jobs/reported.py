@@ -11,7 +11,7 @@ from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.objects.patches import RECLAIMABLE_MANAGER, condition_manager, status_patch
 from scheduling.objects.workload import PODS_READY, Workload
 from scheduling.status.deadlines import pods_ready
-from scheduling.status.progress import limited_to_sizes, with_reclaimable
+from scheduling.status.progress import limited_to_sizes, pod_set_counts, with_reclaimable
 
 
 def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[JobStep]:
@@ -29,9 +29,23 @@ def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: J
 
 
 def _with_reclaimable(read: Workload, finished: Mapping[str, int]) -> Workload:
-    """The numbers only rise while quota is reserved: others may use what was released."""
+    """The numbers only rise while quota is reserved: others may use what was released.
+
+    The number of a pod set that shrank after its admission counts what is left of it.
+    """
     done = limited_to_sizes(read, finished)
     if read.reserved:
-        names = dict.fromkeys((*read.reclaimable, *done))
-        done = {name: max(read.reclaimable.get(name, 0), done.get(name, 0)) for name in names}
+        shrunk = _shrunk(read)
+        before = {name: count for name, count in read.reclaimable.items() if name not in shrunk}
+        names = dict.fromkeys((*before, *done))
+        done = {name: max(before.get(name, 0), done.get(name, 0)) for name in names}
     return with_reclaimable(read, done)
+
+
+def _shrunk(read: Workload) -> set[str]:
+    """The pod sets that have fewer pods than were admitted."""
+    sizes = pod_set_counts(read)
+    assignments = read.admission.assignments if read.admission is not None else ()
+    return {
+        each.name for each in assignments if each.count is not None and sizes.get(each.name, each.count) < each.count
+    }

@@ -15,11 +15,12 @@ from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.elastic import sliced
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.life import steps as life_steps
+from reconciler.jobs.reported import report_patch
 from reconciler.jobs.slices import Chain, chain, steps
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
-from scheduling.status.progress import finish
+from scheduling.status.progress import finish, with_reclaimable
 from scheduling.status.reservation import reserve, sync_admitted
 from tests.reconciler.jobs.world import AROUND, NOW, K, job, template
 
@@ -295,3 +296,14 @@ def test_a_job_is_started_with_the_name_of_its_first_slice() -> None:
 
     notes = start.action.body["spec"]["template"]["metadata"]["annotations"]
     assert notes == {f"{K}workload": SECOND.name, SLICE_CHAIN: FIRST.name}
+
+
+@pytest.mark.parametrize(("count", "done", "reported"), [(8, 3, 4), (8, 5, 5), (3, 3, 3), (6, 3, 3)])
+def test_pods_that_are_done_are_counted_anew_once_the_slice_has_shrunk(count: int, done: int, reported: int) -> None:
+    held = with_reclaimable(admitted(read(made_for(elastic_job(8)))), {"main": 4})
+    slice_ = replace(held, pod_sets=(replace(held.pod_sets[0], count=count),))
+
+    write = report_patch(slice_, {"main": done}, False, replace(INPUTS, pods_ready=False), NOW)
+
+    shown = write.body["status"]["reclaimablePods"] if write is not None else [{"name": "main", "count": 4}]
+    assert shown == [{"name": "main", "count": reported}]

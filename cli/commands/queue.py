@@ -16,6 +16,7 @@ from cli.input.settings import settings as read_settings
 from cli.output import emit
 from cli.subcommands import SubCommands
 from policies.configuration.settings import Configuration
+from policies.dialects.reading import Manifest, metadata
 from policies.model.printing import plain
 from scheduling.volcano_queues.states import QueueAction
 
@@ -206,19 +207,95 @@ def _asked(login: ClusterLogin, request: Callable[[], T]) -> Iterator[tuple[Clus
 
 
 @queue.command("list", epilog=EXIT_CODES_OF_ACTIONS)
+@click.option("--children", metavar="NAME", help="Only the queues directly below this one.")
 @login_option
-def list_queues(login: ClusterLogin) -> None:
+def list_queues(children: str | None, login: ClusterLogin) -> None:
     """List all queues with their PodGroups by phase, as vcctl queue list does.
 
     \b
     Examples:
       quotree queue list
+      quotree queue list --children research
     """
-    from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUES
+    from scheduling.volcano_queues.vcctl import children_of
+
+    _table(login, lambda queues: queues if children is None else children_of(queues, children), children or "")
+
+
+@queue.command("get", epilog=EXIT_CODES_OF_ACTIONS)
+@click.option("-n", "--name", default="", help="The queue.")
+@login_option
+def get_queue(name: str, login: ClusterLogin) -> None:
+    """Show one queue with its PodGroups by phase, as vcctl queue get does.
+
+    \b
+    Examples:
+      quotree queue get --name research
+    """
+    if not name:
+        raise Misused("name is mandatory to get the particular queue details")
+    _table(login, lambda queues: [each for each in queues if metadata(each).get("name") == name], name)
+
+
+@queue.command("tree", epilog=EXIT_CODES_OF_ACTIONS)
+@click.argument("name", default="root")
+@login_option
+def tree_of_queues(name: str, login: ClusterLogin) -> None:
+    """Draw the queue NAME (default: root) and its descendants with their states.
+
+    `quotree tree --against cluster` also shows amounts.
+
+    \b
+    Examples:
+      quotree queue tree
+      quotree queue tree research
+    """
+    from scheduling.volcano_queues.vcctl import drawn
+
+    with login.connected() as cluster:
+        queues = _queues(cluster, name)
+    emit("\n".join(map(plain, drawn(queues, name))))
+
+
+@queue.command("create", epilog=EXIT_CODES_OF_ACTIONS)
+@click.option("-n", "--name", default="", help="The queue.")
+@click.option("-w", "--weight", type=int, default=1, show_default=True, help="Its weight.")
+@click.option("--parent", default="", help="Its parent. Default: root.")
+@login_option
+def create_queue(name: str, weight: int, parent: str, login: ClusterLogin) -> None:
+    """Create a queue, as vcctl queue create does; it opens once a controller manages it.
+
+    \b
+    Examples:
+      quotree queue create --name vision --parent research
+    """
+    from cluster.actions import Create
+    from cluster.apply import perform
+    from reconciler.controllers.volcano.kinds import QUEUES
+    from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER
+    from scheduling.volcano_queues.vcctl import new_queue
+
+    with _asked(login, partial(new_queue, name, weight, parent)) as (cluster, body):
+        perform(cluster, Create(QUEUES, body, FIELD_MANAGER))
+
+
+def _queues(cluster: ClusterClient, needed: str) -> list[Manifest]:
+    """All queues of the cluster. `needed`: one that must exist, if it is not root. Raises Misused."""
+    from reconciler.controllers.volcano.kinds import QUEUES
+
+    found: list[Manifest] = list(cluster.list(QUEUES))
+    if needed not in ("", "root", *(metadata(each).get("name") for each in found)):
+        raise Misused(f"queue {needed} does not exist; `quotree queue list` lists the queues")
+    return found
+
+
+def _table(login: ClusterLogin, chosen: Callable[[list[Manifest]], list[Manifest]], needed: str) -> None:
+    """Print these queues as vcctl does."""
+    from reconciler.controllers.volcano.kinds import POD_GROUP
     from scheduling.volcano_queues.vcctl import counts_by_queue, listed
 
     with login.connected() as cluster:
-        text = listed(cluster.list(QUEUES), counts_by_queue(cluster.list(POD_GROUP.resource)))
+        text = listed(chosen(_queues(cluster, needed)), counts_by_queue(cluster.list(POD_GROUP.resource)))
     emit("\n".join(map(plain, text.splitlines())))
 
 

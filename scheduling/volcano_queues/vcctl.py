@@ -6,9 +6,10 @@ Source: Volcano, pkg/cli/queue.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from policies.dialects.reading import Manifest, mapping, metadata, text
+from policies.dialects.volcano import ROOT
 from scheduling.volcano_queues.states import QueueAction
 
 PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
@@ -42,6 +43,38 @@ def requested(name: str, action: str, weight: int = 0) -> QueueAction | int:
     return _ACTIONS[action]
 
 
+def new_queue(name: str, weight: int, parent: str) -> Manifest:
+    """The Queue that is to be created; an empty parent is left to the webhook. Raises BadRequest."""
+    check_name(name)
+    spec = {"weight": weight, **({"parent": parent} if parent else {})}
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def children_of(queues: Iterable[Manifest], name: str) -> list[Manifest]:
+    """The queues directly below this one, by name. A queue without a parent is below root."""
+    below = (queue for queue in queues if _parent(queue) == name)
+    return sorted(below, key=_name)
+
+
+def drawn(queues: Iterable[Manifest], top: str = ROOT.name) -> Iterator[str]:
+    """A line for each queue of the subtree, with its state. A cycle is drawn once."""
+    below: dict[str, list[Manifest]] = {}
+    states: dict[str, str] = {}
+    for queue in sorted(queues, key=_name):
+        below.setdefault(_parent(queue), []).append(queue)
+        states[_name(queue)] = _state(queue)
+    seen: set[str] = set()
+    rest = [(top, "", "")]
+    while rest:
+        name, before, indent = rest.pop()
+        seen.add(name)
+        yield f"{before}{name} ({states.get(name) or 'no state'})"
+        children = [each for queue in below.get(name, ()) if (each := _name(queue)) not in seen]
+        for child in reversed(children):
+            last = child == children[-1]
+            rest.append((child, f"{indent}{'└─ ' if last else '├─ '}", f"{indent}{'   ' if last else '│  '}"))
+
+
 def counts_by_queue(pod_groups: Iterable[Manifest]) -> dict[str, Counter[str]]:
     """How many PodGroups each queue has in each phase."""
     counts: dict[str, Counter[str]] = {}
@@ -60,11 +93,24 @@ def listed(queues: Iterable[Manifest], counts: Mapping[str, Mapping[str, int]]) 
     return "".join([_line(*_HEAD), *(_line(*_cells(queue, counts)) for queue in queues)])
 
 
+def _name(queue: Manifest) -> str:
+    return text(metadata(queue).get("name")) or ""
+
+
+def _parent(queue: Manifest) -> str:
+    """The parent of the queue; empty for root."""
+    parent = text(mapping(queue.get("spec")).get("parent")) or ROOT.name
+    return "" if _name(queue) == ROOT.name else parent
+
+
+def _state(queue: Manifest) -> str:
+    return text(mapping(queue.get("status")).get("state")) or ""
+
+
 def _cells(queue: Manifest, counts: Mapping[str, Mapping[str, int]]) -> Iterable[object]:
-    name, spec = text(metadata(queue).get("name")) or "", mapping(queue.get("spec"))
-    state = text(mapping(queue.get("status")).get("state")) or ""
+    name, spec = _name(queue), mapping(queue.get("spec"))
     of_phase = counts.get(name, {})
-    yield from (name, spec.get("weight") or 0, state, text(spec.get("parent")) or "")
+    yield from (name, spec.get("weight") or 0, _state(queue), text(spec.get("parent")) or "")
     yield from (of_phase.get(phase, 0) for phase in PHASES)
 
 

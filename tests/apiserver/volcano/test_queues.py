@@ -174,3 +174,18 @@ def test_the_status_counts_what_is_below_and_list_prints_what_vcctl_prints(
         listed = run("queue", "list", "--kubeconfig", str(server.kubeconfig)).stdout.splitlines()
         assert listed[0].startswith("Name                     Weight  State   Parent  Inqueue Pending Running")
         assert "a11                      1       Open    a1      0       0       1       0       0       " in listed
+
+
+def test_queues_are_made_shown_and_drawn(server: ControlPlane, former: dict[str, str], namespace: str) -> None:
+    access = ("--kubeconfig", str(server.kubeconfig))
+    made = run("queue", "create", "--name", "a12", "--weight", "3", "--parent", "a1", *access)
+    assert (made.exit_code, made.stdout) == (0, "")
+
+    drawn = run("queue", "tree", "a", *access).stdout
+    assert drawn == "a (Open)\n├─ a1 (Open)\n│  ├─ a11 (Open)\n│  └─ a12 (no state)\n└─ a2 (Closed)\n"
+    listed = run("queue", "list", "--children", "a1", *access).stdout.splitlines()
+    assert [line.split()[:2] for line in listed[1:]] == [["a11", "1"], ["a12", "3"]]
+    shown = run("queue", "get", "--name", "a12", *access).stdout.splitlines()
+    assert shown[1].split() == ["a12", "3", "a1", "0", "0", "0", "0", "0"]
+    missing = run("queue", "get", "--name", "a13", *access)
+    assert (missing.exit_code, "queue a13 does not exist" in missing.stderr) == (2, True)

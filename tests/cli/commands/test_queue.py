@@ -13,6 +13,8 @@ from tests.cli.runs import run
     ("arguments", "said"),
     [
         (["delete"], "queue name must be specified"),
+        (["create"], "queue name must be specified"),
+        (["get"], "name is mandatory to get the particular queue details"),
         (["operate"], "queue name must be specified"),
         (["operate", "-n", "q"], "action can not be null"),
         (["operate", "-n", "q", "-a", "drain"], "action drain invalid, valid actions are open, close and update"),

@@ -245,9 +245,10 @@ class Reconciler:
         state = ClusterState(world, part=settings.part)
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
         watching = _traced(observer(state), spans, self._permit.held) if spans is not None else observer(state)
+        self._controllers = [*_controllers(settings, state, self.multikueue)]
         self.core = Core(
             state,
-            [*_controllers(settings, state, self.multikueue)],
+            self._controllers,
             watching,
             settings.waiting,
             settings.jobs,
@@ -301,6 +302,10 @@ class Reconciler:
         errors = {each.resource: each.last_error for each in self._reflectors}
         found = {kind: errors.get(self.core.informer.watched[kind].resource) for kind in self.unknown()}
         return [f"{kind}: not listed yet{f'; {error}' if error else ''}" for kind, error in found.items()]
+
+    def held_back(self) -> list[str]:
+        """Why controllers do not write at present."""
+        return [each.obstacle for each in self._controllers if each.obstacle]
 
     def absent(self) -> list[str]:
         """The resources that are not installed. They are looked for from time to time."""

@@ -175,5 +175,5 @@ class _Running:
         return [*self._reconciler.obstacles(), *([obstacle] if obstacle else [])]
 
     def notes(self) -> list[str]:
-        absent = self._reconciler.absent()
-        return [f"{resource}: not installed; checked again from time to time" for resource in absent]
+        absent = [f"{each}: not installed; checked again from time to time" for each in self._reconciler.absent()]
+        return [*absent, *self._reconciler.held_back()]

@@ -49,10 +49,12 @@ class Controller:
 
     `watched`: the kinds that it observes.
     `after_decisions`: it runs in a turn after the decisions, not before.
+    `obstacle`: why it does not write at present, in words; empty if it may. Any thread may read it.
     """
 
     watched: tuple[WatchedKind[object], ...] = ()
     after_decisions = False
+    obstacle = ""
 
     def observe(self, observed: Observed[object]) -> None:
         """One of its objects is new, has changed, or is gone (`value` None)."""

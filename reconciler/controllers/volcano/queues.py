@@ -75,7 +75,6 @@ class VolcanoQueuesController(Controller):
         self._held: dict[str, None] = {}
         self._due: dict[str, None] = {}
         self._counted: dict[str, int] = {}
-        self._waiting = ""
 
     # --- what is observed
 
@@ -233,11 +232,11 @@ class VolcanoQueuesController(Controller):
 
     def _report(self, sign: str) -> None:
         """Log who keeps this process from writing. `sign`: what shows that Volcano's controller runs; empty if not."""
-        if sign and not self._waiting:
-            log.error("%s, so Volcano's queues are not written; %s", sign, _STOP)
-        elif self._waiting and not sign:
+        before, self.obstacle = self.obstacle, f"{sign}, so Volcano's queues are not written; {_STOP}" if sign else ""
+        if sign and not before:
+            log.error("%s", self.obstacle)
+        elif before and not sign:
             log.warning("Volcano's controller does not run any more; this process manages its queues")
-        self._waiting = sign
 
 
 def reference(queue: QueueObject) -> ObjectReference | None:

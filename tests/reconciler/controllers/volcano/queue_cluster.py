@@ -99,8 +99,8 @@ class QueueCluster(Turns):
         """A new process that knows nothing. `replaces`: Volcano's programs that its configuration says are stopped."""
         state = ClusterState()
         configuration = Configuration(reconciler=ReconcilerSettings(replaces=frozenset(replaces)))
-        controller = VolcanoQueuesController(lambda name: state.records.detail(("Queue", name)), configuration)
-        self.core = Core(state, [controller], kueue=False)
+        self.controller = VolcanoQueuesController(lambda name: state.records.detail(("Queue", name)), configuration)
+        self.core = Core(state, [self.controller], kueue=False)
         self._news = []
         for kind in KINDS:
             self._handle(self._listed(kind))

@@ -292,6 +292,9 @@ def test_nothing_is_written_while_a_pod_runs_volcanos_queue_controller() -> None
     made.command("CloseQueue", "p")
     made.settle(60)
     assert len(made.written) == before
+    assert made.controller.obstacle.startswith(
+        "Pod volcano-system/theirs runs vc-controller-manager, so Volcano's queues"
+    )
 
     containers[0]["args"] += ["--controllers", "*,-queue-controller"]
     made.put(pod("theirs", "volcano-system", {"nodeName": "n", "containers": containers}), "VolcanoProgram")

@@ -14,12 +14,13 @@ from cluster.actions import Action
 from cluster.errors import ApiError, Conflict, Unreachable
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
+from reconciler.objects.topology_views import TOPOLOGY_KINDS
 from reconciler.objects.watched import WATCHED_KINDS, by_kind
 from tests.copies import copied
 from tests.reconciler.recount import Tree, asked, holds_quota, node, used
 from tests.reconciler.stored_objects import Manifest, StoredObjects
 
-_KINDS = by_kind()
+_KINDS = by_kind((*WATCHED_KINDS, *TOPOLOGY_KINDS))
 
 
 @dataclass

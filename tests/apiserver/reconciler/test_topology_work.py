@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -103,3 +103,31 @@ def test_a_workload_whose_rack_has_no_other_node_is_evicted(yard: Yard) -> None:
         "NodeFailures",
         "Workload was evicted as there was no replacement for unhealthy node(s): n1",
     )
+
+
+@pytest.mark.nightly
+def test_a_job_runs_by_rank_and_after_the_loss_of_a_node_only_its_pods_move(
+    new_control_plane: Callable[..., ControlPlane],
+) -> None:
+    """With the Job controller of Kubernetes, which makes the Pods anew."""
+    server = new_control_plane(controller_manager=True)
+    install(server)
+    yard = Yard(server, "default")
+    for number in range(6):
+        yard.node(f"n{number}", f"r{number // 3}", cpu=2)
+    with following(server):
+        yard.job("train", 4)
+        eventually(lambda: len(yard.ranks()) == 4 and all(yard.turn().values()), lambda: str(yard.pods()))
+        first = yard.ranks()
+        (one, two) = yard.hosts_of_only_workload()
+        assert [host for host, _ in first] == [one, one, two, two]
+
+        yard.lose(two)
+        eventually(
+            lambda: yard.turn() and len(yard.ranks()) == 4 and all(host not in ("", two) for host, _ in yard.ranks()),
+            lambda: str(yard.pods()),
+        )
+        then = yard.ranks()
+
+    assert then[:2] == first[:2], "the others keep their place and run on"
+    assert then[2][0] == then[3][0] in {"n0", "n1", "n2"} - {one, two}

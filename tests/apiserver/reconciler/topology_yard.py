@@ -64,12 +64,14 @@ class Yard:
             self.server.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, content_type=MERGE)
 
     def lose(self, name: str) -> None:
-        """The node is gone for good, and its Pods with it."""
+        """The node is gone for good, and its Pods with it, as the garbage collector of Pods sees to it."""
         path = f"/api/v1/nodes/{name}"
         self._made.remove(path)
         self.server.remove(path)
         for pod in self.pods():
             if pod["spec"].get("nodeName") == name:
+                path = f"{self.pods_path}/{pod['metadata']['name']}/status"
+                self.server.request("PATCH", path, {"status": {"phase": "Failed"}}, content_type=MERGE)
                 self.end(pod["metadata"]["name"])
 
     # --- work
@@ -98,6 +100,24 @@ class Yard:
     def status(self, name: str) -> Manifest:
         found = self.server.request("GET", f"{KUEUE}/namespaces/{self.namespace}/workloads/{name}")
         return dict(found.get("status", {}))
+
+    def job(self, name: str, pods: int) -> None:
+        """An Indexed Job in the queue, whose Pods have to be in one rack."""
+        asked = {"metadata": {"annotations": {f"{K}podset-required-topology": RACK}}}
+        spec = {"parallelism": pods, "completions": pods, "completionMode": "Indexed", "suspend": True}
+        spec |= {"template": {**builders.template("1"), **asked}}
+        made = builders.batch_job(name, spec, self.namespace, labels=builders.queued("main"))
+        self.server.request("POST", f"/apis/batch/v1/namespaces/{self.namespace}/jobs", made)
+
+    def ranks(self) -> list[tuple[str, str]]:
+        """The node and the uid of each Pod, in the order of their indexes."""
+        found = sorted(self.pods(), key=lambda pod: int(pod["metadata"]["labels"][INDEX]))
+        return [(pod["spec"].get("nodeName", ""), pod["metadata"]["uid"]) for pod in found]
+
+    def hosts_of_only_workload(self) -> list[str]:
+        """The hosts of its places, in their order."""
+        (only,) = self.server.request("GET", f"{KUEUE}/namespaces/{self.namespace}/workloads")["items"]
+        return [*self.hosts(only["metadata"]["name"])]
 
     def hosts(self, name: str) -> dict[str, int]:
         """The places that the Workload has now."""

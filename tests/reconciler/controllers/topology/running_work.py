@@ -14,6 +14,8 @@ from scheduling.objects import times
 from scheduling.status.node_failure import FailureGates
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import written_topology_assignment
+from scheduling.topology.fleet import Fleet
+from scheduling.world.world import World
 from tests import builders
 from tests.reconciler.checked import Asks, MakeController, loop, statuses
 from tests.reconciler.plain_queues import START
@@ -43,12 +45,13 @@ def with_nodes(gates: FailureGates | None = None) -> tuple[MakeController, MakeC
 
 
 class RunningWork(Prompt):
-    """`left`: so many writes still get through, None for all."""
+    """`left`: so many writes still get through, None for all. `places`: the engine places work that waits."""
 
-    def __init__(self, controllers: Sequence[MakeController] = (ungating,)) -> None:
+    def __init__(self, controllers: Sequence[MakeController] = (ungating,), *, places: bool = False) -> None:
         self.left: int | None = None
         self.controllers = controllers
-        super().__init__(controllers, quota=100)
+        self.placing = places
+        super().__init__(controllers, quota=100, fleet=Fleet() if places else None)
 
     # --- what is stored
 
@@ -142,7 +145,8 @@ class RunningWork(Prompt):
     def restart(self) -> None:
         """The process ends wherever it is, and another one begins with what is stored."""
         asks = Asks(self.write, self._read)
-        self.loop = loop(asks, (*self.controllers, statuses), clock=lambda: self.now)
+        state = ClusterState(World(fleet=Fleet() if self.placing else None))
+        self.loop = loop(asks, (*self.controllers, statuses), clock=lambda: self.now, state=state)
         for kind in self.watched:
             objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
             self.loop.inbox.put(Listed(kind, objects, str(self.version)))

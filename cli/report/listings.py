@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, condition, listing, mapping, metadata, text
 from policies.model.printing import plain
 from scheduling.objects.times import in_units
 
@@ -20,8 +20,7 @@ STATES = (PENDING, QUOTA_RESERVED, ADMITTED, FINISHED)
 
 def status(manifest: Manifest, kind: str) -> bool:
     """Whether a condition of its status is True."""
-    found = (mapping(each) for each in listing(mapping(manifest.get("status")).get("conditions")))
-    return any(each.get("type") == kind and each.get("status") == "True" for each in found)
+    return condition(mapping(manifest.get("status")), kind).get("status") == "True"
 
 
 def state(workload: Manifest) -> str:

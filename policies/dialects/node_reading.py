@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, ManifestReader, condition, listing, mapping, metadata, text, texts
 from policies.dialects.taints import Taint, read_taint
 from policies.model.quantity import Quantity
 
@@ -32,8 +32,7 @@ class NodeReading:
 
 def node_reading(manifest: Manifest) -> NodeReading:
     meta, spec, status = metadata(manifest), mapping(manifest.get("spec")), mapping(manifest.get("status"))
-    conditions = map(mapping, listing(status.get("conditions")))
-    ready = next((condition for condition in conditions if condition.get("type") == "Ready"), {})
+    ready = condition(status, "Ready")
     return NodeReading(
         name=text(meta.get("name")) or "",
         labels=texts(meta.get("labels")),

@@ -53,6 +53,12 @@ def texts(value: object) -> dict[str, str]:
     return {key: item for key, item in mapping(value).items() if isinstance(item, str)}
 
 
+def condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The condition of this type in a status; empty if there is none."""
+    found = map(mapping, listing(status.get("conditions")))
+    return next((each for each in found if each.get("type") == kind), {})
+
+
 def metadata(manifest: Manifest) -> Mapping[str, Any]:
     return mapping(manifest.get("metadata"))
 

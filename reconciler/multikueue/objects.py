@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, condition, listing, mapping, metadata, text, texts
 from reconciler.objects.activity import ACTIVE
 from reconciler.objects.stored import read_stored
 from reconciler.objects.watched import VERSION, WatchedKind
@@ -57,11 +57,11 @@ def read_multikueue_config(manifest: Manifest) -> MultiKueueConfig:
 
 
 def read_activity(manifest: Manifest) -> WorkerActivity:
-    for condition in map(mapping, listing(mapping(manifest.get("status")).get("conditions"))):
-        if condition.get("type") == ACTIVE:
-            status, reason, message = (text(condition.get(key)) or "" for key in ("status", "reason", "message"))
-            return WorkerActivity(status, reason, message, times.parse(condition.get("lastTransitionTime")))
-    return WorkerActivity()
+    active = condition(mapping(manifest.get("status")), ACTIVE)
+    if not active:
+        return WorkerActivity()
+    status, reason, message = (text(active.get(key)) or "" for key in ("status", "reason", "message"))
+    return WorkerActivity(status, reason, message, times.parse(active.get("lastTransitionTime")))
 
 
 def _source(spec: Mapping[str, object]) -> Source | None:

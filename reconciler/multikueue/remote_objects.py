@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, condition, listing, mapping, metadata, text
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import (
@@ -52,11 +52,8 @@ def read_remote_namespace(manifest: Manifest) -> str:
 
 
 def _activity(manifest: Manifest) -> RemoteActivity:
-    conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
-    for condition in conditions:
-        if condition.get("type") == "Active":
-            return RemoteActivity(condition.get("status") != "False", text(condition.get("reason")) or "")
-    return RemoteActivity()
+    active = condition(mapping(manifest.get("status")), "Active")
+    return RemoteActivity(active.get("status") != "False", text(active.get("reason")) or "")
 
 
 def _reserved(manifest: Manifest) -> Iterator[tuple[FlavorResource, int]]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from policies.dialects.kueue import AdmissionCheckUse, KueueNode, read_cluster_queue, read_cohort
 from policies.dialects.kueue_state import NEVER
-from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, text
+from policies.dialects.reading import Manifest, ManifestReader, condition, listing, mapping, text
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
@@ -232,12 +232,11 @@ def read_topology_settings(manifest: Manifest) -> TopologySettings:
 
 
 def read_check_settings(manifest: Manifest) -> CheckSettings:
-    conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
-    spec = mapping(manifest.get("spec"))
+    spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     return CheckSettings(
         text(mapping(manifest.get("metadata")).get("name")) or "",
         text(spec.get("controllerName")) or "",
-        any(condition.get("type") == "Active" and condition.get("status") == "True" for condition in conditions),
+        condition(status, "Active").get("status") == "True",
         _parameters(spec.get("parameters")),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cli.doctor.result import CheckResult, check, failure, ok, skipped
 from cli.doctor.target import CheckedCluster
 from cluster.resource import API_SERVICES
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import Manifest, condition, mapping, text
 from policies.takeover import removal
 from policies.takeover.objects import ObjectRef
 
@@ -23,8 +23,7 @@ def api_service(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def check_api_service(ref: ObjectRef, found: Manifest) -> CheckResult:
-    conditions = map(mapping, listing(mapping(found.get("status")).get("conditions")))
-    available = next((each for each in conditions if each.get("type") == "Available"), {})
+    available = condition(mapping(found.get("status")), "Available")
     if available.get("status") == "True":
         return ok(str(ref), "is available")
     fix = f"bring the reconciler back: see replicas and endpoints; or kubectl delete apiservice {ref.name}"

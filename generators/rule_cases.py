@@ -15,6 +15,7 @@ Only findings of the file's own rule count; an empty list means that it has none
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, time
 from functools import cache, partial
@@ -22,6 +23,7 @@ from typing import Any
 
 from generators.files import ROOT, documents
 from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.configuration.settings import Configuration
 from policies.dialects import READERS, read
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
@@ -49,14 +51,20 @@ def cases(rule: str) -> list[RuleCase]:
 def proposed(case: RuleCase, *, backwards: bool = False) -> Proposal:
     """The change of the case. `backwards` reads its manifests in reverse order, which must not matter."""
     given, applied, deleted = (case.get(part, [])[:: -1 if backwards else 1] for part in ("given", "apply", "delete"))
-    settings = {"apiVersion": API_VERSION, "kind": KIND, "profile": case.get("profile", "strict")}
-    configuration = read_configuration({**settings, **case.get("configuration", {})}, registry())
+    settings = {"profile": case.get("profile", "strict"), **case.get("configuration", {})}
+    configuration = _configuration(json.dumps(settings))
     typed = partial(_typed, orchestrated=configuration.kueue.orchestrated)
     before = Forest.of(map(typed, given), _KNOWN)
     objects = [strict(Parsed(typed(manifest), manifest)).object for manifest in applied]
     changes = [Change(before.get(obj.ref), obj) for obj in objects]
     changes += [Change(before.get(_typed(manifest).ref), None) for manifest in deleted]
     return propose(before, changes, configuration, _circumstances(case))
+
+
+@cache
+def _configuration(settings: str) -> Configuration:
+    """Most cases have the same one."""
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, **json.loads(settings)}, registry())
 
 
 def _typed(manifest: Mapping[str, Any], *, orchestrated: bool = False) -> KubeObject:

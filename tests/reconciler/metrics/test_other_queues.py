@@ -192,12 +192,12 @@ def volcano(*names: str, capability: str = "") -> tuple[QueueCluster, CollectorR
     cluster = QueueCluster()
     for name, parent in {"root": None, "a": "root", "b": "a"}.items():
         limited = {"capability": capability} if capability and name == "a" else {}
-        cluster.put(volcano_queue(name, parent, **limited))
-    cluster.put(pod_group("g", "b", phase="Running"))
+        cluster.add(volcano_queue(name, parent, **limited))
+    cluster.add(pod_group("g", "b", phase="Running"))
     requests = {"cpu": "500m", "memory": "1Gi", **dict.fromkeys(names, "2")}
     spec = {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": requests}}]}
     bound = plain_pod("p", spec=spec, annotations={"scheduling.k8s.io/group-name": "g"})
-    cluster.put(bound, "BoundPod")
+    cluster.add(bound, "BoundPod")
     cluster.settle()
     registry = CollectorRegistry()
     (controller,) = cluster.core.controllers
@@ -236,7 +236,7 @@ def test_an_amount_beyond_all_numbers_costs_no_scrape() -> None:
 
 def test_a_phase_that_is_none_makes_no_series() -> None:
     cluster, registry = volcano()
-    cluster.put(manifest("scheduling.volcano.sh/v1beta1", "PodGroup", "h", {"queue": "b"}, namespace="ns"))
+    cluster.add(manifest("scheduling.volcano.sh/v1beta1", "PodGroup", "h", {"queue": "b"}, namespace="ns"))
     cluster.objects["PodGroup", "ns/h"]["status"] = {"phase": "Mine"}
     cluster.settle()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import Conflict, NotFound
+from cluster.actions import Action, Create
 from policies.configuration.settings import Configuration, ReconcilerSettings
 from reconciler.controllers.volcano.kinds import WATCHED
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
@@ -15,45 +14,46 @@ from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.watched import WatchedKind, by_kind
 from scheduling.objects.times import SECOND, written
 from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue
 from tests.copies import copied
-from tests.merging import merged
 from tests.reconciler.controllers.turns import Crash, Turns
+from tests.reconciler.stored_objects import StoredObjects
 
 KINDS = by_kind(WATCHED)
 
 
-class QueueCluster(Turns):
+class QueueCluster(Turns, StoredObjects):
     """Queues, their work, and Commands."""
 
     def __init__(self, *objects: Manifest) -> None:
-        super().__init__()
+        StoredObjects.__init__(self)
+        Turns.__init__(self)
         for each in objects:
-            self.put(each)
+            self.add(each)
         self.start()
 
     # --- what people do
 
-    def put(self, made: Manifest, kind: str = "") -> None:
+    def add(self, made: Manifest, kind: str = "") -> None:
         meta = made["metadata"]
         name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
-        self._store((kind or made["kind"], name), made)
+        self.put((kind or made["kind"], name), made)
 
     def queue(self, name: str, parent: str | None = "root", state: str = "") -> None:
         made = queue(name, parent)
         made["metadata"]["uid"] = f"uid-{name}"
         made["status"] = {"state": state} if state else {}
-        self.put(made)
+        self.add(made)
 
     def work(self, name: str, queue_name: str, phase: str = "Running") -> None:
-        self.put(pod_group(name, queue_name, phase=phase))
+        self.add(pod_group(name, queue_name, phase=phase))
 
     def done(self, name: str) -> None:
-        self.gone(("PodGroup", f"ns/{name}"))
+        self.drop(("PodGroup", f"ns/{name}"))
 
     def command(
         self, action: str, target: str, name: str = "", *, seconds_ago: int = 0, uid: str = "", step: bool = False
@@ -64,14 +64,14 @@ class QueueCluster(Turns):
             made["metadata"]["annotations"] = {OPERATION: "step"}
         made["action"] = action
         made["target"] = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": target, "uid": uid}
-        self.put(made)
+        self.add(made)
 
     def set(self, name: str, body: Mapping[str, Any]) -> None:
         """Somebody patches the queue."""
-        self._store(("Queue", name), merged(self.objects["Queue", name], body))
+        self.edit(("Queue", name), dict(body))
 
     def delete(self, name: str) -> None:
-        self._delete(("Queue", name))
+        self.remove(("Queue", name))
 
     # --- what is stored of it
 
@@ -115,9 +115,7 @@ class QueueCluster(Turns):
                     if not self.crash_after:
                         raise Crash
             case ReadObject(key):
-                found = self.objects.get(key)
-                error = NotFound(404, "NotFound", "gone")
-                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
+                self._news.append(self.look_up(key))
             case Relist(watched, request):
                 self._news += [self._listed(kind, request) for kind in watched.kinds]
 
@@ -125,19 +123,10 @@ class QueueCluster(Turns):
         if isinstance(action, Create):
             self.written.append((key, action))
             return Written(key, action, dict(action.body))
-        stored = self.objects.get(key)
-        if stored is None:
-            return Failed(key, action, NotFound(404, "NotFound", "gone"))
-        assert isinstance(action, Patch | Delete)
-        if stored["metadata"]["resourceVersion"] != action.resource_version:
-            return Failed(key, action, Conflict(409, "Conflict", "changed"))
-        self.written.append((key, action))
-        if isinstance(action, Delete):
-            self._delete(key)
-            return Written(key, action, copied(stored))
-        after = merged(stored, action.body)
-        self._store(key, after)
-        return Written(key, action, copied(self.objects.get(key, after)))
+        answer = self.perform(key, action)
+        if isinstance(answer, Written):
+            self.written.append((key, action))
+        return answer
 
     # --- what is stored
 
@@ -153,29 +142,14 @@ class QueueCluster(Turns):
             for each in self._observed(key)
             if each.key[0] == kind
         )
-        return Listed(kind, found, str(self._version), request)
+        return Listed(kind, found, str(self.version), request)
 
-    def _store(self, key: Key, made: Manifest) -> None:
-        self._version += 1
-        made = copied(made)
-        made["metadata"]["resourceVersion"] = str(self._version)
-        self.objects[key] = made
-        if made["metadata"].get("deletionTimestamp") and not made["metadata"].get("finalizers"):
-            self.gone(key)
-        else:
+    def changed(self, key: Key) -> None:
+        if key in self.objects:
             self._news += self._observed(key)
-
-    def _delete(self, key: Key) -> None:
-        if self.objects[key]["metadata"].get("finalizers"):
-            self._store(key, merged(self.objects[key], {"metadata": {"deletionTimestamp": written(self.now)}}))
         else:
-            self.gone(key)
-
-    def gone(self, key: Key) -> None:
-        self._version += 1
-        del self.objects[key]
-        gone = [(view.kind, key[1]) for view in KINDS.values() if _shows(view, key)]
-        self._news += [Observed(each, str(self._version), None) for each in gone]
+            shown = [view.kind for view in KINDS.values() if _shows(view, key)]
+            self._news += [Observed((kind, key[1]), str(self.version), None) for kind in shown]
 
 
 def _shows(view: WatchedKind[object], key: Key) -> bool:

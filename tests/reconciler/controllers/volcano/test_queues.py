@@ -173,7 +173,7 @@ def test_a_command_to_something_else_is_left_alone() -> None:
     made.command("AbortJob", "p")
     key: Key = ("Command", "default/AbortJob-p")
     of_job: Manifest = {**made.objects[key], "target": {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}}
-    made.put(of_job)
+    made.add(of_job)
     made.settle(60)
 
     assert made.commands() == ["default/AbortJob-p"]
@@ -222,15 +222,15 @@ def test_a_status_sums_up_the_whole_subtree() -> None:
     made.work("three", "c2", "Pending")
     spec = {"nodeName": "n", "containers": [container(cpu="1500m", memory="1Gi")]}
     for name in ("x", "y"):
-        made.put(pod(name, "ns", spec, annotations={"scheduling.k8s.io/group-name": "two"}), "BoundPod")
+        made.add(pod(name, "ns", spec, annotations={"scheduling.k8s.io/group-name": "two"}), "BoundPod")
     made.settle()
 
     for name in ("c2", "c1", "c", "p", "root"):
         assert made.status(name)["allocated"] == {"cpu": "3", "memory": "2Gi", "pods": "2"}
     assert [made.status("p").get(phase) for phase in ("running", "pending", "unknown")] == [2, 1, None]
 
-    made.gone(("BoundPod", "ns/x"))
-    made.gone(("BoundPod", "ns/y"))
+    made.drop(("BoundPod", "ns/x"))
+    made.drop(("BoundPod", "ns/y"))
     made.settle()
     assert made.status("root")["allocated"] == {}
 
@@ -253,12 +253,12 @@ def lease(name: str, holder: str, renewed: str) -> Manifest:
 
 def test_nothing_is_written_while_volcanos_controller_renews_its_lease() -> None:
     made = organisation()
-    made.put(lease("vc-controller-manager", "theirs", "1"), "VolcanoManager")
+    made.add(lease("vc-controller-manager", "theirs", "1"), "VolcanoManager")
     made.settle(0)
     before = len(made.written)
     made.command("CloseQueue", "p")
     made.settle(10)
-    made.put(lease("vc-controller-manager", "theirs", "2"), "VolcanoManager")
+    made.add(lease("vc-controller-manager", "theirs", "2"), "VolcanoManager")
     made.settle(10)
     assert len(made.written) == before
     made.settle(20)
@@ -267,7 +267,7 @@ def test_nothing_is_written_while_volcanos_controller_renews_its_lease() -> None
 
 def test_the_amounts_are_left_to_volcanos_scheduler_while_that_works() -> None:
     made = organisation()
-    made.put(lease("volcano", "theirs", "1"), "VolcanoScheduler")
+    made.add(lease("volcano", "theirs", "1"), "VolcanoScheduler")
     made.settle(0)
     made.set("a2", {"status": {"allocated": {"cpu": "7"}}})
     made.settle(5)
@@ -286,7 +286,7 @@ def wrote(manager: str, at: int, status: Manifest, operation: str = "Apply") -> 
 def test_nothing_is_written_while_a_pod_runs_volcanos_queue_controller() -> None:
     made = organisation()
     containers = [{"name": "c", "image": "volcanosh/vc-controller-manager:v1.12.0", "args": ["--leader-elect=false"]}]
-    made.put(pod("theirs", "volcano-system", {"nodeName": "n", "containers": containers}), "VolcanoProgram")
+    made.add(pod("theirs", "volcano-system", {"nodeName": "n", "containers": containers}), "VolcanoProgram")
     made.settle(0)
     before = len(made.written)
     made.command("CloseQueue", "p")
@@ -297,7 +297,7 @@ def test_nothing_is_written_while_a_pod_runs_volcanos_queue_controller() -> None
     )
 
     containers[0]["args"] += ["--controllers", "*,-queue-controller"]
-    made.put(pod("theirs", "volcano-system", {"nodeName": "n", "containers": containers}), "VolcanoProgram")
+    made.add(pod("theirs", "volcano-system", {"nodeName": "n", "containers": containers}), "VolcanoProgram")
     made.settle()
     assert made.states()["p"] == "Closing"
 

@@ -11,14 +11,17 @@ from reconciler.controllers.clusters import ClustersController
 from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.objects import CLUSTERS
 from reconciler.multikueue.worker_session import SessionBroken, SessionReady
-from reconciler.objects.observed import Observed
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.outcomes import Written
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import CHECK_VIEW
 from reconciler.objects.workers import DropWorker, FollowWorker, PathSource, SecretSource, Source, WorkerCondition
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
+from tests.copies import copied
 from tests.reconciler.driver import Driver
 from tests.reconciler.multikueue.workers_in_hand import World
+from tests.reconciler.stored_objects import StoredObjects
 
 NOW = times.parse("2026-01-01T00:00:00Z")
 
@@ -34,39 +37,26 @@ class FakeSources:
         self.watched.pop(name, None)
 
 
-class Cluster:
+class Cluster(StoredObjects):
     """The manager's objects, and what the side writes into them."""
 
     def __init__(self, *, counted: bool = False) -> None:
+        super().__init__()
         self.workers = World()
         self.sources = FakeSources()
         self.controller = ClustersController(self.workers.connections.workers, counted=counted)
         self.driver = Driver(self.controller)
-        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
-        self.version = 0
 
-    def put(self, kind: str, name: str, spec: dict[str, Any], **meta: Any) -> None:
+    def declare(self, kind: str, name: str, spec: dict[str, Any], **meta: Any) -> None:
         before = self.objects.get((kind, name), {})
-        self._store(
-            kind,
-            {
-                "metadata": {"name": name, "uid": f"uid-{name}", "generation": 1, **meta},
-                "spec": spec,
-                "status": before.get("status", {}),
-            },
-        )
+        metadata = {"name": name, "uid": f"uid-{name}", "generation": 1, **meta}
+        self.put((kind, name), {"metadata": metadata, "spec": spec, "status": before.get("status", {})})
 
-    def _store(self, kind: str, manifest: dict[str, Any]) -> None:
-        self.version += 1
-        manifest["metadata"]["resourceVersion"] = str(self.version)
-        self.objects[kind, manifest["metadata"]["name"]] = manifest
-        watched = next(each for each in self.controller.watched if each.kind == kind)
-        self.controller.observe(watched.observed(manifest))
-        self._carry_out()
-
-    def remove(self, kind: str, name: str) -> None:
-        del self.objects[kind, name]
-        self.controller.observe(Observed((kind, name), "99", None))
+    def changed(self, key: Key) -> None:
+        watched = next(each for each in self.controller.watched if each.kind == key[0])
+        there = key in self.objects
+        found = watched.observed(copied(self.objects[key])) if there else Observed(key, str(self.version), None)
+        self.controller.observe(found)
         self._carry_out()
 
     def _carry_out(self) -> None:
@@ -95,8 +85,7 @@ class Cluster:
         while writes := self.driver.due(now):
             for write in writes:
                 assert write.action is not None
-                body: Any = getattr(write.action, "body", {})
-                self._store(write.key[0], {**self.objects[write.key], **body})
+                assert isinstance(self.perform(write.key, write.action), Written)
             done += writes
         return done
 
@@ -114,9 +103,9 @@ class Cluster:
 def cluster() -> Cluster:
     made = Cluster()
     for name in ("one", "two"):
-        made.put("MultiKueueCluster", name, secret(name))
-    made.put("MultiKueueConfig", "both", {"clusters": ["one", "two"]})
-    made.put("AdmissionCheck", "away", check("both"))
+        made.declare("MultiKueueCluster", name, secret(name))
+    made.declare("MultiKueueConfig", "both", {"clusters": ["one", "two"]})
+    made.declare("AdmissionCheck", "away", check("both"))
     return made
 
 
@@ -138,11 +127,11 @@ def connect(cluster: Cluster, name: str, login: WorkerLogin | None = None) -> in
 def test_kubeconfigs_are_followed_where_the_clusters_say(cluster: Cluster) -> None:
     assert cluster.sources.watched == {"one": SecretSource("one"), "two": SecretSource("two")}
     path = {"clusterSource": {"kubeConfig": {"location": "/a", "locationType": "Path"}}}
-    cluster.put("MultiKueueCluster", "one", path)
+    cluster.declare("MultiKueueCluster", "one", path)
     assert cluster.sources.watched["one"] == PathSource("/a")
-    cluster.remove("MultiKueueCluster", "one")
+    cluster.drop(("MultiKueueCluster", "one"))
     assert "one" not in cluster.sources.watched
-    cluster.put("MultiKueueCluster", "two", secret("two"), deletionTimestamp="2026-01-01T00:00:00Z")
+    cluster.declare("MultiKueueCluster", "two", secret("two"), deletionTimestamp="2026-01-01T00:00:00Z")
     assert cluster.sources.watched == {}
 
 
@@ -160,7 +149,7 @@ def test_the_check_is_active_as_far_as_its_clusters_are(cluster: Cluster) -> Non
     connect(cluster, "two")
     cluster.write()
     assert cluster.active("AdmissionCheck", "away") == ("True", "Active", "The admission check is active")
-    cluster.remove("MultiKueueCluster", "two")
+    cluster.drop(("MultiKueueCluster", "two"))
     cluster.write()
     assert cluster.active("AdmissionCheck", "away") == ("True", "SomeActiveClusters", "Missing clusters: [two]")
 
@@ -191,7 +180,7 @@ def test_a_lost_worker_is_told_with_an_event_and_its_clock_starts_then(cluster: 
 @pytest.mark.parametrize("counted", [True, False])
 def test_the_condition_counts_the_attempts_that_failed_in_0_20(counted: bool) -> None:
     cluster = Cluster(counted=counted)
-    cluster.put("MultiKueueCluster", "one", secret("one"))
+    cluster.declare("MultiKueueCluster", "one", secret("one"))
     cluster.workers.connections.offer("one", WorkerLogin("one", {}))
     told, events = [], []
     for _ in range(2):
@@ -229,7 +218,7 @@ def test_a_check_that_leads_to_no_config_says_so(
     cluster: Cluster, parameters: dict[str, str] | None, said: str
 ) -> None:
     spec: dict[str, Any] = {"controllerName": "kueue.x-k8s.io/multikueue"}
-    cluster.put("AdmissionCheck", "away", {**spec, **({"parameters": parameters} if parameters else {})})
+    cluster.declare("AdmissionCheck", "away", {**spec, **({"parameters": parameters} if parameters else {})})
     cluster.write()
     found = cluster.active("AdmissionCheck", "away")
     assert found is not None
@@ -238,8 +227,8 @@ def test_a_check_that_leads_to_no_config_says_so(
 
 
 def test_checks_of_others_are_left_alone(cluster: Cluster) -> None:
-    cluster.put("AdmissionCheck", "budget", {"controllerName": "example.com/budget"})
-    cluster.put("AdmissionCheck", "away", {"controllerName": "example.com/other"})
+    cluster.declare("AdmissionCheck", "budget", {"controllerName": "example.com/budget"})
+    cluster.declare("AdmissionCheck", "away", {"controllerName": "example.com/other"})
     assert [write for write in cluster.write() if write.key[0] == CHECK_VIEW.kind] == []
 
 

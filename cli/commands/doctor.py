@@ -27,9 +27,11 @@ _FAILING = {"failure": ("failure",), "warning": ("failure", "warning"), "never":
 @click.command()
 @login_option
 @quotree_namespace
-@click.option("--webhook", metavar="HOST:PORT", help="Where the webhook can be reached from here, for its certificate.")
 @click.option(
-    "--metrics", metavar="URL", help="Where its metrics can be read from here. Default: the API server's proxy."
+    "--webhook", metavar="HOST:PORT", help="The webhook's address as reached from here, to check its certificate."
+)
+@click.option(
+    "--metrics", metavar="URL", help="The URL of its metrics as reached from here. Default: the API server's proxy."
 )
 @click.option(
     "--fail-on",

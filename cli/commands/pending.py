@@ -39,7 +39,9 @@ Item = dict[str, Any]
 @click.command()
 @watchable
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE | QUEUE]", default="")
-@against_of("cluster", "Where the queues are: a cluster as it is now, or files:DIR, simulated until nothing changes.")
+@against_of(
+    "cluster", "The source of the queues: a cluster as it is now, or files:DIR, simulated until nothing changes."
+)
 @namespaces
 @reconciler_options
 @click.option(

@@ -48,7 +48,7 @@ def _acting(command: F) -> F:
                 "--namespace",
                 default="default",
                 show_default=True,
-                help="Where Commands to the controller are put.",
+                help="The namespace in which Commands to the controller are created.",
             ),
             login_option,
             click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG."),

@@ -24,7 +24,7 @@ from policies.model.objects import Ref
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @progress
 @against_of("cluster", "The cluster to take the snapshot of.")
-@click.option("--file", metavar="FILE", help="Where to write it. Default: standard output.")
+@click.option("--file", metavar="FILE", help="The file to write. Default: standard output.")
 @click.option("--hash-names", is_flag=True, help="Hash the names of work, and of YuniKorn's users and groups.")
 @click.option("--config", metavar="FILE", help="Quotree's configuration; it says where YuniKorn's objects are.")
 def snapshot(against: Against, file: str | None, hash_names: bool, config: str | None) -> None:

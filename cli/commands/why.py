@@ -28,7 +28,9 @@ from policies.model.errors import PolicyError
 
 @click.command()
 @click.argument("workload", metavar="[NS/]NAME")
-@against_of("cluster", "Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing changes.")
+@against_of(
+    "cluster", "The source of the workload: a cluster as it is now, or files:DIR, simulated until nothing changes."
+)
 @namespace
 @reconciler_options
 @click.option("--trace", is_flag=True, help="Show the state of its job, the reason, and the last changes.")

@@ -12,7 +12,7 @@ from policies.takeover.objects import ReleaseNames
 
 DEFAULT = ReleaseNames()
 quotree_namespace = click.option(
-    "-n", "--namespace", default=DEFAULT.namespace, show_default=True, help="Where Quotree is."
+    "-n", "--namespace", default=DEFAULT.namespace, show_default=True, help="The namespace of Quotree."
 )
 
 

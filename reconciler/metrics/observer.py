@@ -35,6 +35,7 @@ from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.observer.comparison import PATIENCE, Comparison, ComparisonResult, DecisionDifference
 from reconciler.observer.observer import Observer, Observers
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT
 from scheduling.world.decisions import Decision
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ class KueueObserver:
         self._leads = leads
         self._standing = StandingWork(state.world)
         self._handovers = Handovers(state)
+        self._counted: set[str] = set()
+        """The Cohorts that have counters. An implicit Cohort goes without a deletion of its own."""
+        self._reshaped = False
         self._instruments = Instruments(
             registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided, custom=self._labels
         )
@@ -120,12 +124,19 @@ class KueueObserver:
             self._handovers.follow(name, workload)
         elif after.value is None:
             self._instruments.forget(kind, name)
+        self._reshaped = self._reshaped or kind in (CLUSTER_QUEUE, COHORT)
         if after.value is not None and self._leads() and not self._state.partition.away(kind, name):
             for occasion in self._occasions(before, after, now):
                 self._instruments.count(occasion)
 
-    def changed(self, now: int) -> None:
-        """Do nothing: `changing` has counted the change."""
+    def changed(self, now: int) -> None:  # noqa: ARG002
+        """Remove the series of Cohorts that nothing names any more; `changing` has counted the change."""
+        if not self._reshaped:
+            return
+        self._reshaped = False
+        for name in self._counted - self._state.world.state.tree.cohorts.keys():
+            self._counted.discard(name)
+            self._instruments.forget(COHORT, name)
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
         self._instruments.count(CycleDecided(decisions, seconds))
@@ -149,7 +160,9 @@ class KueueObserver:
 
     def _cohorts_above(self, queue: str) -> list[str]:
         node = self._state.world.state.tree.queues.get(queue)
-        return [each.name for each in node.path()[1:]] if node is not None else []
+        names = [each.name for each in node.path()[1:]] if node is not None else []
+        self._counted.update(names)
+        return names
 
 
 def comparing_queues(registry: CollectorRegistry) -> QueueComparison:

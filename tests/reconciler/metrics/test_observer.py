@@ -41,7 +41,8 @@ class Counted:
     def __init__(self, leads: bool = True) -> None:
         self.leads = leads
         self.registry = CollectorRegistry()
-        self.observer = KueueObserver(ClusterState(world()), lambda: self.leads, self.registry)
+        self.state = ClusterState(world())
+        self.observer = KueueObserver(self.state, lambda: self.leads, self.registry)
         self._last: Observed | None = None
 
     def see(self, *states: Workload | None, kind: str = "Workload", name: str = "ns/w") -> None:
@@ -174,6 +175,19 @@ def test_what_waits_is_shown_by_why_as_long_as_it_does() -> None:
 def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:
     checked = sync_admitted(replace(HELD, checks=(CheckState("c", "Pending"),)), NOW, GRANULAR)
     assert unadmitted(checked) == ("UnsatisfiedAdmissionChecks", "")
+
+
+def test_what_was_counted_of_an_implicit_cohort_goes_with_the_last_that_names_it() -> None:
+    counted = Counted()
+    counted.see(NEW, HELD, ADMITTED)
+    below = {"cohort": "top", "priority_class": "high"}
+    assert counted.value("cohort_subtree_admitted_workloads_total", **below) == 1
+
+    counted.state.world.drop_cohort("c", NOW)
+    counted.observer.changing(None, Observed(("Cohort", "c"), "", None), NOW)
+    counted.observer.changed(NOW)
+
+    assert counted.value("cohort_subtree_admitted_workloads_total", **below) is None
 
 
 @pytest.mark.parametrize(("kind", "name"), [("ClusterQueue", "q"), ("LocalQueue", "ns/q"), ("Cohort", "top")])

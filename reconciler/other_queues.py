@@ -33,7 +33,8 @@ def _at_gates(
     volcano = Dialect.VOLCANO in dialects and configuration.volcano.enforce is gates
     yunikorn = Dialect.YUNIKORN in dialects and configuration.yunikorn.enforce is gates
     if volcano:
-        yield VolcanoGatesController(state.records, frozenset([yunikorn_gates.MARKED] if yunikorn else []))
+        others = frozenset([yunikorn_gates.MARKED] if yunikorn else [])
+        yield VolcanoGatesController(state.records, others, checks_sums=configuration.volcano.checks_sums)
     elif observes and Dialect.VOLCANO in dialects:
         yield ComparedVolcanoPods()
     if yunikorn:

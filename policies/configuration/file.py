@@ -68,6 +68,7 @@ def read_configuration(
             queue_allocated_pods_check=volcano.flag("queueAllocatedPodsCheck", False),
             queue_allocation_gate=volcano.flag("queueAllocationGate", False),
             enforce=_enforce(volcano, Dialect.VOLCANO in gates),
+            checks_sums=volcano.flag("checkSums", False),
             resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
         ),
         yunikorn=YuniKornSettings(

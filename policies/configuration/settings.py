@@ -100,7 +100,8 @@ class VolcanoSettings:
     """Volcano's own flags, by their defaults there. A child of root has depth 1.
 
     `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it. `enforce` is ours:
-    Pods of PodGroups wait at a gate for the quota of their Queue.
+    Pods of PodGroups wait at a gate for the quota of their Queue. `checks_sums`: no Pod passes there while the children
+    of a queue are promised more than it has.
     """
 
     max_queue_depth: int = 5
@@ -108,6 +109,7 @@ class VolcanoSettings:
     queue_allocated_pods_check: bool = False
     queue_allocation_gate: bool = False
     enforce: Enforce = Enforce.OFF
+    checks_sums: bool = False
     resource_groups: tuple[VolcanoResourceGroup, ...] = ()
 
 

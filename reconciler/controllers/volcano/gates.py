@@ -21,12 +21,15 @@ from scheduling.volcano.resources import written
 
 
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
-    """`records` has the stored Pods. Pods with the mark of another dialect in `others` belong to its gate."""
+    """`records` has the stored Pods. Pods with the mark of another dialect in `others` belong to its gate.
+
+    `checks_sums`: no Pod passes while the children of a queue are promised more than it has.
+    """
 
     watched = WATCHED
 
-    def __init__(self, records: Records, others: frozenset[str] = frozenset()) -> None:
-        super().__init__(records, VolcanoGatekeeper(others), GATED_POD)
+    def __init__(self, records: Records, others: frozenset[str] = frozenset(), *, checks_sums: bool = False) -> None:
+        super().__init__(records, VolcanoGatekeeper(others, checks_sums=checks_sums), GATED_POD)
         self._groups = GroupNews(records)
 
     def observe(self, observed: Observed[object]) -> None:

@@ -9,6 +9,7 @@ from policies.dialects.volcano import BUILT_IN
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gates.gated_pod import GatedQueue, Need
+from scheduling.volcano.gates.sums import broken_sum
 from scheduling.volcano.objects import VolcanoQueueSettings
 from scheduling.volcano.queue_order import QueueOrder
 from scheduling.volcano.queues import ALLOCATED, ROOT, Node, QueueAccounts
@@ -36,9 +37,14 @@ class PodWait:
 
 
 class GateQueues:
-    """Queues with what counts in them. Those that Volcano creates at its start are always there."""
+    """Queues with what counts in them. Those that Volcano creates at its start are always there.
 
-    def __init__(self) -> None:
+    `checks_sums`: nothing new enters any queue while the children of one are promised more than it has.
+    """
+
+    def __init__(self, *, checks_sums: bool = False) -> None:
+        self._checks_sums = checks_sums
+        self._broken: list[tuple[str, str] | None] = []
         self.queues = QueueAccounts(nodes=False)
         self.order = QueueOrder(self.queues)
         self._flaws: dict[str, str] = {}
@@ -60,6 +66,7 @@ class GateQueues:
         else:
             self.queues.put(queue.settings)
         self._move(name, 1)
+        self._broken.clear()
         self.order = QueueOrder(self.queues)
         self._flaws.pop(name, None)
         if queue is not None and queue.flaw:
@@ -134,6 +141,11 @@ class GateQueues:
                 yield PodWait(UNREADABLE, here.name, f"cannot be read: {flaw}")
             if not here.settings.is_open:
                 yield PodWait(NOT_OPEN, here.name, f"is {here.settings.state}")
+        if self._checks_sums:
+            if not self._broken:
+                self._broken.append(broken_sum(self.queues))
+            if (broken := self._broken[0]) is not None:
+                yield PodWait(BROKEN_TREE, *broken)
         stray = node.detached
         if stray is not None:
             wrong = "lies on a cycle" if stray.on_cycle else f"has the parent {stray.above}, which does not exist"

@@ -59,9 +59,9 @@ class VolcanoGatekeeper:
     `standing` counts those that wait as it is stored, `places` says where they do.
     """
 
-    def __init__(self, others: frozenset[str] = frozenset()) -> None:
+    def __init__(self, others: frozenset[str] = frozenset(), *, checks_sums: bool = False) -> None:
         self._others = others
-        self.queues = GateQueues()
+        self.queues = GateQueues(checks_sums=checks_sums)
         self.granted: dict[str, Grant] = {}
         self.standing = WaitingCounts(REASONS)
         self.places = GatePlaces()

@@ -34,9 +34,9 @@ def moment(at: int) -> str:
 class Gate:
     """`objects` is what is stored, by kind and `namespace/name`."""
 
-    def __init__(self, *objects: Manifest) -> None:
+    def __init__(self, *objects: Manifest, checks_sums: bool = False) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
-        self.keeper = VolcanoGatekeeper()
+        self.keeper = VolcanoGatekeeper(checks_sums=checks_sums)
         self.put(*objects)
 
     def put(self, *objects: Manifest) -> None:

@@ -263,6 +263,36 @@ def test_a_queue_that_cannot_be_read_admits_nothing_new_there_and_below(wrong: d
     assert gate.settle() == ["b"]
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"guarantee": {"cpu": "2"}}, "its children are guaranteed cpu=3, it has 2"),
+        ({"deserved": {"cpu": "2"}, "guarantee": {"cpu": "3"}}, "its children deserve cpu=4, it has 2"),
+        ({"capability": {"cpu": "3"}}, "the capability of its child ml is cpu=4, its own is 3"),
+    ],
+)
+def test_where_the_sums_are_checked_a_tree_that_breaks_them_stops_as_a_whole(
+    changed: dict[str, Any], message: str
+) -> None:
+    right = {"guarantee": {"cpu": "3"}, "deserved": {"cpu": "4"}, "capability": {"cpu": "10"}}
+    part = {"guarantee": {"cpu": "1"}, "deserved": {"cpu": "2"}}
+    tree = (
+        queue("org", "root", **right),
+        queue("ml", "org", capability={"cpu": "4"}, guarantee={"cpu": "2"}, deserved={"cpu": "2"}),
+        queue("web", "org", **part),
+        queue("free", "root"),
+    )
+    gate = Gate(*tree, pod_group("f", "free"), *some(1, "f", "f"), checks_sums=True)
+    assert gate.settle() == ["f0"]
+
+    gate.put(queue("org", "root", **{**right, **changed}), gated("f1", "f", at=1))
+    assert gate.settle() == []
+    assert gate.why("f1") == PodWait("BrokenQueueTree", "org", message)
+
+    gate.put(queue("org", "root", **right))
+    assert gate.settle() == ["f1"]
+
+
 def test_a_cycle_and_a_missing_parent_stop_those_below_alone() -> None:
     wrong = (queue("x", "y"), queue("y", "x"), queue("leaf", "x"), queue("orphan", "nowhere"))
     gate = Gate(*TREE, *wrong, pod_group("c", "leaf"), pod_group("o", "orphan"), pod_group("g", "ml"))

@@ -1,0 +1,48 @@
+"""The sums in a tree of queues: what the children of a queue are promised, compared with what the queue has.
+
+Source: Volcano, docs/design/hierarchical-queue-on-capacity-plugin.md, OnSessionOpen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduling.queue_tree.amounts import Amounts, total
+from scheduling.volcano.queues import ROOT, Node, QueueAccounts
+from scheduling.volcano.resources import written
+
+
+def broken_sum(queues: QueueAccounts) -> tuple[str, str] | None:
+    """The first queue, by name, that has less than its children are promised, and how; None if there is none.
+
+    What root has follows from its children, so it is only compared by capability.
+    """
+    for node in sorted(queues, key=lambda each: each.name):
+        for message in _wrongs(node):
+            return node.name, message
+    return None
+
+
+def _wrongs(node: Node) -> Iterator[str]:
+    children = [node.children[name] for name in sorted(node.children)]
+    if node.name != ROOT:
+        for verb, held, promised in (
+            ("are guaranteed", node.settings.guarantee, [each.settings.guarantee for each in children]),
+            ("deserve", node.settings.deserved, [each.settings.deserved for each in children]),
+        ):
+            for resource, amount, has in _exceeding(total(*promised), held):
+                yield f"its children {verb} {resource}={written(resource, amount)}, it has {written(resource, has)}"
+    for child in children:
+        above: dict[str, int] = {}
+        for here in reversed([*node.up()]):
+            above |= here.settings.capability or {}
+        wanted = {key: amount for key, amount in (child.settings.capability or {}).items() if key in above}
+        for resource, amount, has in _exceeding(wanted, above):
+            limits = f"{resource}={written(resource, amount)}, its own is {written(resource, has)}"
+            yield f"the capability of its child {child.name} is {limits}"
+
+
+def _exceeding(amounts: Amounts, held: Amounts) -> Iterator[tuple[str, int, int]]:
+    for resource, amount in sorted(amounts.items()):
+        if amount > held.get(resource, 0):
+            yield resource, amount, held.get(resource, 0)

@@ -7,15 +7,18 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import POD_SET
 from policies.dialects.pod_reading import pod_reading
+from policies.mutation.kueue_pod_defaults import TOPOLOGY_GATE
 from reconciler.objects.watched import WatchedKind
-from scheduling.topology.pods import TopologyPod, topology_pod
+from scheduling.topology.pods import TopologyPod, is_of_topology, topology_pod
 
 
 def _placed_pod(manifest: Manifest) -> TopologyPod | None:
     """The Pod, if it belongs to a workload in a topology and has not ended."""
     pod = pod_reading(manifest)
-    found = topology_pod(pod) if not pod.ended else None
-    return found if found is not None and found.workload and (found.gated or found.in_topology) else None
+    if pod.ended or not (pod.waits_at(TOPOLOGY_GATE) or is_of_topology(pod.annotations)):
+        return None
+    found = topology_pod(pod)
+    return found if found.workload else None
 
 
 PLACED_PODS: WatchedKind[TopologyPod] = WatchedKind(

@@ -31,7 +31,7 @@ from tests.apiserver.jobs.tenant_world import (
 )
 from tests.apiserver.kueue_world import KUEUE, conditions
 from tests.apiserver.webhook.guard import Guard
-from tests.builders import batch_job, container, kueue, template
+from tests.builders import batch_job, container, kueue, pod, template
 from tests.waiting import eventually
 
 SECONDS = 3.0
@@ -278,6 +278,18 @@ def test_pods_beyond_the_quota_wait_at_their_gate_whatever_is_patched(server: Co
     assert asked(server) == 1500
     patch(server, "grows", {"spec": {"parallelism": 2}})
     eventually(lambda: asked(server) == QUOTA)
+
+
+def test_a_pod_waits_for_its_place_in_the_topology_whatever_is_patched(server: ControlPlane) -> None:
+    gate = "kueue.x-k8s.io/topology"
+    spec = {**template("1")["spec"], "schedulingGates": [{"name": gate}]}
+    notes = {"kueue.x-k8s.io/podset-required-topology": "rack", "kueue.x-k8s.io/workload": "train"}
+    made = pod("placed", None, spec, annotations=notes, labels={"kueue.x-k8s.io/podset": "main"})
+    server.request("POST", f"{TEAM}/pods", made)
+
+    elsewhere = {"schedulingGates": None, "nodeSelector": {"kubernetes.io/hostname": "n9"}}
+    with pytest.raises(ApiError, match=f"pod-mark-removed.*{gate}"):
+        server.request("PATCH", f"{TEAM}/pods/placed", {"spec": elsewhere}, user=TENANT, content_type=MERGE)
 
 
 def test_an_elastic_job_is_preempted_as_a_whole_and_comes_back_in_its_new_size(server: ControlPlane) -> None:

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,17 @@ def test_list_pages_through_and_names_the_kind_of_each_item(api: FakeApi, cluste
         {"limit": "1", "labelSelector": "team=ml"},
         {"limit": "1", "labelSelector": "team=ml", "continue": "x y&z"},
     ]
+
+
+@pytest.mark.parametrize("owners", [False, True])
+def test_only_a_resource_that_asks_for_owners_keeps_managed_fields(
+    api: FakeApi, cluster: ClusterClient, owners: bool
+) -> None:
+    meta = {"name": "a", "managedFields": [{"manager": "kubectl"}]}
+    api.lists += [page({"metadata": meta}, version=4)]
+
+    (found,) = cluster.list(replace(WIDGETS, owners=owners), namespace="default")
+    assert ("managedFields" in found["metadata"]) is owners
 
 
 def test_lists_and_watches_select_by_field(api: FakeApi, cluster: ClusterClient) -> None:

@@ -30,6 +30,7 @@ from scheduling.placement.decisions import (
     Finish,
     Local,
     Nominate,
+    NotePlaces,
     Remote,
     ReportStopped,
     SetCheck,
@@ -79,7 +80,7 @@ class PlacementSteps:
             match step:
                 case Again():
                     yield WakeAt((WORKLOAD, at.name), next_second(step.at))
-                case Nominate() | SetClusterName() | ClearClusterName() | SetCheck() | Finish():
+                case Nominate() | SetClusterName() | ClearClusterName() | NotePlaces() | SetCheck() | Finish():
                     mine.append(step)
                 case CopyStatus() | ReportStopped():
                     yield from self._job_writes(step, at)

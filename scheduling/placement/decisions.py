@@ -9,6 +9,7 @@ from scheduling.objects.workload import CheckState, Condition, Workload
 from scheduling.placement.group import NOMINATED, PLACED, PLACED_ON
 from scheduling.status.checks import RETRY, set_check
 from scheduling.status.progress import finish
+from scheduling.status.reservation import placed_elsewhere
 
 _FIRST_DELAY, _LONGEST_DELAY = 10, 600
 
@@ -121,6 +122,11 @@ class SetCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class NotePlaces:
+    """Note that the pods have their places in a topology on the worker, which has admitted the workload."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """Finish the workload."""
 
@@ -139,7 +145,7 @@ Remote: TypeAlias = (
     CreateClone | UpdateClone | DeleteClone | CreateJob | TrimJob | UpdateJob | DeleteJob | EvictRemote | OpenGate
 )
 """Writes on a worker."""
-Local: TypeAlias = Nominate | SetClusterName | ClearClusterName | SetCheck | Finish
+Local: TypeAlias = Nominate | SetClusterName | ClearClusterName | NotePlaces | SetCheck | Finish
 """Writes to the manager's workload."""
 Decision: TypeAlias = Remote | Local | CopyStatus | ReportStopped | Again
 
@@ -155,6 +161,8 @@ def applied(workload: Workload, check: str, decision: Local, now: int) -> Worklo
             return _noted(chosen, "True", PLACED, decision.cluster, now)
         case ClearClusterName():
             return replace(workload, cluster="")
+        case NotePlaces():
+            return placed_elsewhere(workload)
         case SetCheck():
             return _checked(workload, check, decision, now)
         case Finish():

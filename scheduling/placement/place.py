@@ -27,6 +27,7 @@ from scheduling.placement.decisions import (
     Decision,
     Finish,
     Nominate,
+    NotePlaces,
     SetCheck,
     SetClusterName,
     TrimJob,
@@ -40,6 +41,7 @@ from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_o
 from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
 from scheduling.placement.returned import ended_meanwhile, left_behind, released
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
+from scheduling.status.reservation import waits_for_topology
 
 _GONE = "Admitting remote no longer exists"
 _NO_CLUSTER = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
@@ -277,6 +279,8 @@ class _Placement:
             return steps
         if placed_on(self.local) != winner.name:  # another manager has placed it
             steps.append(SetClusterName(winner.name))
+        if waits_for_topology(self.local):  # no places will come after its worker has admitted it
+            steps.append(NotePlaces())
         message = admitted_on(winner.name)
         state = PENDING if self.stays_pending else READY
         check = self.group.check

@@ -76,6 +76,17 @@ def waits_for_topology(workload: Workload) -> bool:
     return any(entry.topology is None and entry.delayed == "Pending" for entry in assignments)
 
 
+def placed_elsewhere(workload: Workload) -> Workload:
+    """The workload once a worker cluster has assigned its places, which stay there."""
+    admission = workload.admission
+    if admission is None:
+        return workload
+    entries = tuple(
+        replace(entry, delayed="Ready") if entry.delayed == "Pending" else entry for entry in admission.assignments
+    )
+    return replace(workload, admission=replace(admission, assignments=entries))
+
+
 def _why_not(workload: Workload, observability: Observability) -> tuple[str, str]:
     """Reason and message why it is not admitted; both empty if it should be."""
     if workload.reserved and workload.checks_ready and not waits_for_topology(workload):

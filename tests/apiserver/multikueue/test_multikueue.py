@@ -14,15 +14,17 @@ from tests.apiserver.jobs.job_kinds import JOB_SET
 from tests.apiserver.multikueue.observer import Observer
 from tests.apiserver.multikueue.storm import Storm
 from tests.apiserver.multikueue.world import (
+    CHECK,
     KUBECONFIGS,
     LOST_TIMEOUT,
+    MERGE,
     SYSTEM,
     World,
     conditions,
     three_clusters,
     wait_out,
 )
-from tests.builders import kueue, local_queue
+from tests.builders import cluster_queue, flavor, group, kueue, local_queue
 from tests.profiles import spread
 from tests.reconciler.jobs.pod_world import pod
 from tests.waiting import eventually
@@ -90,6 +92,43 @@ def test_a_job_is_created_on_several_clusters_and_runs_where_it_is_admitted(worl
     eventually(lambda: world.copies("alone") == ["two"], lambda: reported(world, "alone"))
     assert check(world, "alone")[0] == "Ready"
     assert world.manager.get("Job", "alone")["spec"]["suspend"] is False  # type: ignore[index]
+
+
+def test_a_gang_gets_its_rack_on_the_worker_and_none_on_the_manager(world: World) -> None:
+    rack, host = "example.com/rack", "kubernetes.io/hostname"
+    for cluster in world.clusters:
+        cluster.put(kueue("Topology", "racks", {"levels": [{"nodeLabel": rack}, {"nodeLabel": host}]}))
+        cluster.put(kueue("ResourceFlavor", "racks", {"nodeLabels": {"pool": "racks"}, "topologyName": "racks"}))
+        spec = cluster_queue("gangs", None, group("cpu", flavor("racks", cpu="9")))["spec"]
+        if cluster is world.manager:
+            spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": CHECK}]}
+        cluster.put(kueue("ClusterQueue", "gangs", spec))
+        cluster.put(local_queue("gangs", "gangs", None))
+    worker = world.workers["two"]
+    labels = {"pool": "racks", rack: "r1", host: "gpu-1"}
+    worker.server.request("POST", "/api/v1/nodes", {"metadata": {"name": "gpu-1", "labels": labels}})
+    worker.server.request("PATCH", "/api/v1/nodes/gpu-1", {"spec": {"taints": None}}, content_type=MERGE)
+    ready = {"allocatable": {"cpu": "4", "pods": "9"}, "conditions": [{"type": "Ready", "status": "True"}]}
+    worker.server.request("PATCH", "/api/v1/nodes/gpu-1/status", {"status": ready}, content_type=MERGE)
+    try:
+        world.submit("gang", queue_name="gangs", notes={"kueue.x-k8s.io/podset-required-topology": rack})
+        assert world.runs("gang") == "two"
+        own = world.workload("gang") or {}
+        (here,) = own["status"]["admission"]["podSetAssignments"]
+        there = worker.get("Workload", own["metadata"]["name"]) or {}
+        (places,) = there["status"]["admission"]["podSetAssignments"]
+
+        assert (here["delayedTopologyRequest"], "topologyAssignment" in here) == ("Ready", False)
+        assert places["topologyAssignment"]["levels"] == [host]
+        assert conditions(own)["Admitted"][0] == "True"
+    finally:
+        world.remove("gang")
+        for cluster in world.clusters:
+            cluster.delete("LocalQueue", "gangs")
+            eventually(lambda cluster=cluster: not cluster.names("Workload"), world.logs)  # type: ignore[misc]
+            for kind, name in (("ClusterQueue", "gangs"), ("ResourceFlavor", "racks")):
+                cluster.delete(kind, name)
+        worker.server.request("DELETE", "/api/v1/nodes/gpu-1")
 
 
 def test_a_job_that_two_clusters_admit_at_the_same_moment_runs_on_one(world: World) -> None:

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -202,7 +203,7 @@ def path(kind: str, namespace: str) -> str:
         return f"{LEASES}/{namespace}/leases"
     if kind in ("Workload", "LocalQueue"):
         return f"{KUEUE}/namespaces/{namespace}/{kind.lower()}s"
-    return f"{KUEUE}/{kind.lower()}s"
+    return f"{KUEUE}/topologies" if kind == "Topology" else f"{KUEUE}/{kind.lower()}s"
 
 
 def conditions(manifest: dict[str, Any] | None) -> dict[str, tuple[str, str]]:
@@ -226,9 +227,15 @@ class World:
         return "\n".join(f"--- {each.name}\n{each.process.log()[-4000:]}" for each in self.clusters)
 
     def submit(
-        self, name: str, cpu: str = "1", namespace: str = "default", managed: bool = True, **labels: str
+        self,
+        name: str,
+        cpu: str = "1",
+        namespace: str = "default",
+        managed: bool = True,
+        notes: Mapping[str, str] = MappingProxyType({}),
+        **labels: str,
     ) -> None:
-        """`labels` without their prefix kueue.x-k8s.io/, with underscores for hyphens."""
+        """`labels` without their prefix kueue.x-k8s.io/, with underscores for hyphens. `notes`: annotations of pods."""
         own = {f"kueue.x-k8s.io/{key.replace('_', '-')}": value for key, value in labels.items()}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
         self.manager.put(
@@ -240,7 +247,10 @@ class World:
                     "suspend": True,
                     "backoffLimit": 0,
                     **({"managedBy": "kueue.x-k8s.io/multikueue"} if managed else {}),
-                    "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
+                    "template": {
+                        "metadata": {"annotations": dict(notes)},
+                        "spec": {"containers": [container], "restartPolicy": "Never"},
+                    },
                 },
             },
             namespace,

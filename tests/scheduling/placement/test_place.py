@@ -14,9 +14,11 @@ from scheduling.objects.workload import (
     EVICTED,
     FINISHED,
     QUOTA_RESERVED,
+    Admission,
     CheckState,
     Condition,
     Owner,
+    PodSetAdmission,
     Workload,
 )
 from scheduling.placement.decisions import (
@@ -30,6 +32,7 @@ from scheduling.placement.decisions import (
     EvictRemote,
     Finish,
     Nominate,
+    NotePlaces,
     ReportStopped,
     SetCheck,
     SetClusterName,
@@ -49,6 +52,7 @@ from scheduling.placement.settings import (
     PlacementRules,
     PlacementSettings,
 )
+from scheduling.status.reservation import sync_admitted
 
 NOW = 10_000 * SECOND
 MANAGED = OwnerJob("batch/v1, Kind=Job", managed_by="kueue.x-k8s.io/multikueue")
@@ -478,3 +482,32 @@ def test_a_worker_that_is_back_keeps_its_job_until_the_queue_has_decided(
 
     assert steps(local, east) == expected
     assert steps(local, replace(east, workload=copy(ADMITTED, queue="another"))) == [DeleteJob("east", running=True)]
+
+
+def delayed(*pod_sets: str, topology: dict[str, object] | None = None, state: str = "Pending") -> Admission:
+    return Admission("cq", tuple(PodSetAdmission(name, {}, {}, 1, topology, state) for name in pod_sets))
+
+
+@pytest.mark.parametrize("topology", [{"levels": ["rack"], "slices": []}, None])
+def test_places_on_the_worker_are_noted_with_the_check_and_not_copied(topology: dict[str, object] | None) -> None:
+    """A worker may admit it in a flavor without a topology. Then the manager does not wait for places either."""
+    remote = copy(ADMITTED, admission=delayed("a", topology=topology, state=""))
+    local = replace(placed(state="Pending"), admission=delayed("a"))
+    east = WorkerCluster("east", workload=remote, job=RemoteJob(running=True))
+
+    found = [step for step in steps(local, east) if isinstance(step, NotePlaces | SetCheck)]
+    assert found == [NotePlaces(), SetCheck("Ready", admitted_on("east"))]
+    assert not sync_admitted(applied(local, "elsewhere", found[1], NOW), NOW).admitted, "its places are missing"
+
+    after = local
+    for step in found:
+        after = applied(after, "elsewhere", step, NOW)
+    assert [(each.delayed, each.topology) for each in after.admission.assignments] == [("Ready", None)]
+    assert sync_admitted(after, NOW).admitted
+
+
+def test_places_that_are_noted_are_not_noted_again() -> None:
+    there = copy(ADMITTED, admission=delayed("a", topology={"levels": []}, state=""))
+    local = replace(placed(), admission=delayed("a", state="Ready"))
+
+    assert steps(local, WorkerCluster("east", workload=there, job=RemoteJob(running=True))) == []

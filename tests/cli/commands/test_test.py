@@ -222,7 +222,7 @@ def test_the_report_as_json(tmp_path: Path) -> None:
         ({"name": "a", "findings": [{"rule": "parent-cycle", "fild": "x"}]}, "4:11", "did you mean 'field'?"),
         ({"name": "a", "findings": [], "given": [3]}, "4:5", "expected a manifest, or the path"),
         ({"name": "a", "findings": [], "given": ["none.yaml"]}, "4:5", "No such file"),
-        ({"name": "a", "findings": [], "apply": [{"kind": "Node", "apiVersion": "v1"}]}, "4:5", "Node of v1"),
+        ({"name": "a", "findings": [], "apply": [{"kind": "Lease", "apiVersion": "v1"}]}, "4:5", "Lease of v1"),
         ({"name": "a", "findings": [], "apply": [BAD, BAD]}, None, "Queue eng occurs twice here"),
         ({"name": "a", "findings": [], "now": "soon"}, "3:8", "'soon' is not a date"),
         ({"name": "a", "findings": [], "profile": "lax"}, "3:12", "not one of strict, compat"),

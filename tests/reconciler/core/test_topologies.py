@@ -19,20 +19,10 @@ from scheduling.topology.fleet import Fleet
 from scheduling.world.world import World
 from tests import builders
 from tests.builders import Manifest, kueue
-from tests.builders.manifests import manifest
+from tests.reconciler.core.racks import PLACED, RACK, TOPOLOGY, node
 from tests.reconciler.plain_queues import START, workload
 from tests.reconciler.prompt import Prompt
 from tests.reconciler.recount import holds
-
-RACK = "example.com/rack"
-TOPOLOGY = kueue("Topology", "racks", {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOSTNAME}]})
-PLACED = kueue("ResourceFlavor", "plain", {"nodeLabels": {"pool": "a"}, "topologyName": "racks"})
-
-
-def node(name: str, cpu: int, rack: str = "r1", ready: bool = True, **spec: Any) -> Manifest:
-    made = manifest("v1", "Node", name, spec, labels={"pool": "a", RACK: rack, HOSTNAME: name})
-    condition = {"type": "Ready", "status": "True" if ready else "False", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    return {**made, "status": {"allocatable": {"cpu": str(cpu), "pods": "110"}, "conditions": [condition]}}
 
 
 def pod(name: str, cpu: str, on: str = "n1", phase: str = "Running", **metadata: Any) -> Manifest:

@@ -19,8 +19,8 @@ from scheduling.topology.fleet import Fleet
 from scheduling.world.world import World
 from tests.profiles import seeds
 from tests.reconciler.checked import Asks, Leads, loop
+from tests.reconciler.core.racks import PLACED, TOPOLOGY, node
 from tests.reconciler.core.storm import Storm
-from tests.reconciler.core.test_topologies import PLACED, TOPOLOGY, node
 from tests.reconciler.memory_api import Api, Manifest
 from tests.reconciler.recount import asked, holds_quota
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from policies.configuration.kueue.gates import TOPOLOGIES, FeatureGates
+from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.values import CustomLabel, JobSelection
 from policies.dialects.kueue_jobs import IDENTIFIERS
 from policies.dialects.selectors import LabelSelector, read_label_selector
@@ -18,6 +18,7 @@ from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses
 from scheduling.status.observability import LEGACY, Observability
+from scheduling.world.kueue_configuration import requests_of
 from scheduling.world.world import World
 
 
@@ -60,7 +61,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
         requeues_pods=not gates.enabled("SkipReassignmentForPodOwnedWorkloads"),
         succeeded_ready=gates.enabled("PodIntegrationCountSucceededPodsAsReady"),
         naming=Naming(gates.enabled(IDENTIFIERS), gates.enabled("ShortWorkloadNames")),
-        topologies=RequestGates(gates.enabled(TOPOLOGIES), gates.enabled("TASMultiLayerTopology")),
+        topologies=requests_of(gates),
     )
 
 

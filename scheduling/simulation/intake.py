@@ -18,6 +18,7 @@ from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Amounts
 from scheduling.objects.naming import NAMING
+from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
     CheckSettings,
@@ -70,10 +71,16 @@ class KueueIntake:
     Without any Node nothing is placed.
     """
 
-    def __init__(self, world: World, boosted: bool, places: TopologyGates | None = DEFAULT_GATES) -> None:
+    def __init__(
+        self,
+        world: World,
+        boosted: bool,
+        places: TopologyGates | None = DEFAULT_GATES,
+        requests: RequestGates = ALL_REQUESTS,
+    ) -> None:
         self.world = world
         self._places = places
-        self.submissions = Submissions(boosted)
+        self.submissions = Submissions(boosted, requests)
         self.declared: set[str] = set()
         self._pods: dict[str, PodReading] = {}
         self._ranges: dict[str, dict[str, Manifest]] = {}

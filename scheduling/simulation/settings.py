@@ -8,11 +8,19 @@ from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import read
 from policies.dialects.reading import Manifest
 from scheduling.objects.order import Ordering
+from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.topology.placing import DEFAULT_GATES, TopologyGates
-from scheduling.world.kueue_configuration import counting_of, options_of, ordering_of, topology_gates_of, waiting_of
+from scheduling.world.kueue_configuration import (
+    counting_of,
+    options_of,
+    ordering_of,
+    requests_of,
+    topology_gates_of,
+    waiting_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,7 @@ class SimulationSettings:
     """`waiting` None: there is no limit on the time until pods are ready.
 
     `topologies`: how pods are placed in topologies, None if they are not.
+    `requests`: which topologyRequests the pods of jobs get.
     `unplayed` are sections of the configuration that a simulation does not play.
     """
 
@@ -28,6 +37,7 @@ class SimulationSettings:
     counting: Counting = DEFAULT
     waiting: WaitForPodsReady | None = None
     topologies: TopologyGates | None = DEFAULT_GATES
+    requests: RequestGates = ALL_REQUESTS
     unplayed: tuple[str, ...] = ()
 
 
@@ -43,5 +53,6 @@ def read_settings(manifest: Manifest, gates: FeatureGates, *, compat: bool = Fal
         counting_of(found),
         waiting_of(found),
         topology_gates_of(found),
+        requests_of(found.gates),
         tuple(section for section in ("admissionFairSharing", "multiKueue") if section in found.sections),
     )

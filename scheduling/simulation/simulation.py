@@ -72,7 +72,7 @@ class KueueSimulation:
         waiting = self.settings.waiting
         self.engine = AdmissionEngine(self.world, block_admission=waiting is not None and waiting.block_admission)
         places = self.settings.topologies if world is None else None
-        self.intake = KueueIntake(self.world, self.settings.ordering.boosted, places)
+        self.intake = KueueIntake(self.world, self.settings.ordering.boosted, places, self.settings.requests)
         self.trace: list[TraceEvent] = []
         self.names: dict[str, Name] = {}
         self.left_out: dict[Name, LeftOut] = {}

@@ -15,6 +15,7 @@ from policies.model.errors import PolicyError
 from policies.model.objects import Ref
 from scheduling.objects.copying import replace
 from scheduling.objects.naming import NAMING
+from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
 from scheduling.objects.reclaimable import reclaimable_of_job
@@ -65,8 +66,9 @@ class LeftOut:
 class Submissions:
     """What was submitted so far. Each `look` builds Workloads again, since a priority class may have been added."""
 
-    def __init__(self, boosted: bool = False) -> None:
+    def __init__(self, boosted: bool = False, requests: RequestGates = ALL_REQUESTS) -> None:
         self._boosted = boosted
+        self._requests = requests
         self._classes: dict[tuple[str, str], Manifest] = {}
         self._submitted: dict[Name, Manifest] = {}
         self._pods: dict[Name, dict[str, Manifest]] = {}
@@ -127,14 +129,14 @@ class Submissions:
         if name in owned:
             return None
         if name in self._pods:
-            return self._read(workload_of_group(self._pods[name].values(), classes))
+            return self._read(workload_of_group(self._pods[name].values(), classes, gates=self._requests))
         manifest = self._submitted[name]
         kind = group_kind(manifest)
         if kind == WORKLOAD:
             return self._read(_with_priority(manifest, classes))
         if managed_owner(metadata(manifest)) or NAMING.prebuilt(metadata(manifest)):
             return None
-        made = (workload_of_pod if kind == POD else workload_of_job)(manifest, classes)
+        made = (workload_of_pod if kind == POD else workload_of_job)(manifest, classes, gates=self._requests)
         if made is None:
             return LeftOut(name, _NO_QUEUE if not queue_of(manifest) else _BY_PODS)
         workload = self._read(made)

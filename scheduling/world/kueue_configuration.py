@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from policies.configuration.kueue.gates import ORCHESTRATION, TOPOLOGIES, KueueVersion
+from policies.configuration.kueue.gates import ORCHESTRATION, TOPOLOGIES, FeatureGates, KueueVersion
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
+from scheduling.objects.pod_sets import RequestGates
 from scheduling.objects.requests import Counting
 from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
@@ -62,6 +63,11 @@ def failure_gates_of(configuration: KueueConfiguration) -> FailureGates | None:
         fixed_time=gates.enabled("TASReplaceNodeDueToNotReadyOverFixedTime"),
         taints=gates.enabled("TASReplaceNodeOnNodeTaints"),
     )
+
+
+def requests_of(gates: FeatureGates) -> RequestGates:
+    """Which topologyRequests the pods of jobs get."""
+    return RequestGates(gates.enabled(TOPOLOGIES), gates.enabled("TASMultiLayerTopology"))
 
 
 def ordering_of(configuration: KueueConfiguration) -> Ordering:

@@ -77,6 +77,17 @@ def test_without_the_gate_topologies_are_ignored() -> None:
     assert (domains(simulation), simulation.intake.assumptions()) == ({"ring": {}}, [])
 
 
+@pytest.mark.parametrize(("layered", "racks"), [(True, {"rack r1": 2, "rack r2": 2}), (False, {"block b1": 4})])
+def test_layers_of_slices_count_with_their_gate(layered: bool, racks: dict[str, int]) -> None:
+    """The hosts of a rack have room for 3 and 1 pods: a slice of 2 on one host takes half of each rack."""
+    settings = read_settings({"featureGates": {"TASMultiLayerTopology": layered}}, FeatureGates())
+    nodes = [node(f"h{rack}{place}", f"r{rack}", cpu=cpu) for rack in (1, 2) for place, cpu in ((1, 3), (2, 1))]
+    layers = '[{"topology": "example.com/rack", "size": 2}, {"topology": "kubernetes.io/hostname", "size": 2}]'
+    work = job("mesh", 4, required_topology=LEVELS[0], slice_required_topology_constraints=layers)
+
+    assert domains(simulated(*nodes, work, settings=settings)) == {"mesh": racks}
+
+
 def test_nodes_that_come_later_take_what_waited() -> None:
     simulation = simulated(pod_on("h1", 1), job("ring", 2, required_topology=LEVELS[1]))
     simulation.add([node("h1", "r1")])

@@ -91,7 +91,7 @@ def test_as_a_plug_in_of_kubectl_help_says_so() -> None:
 def test_both_console_scripts_lead_here() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-    assert project["scripts"] == {"quotree": "cli.main:main", "kubectl-quotree": "cli.main:main"}
+    assert project["scripts"] == {"quotree": "quotree.start:main", "kubectl-quotree": "quotree.start:main"}
 
 
 COMMANDS = quotree.list_commands(click.Context(quotree))

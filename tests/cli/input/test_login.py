@@ -19,7 +19,7 @@ OFFLINE = {"certs", "completion", "explain", "install render", "rules", "simulat
 """Commands that ask no cluster."""
 SERVERS = {"serve audit", "serve dashboard", "serve reconciler", "serve webhook"}
 """They act for themselves: with the service account of their Pod, or as a kubeconfig says."""
-AS_VCCTL = {"queue delete", "queue operate"}
+AS_VCCTL = {"queue create", "queue delete", "queue get", "queue operate"}
 """They have vcctl's -n NAME, of a queue, which is in no namespace."""
 
 

@@ -170,7 +170,7 @@ def _of_topologies(settings: DecisionSettings, state: ClusterState) -> Iterator[
     yield UngatingController(state.records.workload, failures.failing if failures is not None else None)
 
 
-def _fleet(settings: DecisionSettings) -> Fleet | None:
+def fleet_of(settings: DecisionSettings) -> Fleet | None:
     """The nodes, if pods get places on them."""
     places = settings.topologies is not None and Dialect.KUEUE in settings.dialects
     return Fleet(settings.topologies) if places and settings.topologies is not None else None
@@ -241,7 +241,7 @@ class Reconciler:
         self._reflectors: list[Reflector[tuple[Observed[object], ...]]] = []
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         consumption = Consumption(settings.fading) if settings.fading is not None else None
-        world = World(settings.options, settings.ordering, settings.counting, consumption, _fleet(settings))
+        world = World(settings.options, settings.ordering, settings.counting, consumption, fleet_of(settings))
         state = ClusterState(world, part=settings.part)
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
         watching = _traced(observer(state), spans, self._permit.held) if spans is not None else observer(state)

@@ -96,7 +96,8 @@ class Resting:
         """What was read, once nothing moves any more; `read` gets the settings of decisions."""
         engine = decision_settings(configuration)
         files = SimulatedFiles(configuration, trees=False)
-        world = read(DecisionSettings(engine.options, engine.ordering, engine.counting, engine.waiting))
+        decisions = DecisionSettings(engine.options, engine.ordering, engine.counting, engine.waiting)
+        world = read(replace(decisions, topologies=engine.topologies))
         simulation = of_cluster(world, forest, engine, files)
         simulation.add(())  # what happens without the change happens first, as in `diff`, and once for all questions
         return cls(forest, manifests, simulation, files, as_of, left_out)

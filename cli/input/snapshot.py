@@ -56,7 +56,9 @@ def read(against: Against, settings: SimulationSettings | None = None) -> World:
     from reconciler.process import DecisionSettings as ReconcilerSettings
 
     chosen = settings or SimulationSettings()
-    decisions = ReconcilerSettings(chosen.options, chosen.ordering, chosen.counting, chosen.waiting)
+    decisions = ReconcilerSettings(
+        chosen.options, chosen.ordering, chosen.counting, chosen.waiting, topologies=chosen.topologies
+    )
     if against.kind == "snapshot":
         return of_manifests(snapshot_file.read(against.name).objects, decisions)
     stage("reading the cluster")

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.client import ClusterClient
-from cluster.errors import NotFound
+from cluster.errors import Forbidden, NotFound
 from cluster.resource import Resource
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.topology_views import NODE_VIEW, POD_ON_NODE_VIEW, TOPOLOGY_VIEW
 from reconciler.objects.watched import WatchedKind, watched_kinds
-from reconciler.process import DecisionSettings
+from reconciler.process import DecisionSettings, fleet_of
 from scheduling.world.world import World
 
 
@@ -25,20 +26,20 @@ def snapshot(
 
     A kind without an installed CustomResourceDefinition, or listed in `without`, counts as a kind without objects.
     """
-    settings = settings or DecisionSettings()
-    wanted = (each for each in _kinds(settings) if each.resource not in without)
-    return _world((_listed(cluster, each) for each in wanted), settings)
+    return _read(cluster, settings or DecisionSettings(), without).state.world
 
 
 def observed(cluster: ClusterClient, settings: DecisionSettings | None = None) -> Core:
     """A core with these objects, which /v1 can read; it decides nothing. Raises ClusterError."""
-    settings = settings or DecisionSettings()
-    return _core((_listed(cluster, each) for each in _kinds(settings)), settings)
+    return _read(cluster, settings or DecisionSettings())
 
 
 def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSettings | None = None) -> World:
-    """A World of manifests that were read before, in the API versions that the reconciler reads."""
-    settings = settings or DecisionSettings()
+    """A World of manifests that were read before, in the API versions that the reconciler reads.
+
+    Places in topologies are not known, since manifests that were read before lack what other Pods use of the Nodes.
+    """
+    settings = replace(settings or DecisionSettings(), topologies=None)
     every = _kinds(settings)
     found: dict[str, list[Observed[object]]] = {each.kind: [] for each in every}
     kinds = {(f"{each.resource.group}/".lstrip("/") + each.resource.version, each.kind): each for each in every}
@@ -46,27 +47,45 @@ def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSetti
         watched = kinds.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
         if watched is not None:
             found[watched.kind].append(watched.observed(dict(manifest)))
-    return _world((Listed(kind, tuple(objects)) for kind, objects in found.items()), settings)
+    return _core((Listed(kind, tuple(objects)) for kind, objects in found.items()), settings).state.world
 
 
 def _kinds(settings: DecisionSettings) -> tuple[WatchedKind[object], ...]:
     watched = watched_kinds(boosted=settings.ordering.boosted, orchestrated=settings.options.orchestrated)
-    return tuple(replace(each, detail=None) for each in watched)
+    placing = (TOPOLOGY_VIEW,) if settings.topologies is not None else ()
+    return tuple(replace(each, detail=None) for each in (*watched, *placing))
 
 
-def _world(listed: Iterable[Listed], settings: DecisionSettings) -> World:
-    return _core(listed, settings).state.world
+def _read(cluster: ClusterClient, settings: DecisionSettings, without: Container[Resource] = ()) -> Core:
+    """Nodes and what runs there are only read if a flavor has a topology, and the caller may list them."""
+    wanted = [each for each in _kinds(settings) if each.resource not in without]
+    listed = [_listed(cluster, each) for each in wanted]
+    core = _core(listed, settings)
+    if not core.state.world.has_topologies:
+        return core
+    try:
+        on_nodes = [_listed(cluster, replace(each, detail=None)) for each in (NODE_VIEW, POD_ON_NODE_VIEW)]
+    except Forbidden:
+        return _core(listed, replace(settings, topologies=None))
+    core.handle(on_nodes, time.time_ns())
+    return core
 
 
 def _core(listed: Iterable[Listed], settings: DecisionSettings) -> Core:
-    core = Core(ClusterState(World(settings.options, settings.ordering, settings.counting)), waiting=settings.waiting)
-    core.handle(listed, time.time_ns())
+    world = World(settings.options, settings.ordering, settings.counting, fleet=fleet_of(settings))
+    core = Core(ClusterState(world), waiting=settings.waiting)
+    core.handle((each for each in listed if each.kind in core.informer.watched), time.time_ns())
     return core
 
 
 def _listed(cluster: ClusterClient, watched: WatchedKind[object]) -> Listed:
     try:
-        found = cluster.snapshot(watched.resource, watched.observed, label_selector=watched.label_selector)
+        found = cluster.snapshot(
+            watched.resource,
+            watched.observed,
+            label_selector=watched.label_selector,
+            field_selector=watched.field_selector,
+        )
     except NotFound:
         return Listed(watched.kind, ())
     return Listed(watched.kind, found.items, found.resource_version)

@@ -47,6 +47,7 @@ _PLAIN = {
 _MENDED = {
     "Stopped": "have it resumed (quotree resume clusterqueue {queue})",
     "FlavorNotFound": "have the ResourceFlavor created",
+    "TopologyNotFound": "have the Topology created",
     "AdmissionCheckNotFound": "have the AdmissionCheck created",
     "AdmissionCheckInactive": "have the AdmissionCheck repaired",
     CYCLE: "have one of these Cohorts given another parent",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconciler.objects.topology_views import TOPOLOGY_KINDS
 from reconciler.objects.watched import WATCHED_KINDS
 from tests.cluster.fake import FakeApi, Handler, Reply, Seen
 
@@ -21,7 +22,11 @@ class Lists(FakeApi):
         def reply(handler: Handler) -> None:
             self.methods.add(observed.method)
             plural = observed.path.rpartition("/")[2]
-            kinds = [each.kind for each in WATCHED_KINDS if each.resource.plural == plural]
+            kinds = [
+                each.object_kind or each.kind
+                for each in (*WATCHED_KINDS, *TOPOLOGY_KINDS)
+                if each.resource.plural == plural
+            ]
             items = [each for each in self.objects if each["kind"] in kinds]
             if plural in self.forbidden:
                 handler.send_json(403, {"kind": "Status", "reason": "Forbidden", "message": "not for you", "code": 403})

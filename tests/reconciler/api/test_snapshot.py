@@ -131,3 +131,74 @@ def test_a_finished_workload_and_one_that_nobody_knows(tmp_path: Path) -> None:
 
     assert finished.stdout == "Workload a/done is finished\n"
     assert (ghost.exit_code, "there is no Workload a/ghost" in ghost.stderr) == (2, True)
+
+
+RACK, HOST = "example.com/rack", "kubernetes.io/hostname"
+
+
+def racks(*more: dict[str, Any]) -> Lists:
+    """Two racks of one node each with 4 cpu, on one of which another Pod uses 3."""
+    flavor = kueue("ResourceFlavor", "spot", {"nodeLabels": {"pool": "a"}, "topologyName": "racks"})
+    levels = {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOST}]}
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "resourceVersion": "1", "labels": {"pool": "a", RACK: f"r-{name}", HOST: name}},
+            "status": {
+                "allocatable": {"cpu": "4", "pods": "110"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+        for name in ("n1", "n2")
+    ]
+    other = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "agent", "namespace": "a", "resourceVersion": "1"},
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]},
+        "status": {"phase": "Running"},
+    }
+    gang = waiting("gang", 1)
+    gang["spec"]["podSets"][0] |= {"count": 5, "topologyRequest": {"required": RACK}}
+    queues = [each for each in organisation() if each["kind"] != "ResourceFlavor"]
+    return Lists(*queues, flavor, kueue("Topology", "racks", levels), *nodes, other, gang, *more)
+
+
+def test_why_names_the_domain_that_is_short_on_the_nodes_of_the_cluster(tmp_path: Path) -> None:
+    server = racks()
+    login = ("--kubeconfig", kubeconfig(tmp_path, server.url))
+    try:
+        known = run("why", "a/gang", *login)
+        server.forbidden.add("nodes")
+        unknown = run("why", "a/gang", *login)
+    finally:
+        server.close()
+
+    assert "rack r-n2 has room for 4 of the 5 pods" in known.stdout, known.output
+    assert "the Nodes are not known here" in unknown.stdout, unknown.output
+    assert (known.exit_code, unknown.exit_code) == (0, 0)
+
+
+def test_a_change_of_a_cluster_is_played_on_its_nodes(tmp_path: Path) -> None:
+    server = racks()
+    login = ("--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, server.url))
+    small = waiting("small", 1)
+    small["spec"]["podSets"][0] |= {"count": 2, "topologyRequest": {"required": RACK}}
+    try:
+        found = run("diff", write(tmp_path / "small.yaml", small), *login)
+    finally:
+        server.close()
+
+    assert "rack r-n2: 2" in found.stdout, found.output
+
+
+def test_why_says_that_the_topology_has_to_be_created(tmp_path: Path) -> None:
+    server = racks()
+    server.objects = tuple(each for each in server.objects if each["kind"] != "Topology")
+    try:
+        shown = run("why", "a/gang", "--kubeconfig", kubeconfig(tmp_path, server.url)).stdout
+    finally:
+        server.close()
+
+    assert 'there is no Topology "racks" for TAS flavor "spot"; have the Topology created' in shown

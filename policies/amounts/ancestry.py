@@ -101,12 +101,12 @@ def _marks(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 def _left_to_children(job: QueuedJob) -> dict[str, int]:
     own = job.framework.own_sets if isinstance(job.framework, JobShape) else ()
-    return total(template_requests(pods.template, pods.count) for pods in job.pod_sets if pods.name not in own)
+    return total(template_requests(pods.counted, pods.count) for pods in job.pod_sets if pods.name not in own)
 
 
 def total_requests(job: QueuedJob) -> dict[str, int]:
     """The requests of all pods of the job together."""
-    return total(template_requests(pods.template, pods.count) for pods in job.pod_sets)
+    return total(template_requests(pods.counted, pods.count) for pods in job.pod_sets)
 
 
 def _within(wanted: Mapping[str, int], held: Mapping[str, int]) -> bool:

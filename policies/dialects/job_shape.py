@@ -52,17 +52,24 @@ class PodSetPath:
     order: tuple[str, ...] = ()
     when: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     otherwise: Callable[[Manifest], Mapping[str, Any]] | None = None
+    counted: Callable[[Manifest, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """From the job and the template: the template with what the job's controller adds to its pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodsAt:
     """`count` pods of one template, in `sub_groups` of `each`, as the first of the counts says. `path` leads to the
-    template."""
+    template.
+
+    `counted` is the template with what the job's controller adds to the pods: quota counts this one. It is never
+    written to the job.
+    """
 
     name: str
     count: int
     each: int
     template: Mapping[str, Any]
+    counted: Mapping[str, Any]
     path: tuple[Step, ...]
     index_label: str = ""
     sub_group_label: str = ""
@@ -82,7 +89,8 @@ def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]
                 count, each = _product(numbers), _product(numbers[1:])
                 groups = numbers[0] if numbers else 1
                 labels = path.index_label, path.sub_group_label
-                yield PodsAt(name.lower(), count, each, template, whole, *labels, groups)
+                counted = path.counted(manifest, template) if path.counted else template
+                yield PodsAt(name.lower(), count, each, template, counted, whole, *labels, groups)
 
 
 def _entries(manifest: Manifest, path: PodSetPath) -> Iterator[tuple[str, tuple[Step, ...], Manifest]]:

@@ -19,12 +19,14 @@ from policies.model import fields
 class JobPods:
     """`count` pods of one template that come together; `template` is its manifest, `at` the path of it.
 
+    `counted` is the template with what the job's controller adds to the pods.
     `annotations` are those of Kueue.
     """
 
     name: str
     count: int
     template: Mapping[str, Any]
+    counted: Mapping[str, Any]
     at: str
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -35,7 +37,9 @@ def job_pods(framework: Framework, manifest: Manifest) -> tuple[JobPods, ...]:
 
 
 def _found(pods: PodsAt) -> JobPods:
-    return JobPods(pods.name, pods.count, pods.template, fields.join("", *pods.path), _ours(pods.template))
+    return JobPods(
+        pods.name, pods.count, pods.template, pods.counted, fields.join("", *pods.path), _ours(pods.template)
+    )
 
 
 def _ours(template: Mapping[str, Any]) -> dict[str, str]:

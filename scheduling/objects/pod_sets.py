@@ -39,7 +39,7 @@ def pod_sets(
 ) -> list[dict[str, Any]]:
     """The pod sets as a Workload's spec has them."""
     return [
-        pod_set(each.name, each.count, each.template, each.index_label, _sub_groups(each), gates)
+        pod_set(each.name, each.count, each.counted, each.index_label, _sub_groups(each), gates)
         for each in pods_at(manifest, paths)
     ]
 

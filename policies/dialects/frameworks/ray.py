@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from policies.dialects.core import POD
@@ -21,6 +22,8 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
 }
 """The path of the cluster in each kind."""
 _CLUSTER = GroupKind(GROUP, "RayCluster")
+_SUBMITTER = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+_AUTOSCALER = {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}}
 _MAKES = {"RayCluster": (POD,), "RayJob": (_CLUSTER, JOB.kind), "RayService": (_CLUSTER,)}
 
 
@@ -28,13 +31,27 @@ def _submitter(job: Manifest) -> Mapping[str, Any]:
     """The pod that KubeRay makes to submit a RayJob where the job describes none: in the image of the head."""
     containers = listing(at(job, "spec.rayClusterSpec.headGroupSpec.template.spec.containers"))
     image = mapping(next(iter(containers), None)).get("image")
-    resources = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
-    container = {"name": "ray-job-submitter", **({"image": image} if image else {}), "resources": resources}
+    container = {"name": "ray-job-submitter", **({"image": image} if image else {}), "resources": _SUBMITTER}
     return {"spec": {"containers": [container], "restartPolicy": "Never"}}
+
+
+def _head_of(where: str, job: Manifest, template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The head with the containers that KubeRay adds: the autoscaler, and what submits a RayJob in SidecarMode."""
+    added = []
+    if at(job, f"{where}.enableInTreeAutoscaling") is True:
+        own = at(job, f"{where}.autoscalerOptions.resources")
+        added.append({"name": "autoscaler", "resources": own if isinstance(own, Mapping) else _AUTOSCALER})
+    if at(job, "spec.submissionMode") == "SidecarMode":
+        added.append({"name": "ray-job-submitter", "resources": _SUBMITTER})
+    if not added:
+        return template
+    spec = mapping(template.get("spec"))
+    return {**template, "spec": {**spec, "containers": [*listing(spec.get("containers")), *added]}}
 
 
 def _of(kind: str, **more: Any) -> JobShape:
     where = ".".join(CLUSTERS[kind])
+    head = PodSetPath(HEAD, f"{where}.headGroupSpec.template", counted=partial(_head_of, where))
     workers = PodSetPath(
         "groupName", "template", (Count("replicas"), Count("numOfHosts")), entries=f"{where}.workerGroupSpecs"
     )
@@ -49,7 +66,7 @@ def _of(kind: str, **more: Any) -> JobShape:
         kind=GroupKind(GROUP, kind),
         version="v1",
         plural=f"{kind.lower()}s",
-        pod_sets=(PodSetPath(HEAD, f"{where}.headGroupSpec.template"), workers, *own),
+        pod_sets=(head, workers, *own),
         managed_by="spec.managedBy",
         controller="ray.io/kuberay-operator",
         makes=_MAKES[kind],

@@ -34,7 +34,7 @@ def _of_leader_worker_set(manifest: Manifest) -> Iterator[PodsAt]:
 def _pods(name: str, count: int, manifest: Manifest, path: str) -> Iterator[PodsAt]:
     template = mapping(at(manifest, path))
     if template:
-        yield PodsAt(name, max(0, count), 1, template, tuple(path.split(".")))
+        yield PodsAt(name, max(0, count), 1, template, template, tuple(path.split(".")))
 
 
 def _count(manifest: Manifest, path: str) -> int:

@@ -169,7 +169,7 @@ def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
     least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
     fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
     count = min(pods.count, fewer)
-    asking = _asking(pods.name, pods.at, pods.template, pods.at, count)
+    asking = _asking(pods.name, pods.at, pods.counted, pods.at, count)
     notes = f"{pods.at}.metadata.annotations"
     return asking._replace(
         levels=tuple((fields.join(notes, key), level) for key, level in asked_levels(pods.annotations)),

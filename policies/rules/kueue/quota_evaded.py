@@ -225,8 +225,8 @@ def _template_marks(pods: JobPods) -> dict[tuple[str, str], str | None]:
 
 
 def _of_one(pods: JobPods) -> Mapping[str, int]:
-    return template_requests(pods.template, 1)
+    return template_requests(pods.counted, 1)
 
 
 def _amounts(pods: JobPods) -> Mapping[str, int]:
-    return {**template_requests(pods.template, pods.count), "pods": pods.count}
+    return {**template_requests(pods.counted, pods.count), "pods": pods.count}

@@ -290,12 +290,12 @@ class JobsController(Controller):
             queued=self._every or bool(queue_of(job)),
             running=not (kind.suspended(job) or kind.ending(job) or deleting),
             created=(text(meta.get("creationTimestamp")) or "", text(meta.get("name")) or ""),
-            requests=total(template_requests(each.template, each.count) for each in pod_sets),
+            requests=total(template_requests(each.counted, each.count) for each in pod_sets),
             generations=kind.shape.generations,
             gated=held_back(kind, job),
             grows=grows,
-            slice_requests=total(template_requests(each.template, each.count) for each in gated),
-            own_requests=total(template_requests(each.template, each.count) for each in own),
+            slice_requests=total(template_requests(each.counted, each.count) for each in gated),
+            own_requests=total(template_requests(each.counted, each.count) for each in own),
         )
 
     def _owner(self, namespace: str, kind: JobKind, job: Manifest) -> JobId | None:

@@ -37,6 +37,7 @@ def _cluster() -> Manifest:
         "suspend": {"type": "boolean"},
         "managedBy": {"type": "string"},
         "enableInTreeAutoscaling": {"type": "boolean"},
+        "autoscalerOptions": _LOOSE,
         "headGroupSpec": {"type": "object", "required": ["template"], "properties": {"template": _LOOSE}},
         "workerGroupSpecs": {
             "type": "array",
@@ -75,7 +76,7 @@ def install_rays(server: ControlPlane) -> None:
 
 
 def submit_cluster(server: ControlPlane, name: str, replicas: int, cpu: str = "250m") -> None:
-    """A head and one group of workers that each ask for `cpu`, grown by an autoscaler."""
+    """An autoscaler beside a head that asks for nothing, and one group of workers; each asks for `cpu`."""
     served(server, CLUSTERS)
     body = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": _meta(name), "spec": _spec(replicas, cpu)}
     server.request("POST", CLUSTERS, body, user=TENANT)
@@ -97,7 +98,8 @@ def _meta(name: str) -> Manifest:
 def _spec(replicas: int, cpu: str) -> Manifest:
     return {
         "enableInTreeAutoscaling": True,
-        "headGroupSpec": {"template": template(cpu)},
+        "autoscalerOptions": {"resources": {"requests": {"cpu": cpu}}},
+        "headGroupSpec": {"template": template("0")},
         "workerGroupSpecs": [{"groupName": "workers", "replicas": replicas, "template": template(cpu)}],
     }
 
@@ -123,7 +125,7 @@ def operate(server: ControlPlane) -> None:
     pods = server.request("GET", f"{TEAM}/pods")["items"]
     for cluster in server.request("GET", CLUSTERS)["items"]:
         spec, made = cluster["spec"], 0
-        groups = [("head", 1, spec["headGroupSpec"]["template"])]
+        groups = [("head", 1, _head(spec))]
         groups += [(each["groupName"], each["replicas"], each["template"]) for each in spec["workerGroupSpecs"]]
         for group, replicas, pod in groups:
             wanted = 0 if spec.get("suspend") else replicas
@@ -137,6 +139,13 @@ def operate(server: ControlPlane) -> None:
         status = {"state": "suspended" if spec.get("suspend") else "ready", "availableWorkerReplicas": max(0, made - 1)}
         path = f"{CLUSTERS}/{cluster['metadata']['name']}/status"
         server.request("PATCH", path, {"status": status}, content_type=MERGE)
+
+
+def _head(spec: Manifest) -> Manifest:
+    """The head with the autoscaler beside it."""
+    pod = spec["headGroupSpec"]["template"]
+    beside = {"name": "autoscaler", "image": "ray", "resources": spec["autoscalerOptions"]["resources"]}
+    return {**pod, "spec": {**pod["spec"], "containers": [*pod["spec"]["containers"], beside]}}
 
 
 def _operate_jobs(server: ControlPlane) -> None:

@@ -80,7 +80,8 @@ def asked(server: ControlPlane) -> int:
     """Milli-CPU of all Pods that have not ended."""
     pods = [each for each in server.request("GET", f"{TEAM}/pods")["items"] if not each["spec"].get("schedulingGates")]
     going = [each for each in pods if each["status"].get("phase") not in ("Succeeded", "Failed")]
-    return sum(milli(each["spec"]["containers"][0]["resources"]["requests"]["cpu"]) for each in going)
+    containers = [container for each in going for container in each["spec"]["containers"]]
+    return sum(milli(each["resources"]["requests"]["cpu"]) for each in containers)
 
 
 def milli(cpu: str) -> int:

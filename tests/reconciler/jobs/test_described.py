@@ -121,6 +121,25 @@ def test_a_job_that_runs_without_a_workload_is_suspended_and_queued_when_its_pod
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "where"), [("RayCluster", ()), ("RayJob", ("rayClusterSpec",)), ("RayService", ("rayClusterConfig",))]
+)
+def test_containers_that_kuberay_adds_are_in_the_workload_and_not_in_the_job(name: str, where: tuple[str, ...]) -> None:
+    scaled = merged(job(name), _nested(("spec", *where, "enableInTreeAutoscaling"), True))
+    workload = stored(name, scaled)
+    read = admitted(workload)
+    start = kind(name).starting(scaled, read, AROUND)
+    assert start is not None
+    running = merged(scaled, start.patch.body)
+
+    assert len(workload["spec"]["podSets"][0]["template"]["spec"]["containers"]) == 2
+    assert [len(each.template["spec"]["containers"]) for each in Described(kind(name).shape).pods(running)] == [1, 1]
+    written = {**workload, "status": written_status(read)}
+    assert steps(kind(name), running, written, read, replace(AROUND, pods_ready=False), NOW) == []
+    (stop,) = steps(kind(name), running, written, preempt(read, "InClusterQueue", "away", NOW), AROUND, NOW)
+    assert after(running, stop) == scaled
+
+
 def _nested(path: tuple[str, ...], value: object) -> dict[str, Any]:
     made: Any = value
     for step in reversed(path):

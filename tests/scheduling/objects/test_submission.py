@@ -318,6 +318,52 @@ def test_a_ray_job_has_a_head_its_groups_and_who_submits_it() -> None:
     assert own["template"] == TEMPLATE
 
 
+OWN = {"requests": {"cpu": "1", "memory": "1Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"), [("RayCluster", ""), ("RayJob", "rayClusterSpec"), ("RayService", "rayClusterConfig")]
+)
+@pytest.mark.parametrize(
+    ("cluster", "added"),
+    [
+        ({}, []),
+        ({"enableInTreeAutoscaling": False, "autoscalerOptions": {"resources": OWN}}, []),
+        ({"enableInTreeAutoscaling": True}, [("autoscaler", {"cpu": "500m", "memory": "512Mi"})]),
+        ({"enableInTreeAutoscaling": True, "autoscalerOptions": {"idleTimeoutSeconds": 5}}, [("autoscaler", {})]),
+        (
+            {"enableInTreeAutoscaling": True, "autoscalerOptions": {"resources": OWN}},
+            [("autoscaler", OWN["requests"])],
+        ),
+    ],
+)
+def test_the_autoscaler_beside_the_head_of_a_ray_cluster_is_counted(
+    kind: str, where: str, cluster: dict[str, Any], added: list[tuple[str, dict[str, str]]]
+) -> None:
+    described = {"headGroupSpec": {"template": TEMPLATE}, **cluster}
+    described["workerGroupSpecs"] = [{"groupName": "small", "template": TEMPLATE}]
+    made = composed(job(kind, "ray.io/v1", **({where: described} if where else described)))
+
+    head, workers = (each["template"] for each in made["spec"]["podSets"])
+    beside = head["spec"]["containers"][len(TEMPLATE["spec"]["containers"]) :]
+    usual = {"cpu": "500m", "memory": "512Mi"}
+    assert [(each["name"], each["resources"]["requests"]) for each in beside] == [
+        (name, requests or usual) for name, requests in added
+    ]
+    assert workers == TEMPLATE
+
+
+def test_what_submits_a_ray_job_beside_its_head_is_counted() -> None:
+    made = composed(ray_job(submissionMode="SidecarMode"))
+
+    assert [each["name"] for each in made["spec"]["podSets"]] == ["head", "small"]
+    *_, submitter = made["spec"]["podSets"][0]["template"]["spec"]["containers"]
+    assert (submitter["name"], submitter["resources"]["requests"]) == (
+        "ray-job-submitter",
+        {"cpu": "500m", "memory": "200Mi"},
+    )
+
+
 def test_the_roles_of_kubeflow_come_in_one_order_and_the_policy_names_the_priority() -> None:
     replicas = {"Worker": {"replicas": 4, "template": TEMPLATE}, "Master": {"template": TEMPLATE}}
     policy = {"schedulingPolicy": {"priorityClass": "pods"}}

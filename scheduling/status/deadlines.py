@@ -59,8 +59,10 @@ class Deadline(NamedTuple):
 
 
 def pods_ready_deadline(workload: Workload, waiting: WaitForPodsReady) -> Deadline | None:
-    """When the pods of an admitted workload must be ready; None if nothing waits for them."""
+    """When the pods of an admitted workload must be ready; None if nothing waits for them, as after its eviction."""
     admitted, ready = workload.holding(ADMITTED), workload.conditions.get(PODS_READY)
+    if workload.evicted or not workload.active:
+        return None
     if admitted is None or (ready is not None and ready.status == "True"):
         return None
     if ready is None or ready.reason != WAIT_FOR_RECOVERY:
@@ -73,7 +75,7 @@ def pods_ready_deadline(workload: Workload, waiting: WaitForPodsReady) -> Deadli
 def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int) -> Workload:
     """Evict a workload whose pods took too long, with a longer backoff each time; deactivate it at the limit."""
     deadline = pods_ready_deadline(workload, waiting)
-    if deadline is None or now < deadline.at or workload.evicted or not workload.active:
+    if deadline is None or now < deadline.at:
         return workload
     times = (workload.requeue.count if workload.requeue else None) or 0
     if waiting.limit is not None and times + 1 > waiting.limit:

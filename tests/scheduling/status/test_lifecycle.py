@@ -21,7 +21,7 @@ from scheduling.status.deadlines import WaitForPodsReady, deactivate, release
 from scheduling.status.eviction import evict, target_for_deactivation
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.observability import GRANULAR
-from scheduling.status.requeue import RequeueBackoff, backoff_over
+from scheduling.status.requeue import RequeueBackoff, backoff_over, requeued
 from scheduling.status.unadmitted import UnadmittedCause
 from tests.builders import cluster_queue, flavor, group
 from tests.scheduling.manifests import condition, workload
@@ -70,6 +70,15 @@ def test_a_backoff_that_requeued_tells_of_ends_also_while_quota_is_held() -> Non
 
     assert cleared.requeue == RequeueState(1, 0)
     assert _step(cleared, SECOND).conditions["Requeued"][:2] == ("True", "BackoffFinished")
+
+
+def test_a_deadline_that_has_passed_does_not_hide_the_end_of_the_backoff() -> None:
+    running = _admitted()
+    evicted = _step(running, next_moment(running, WAITING))
+    told = requeued(evicted, "PodsReadyTimeout", "too slow", 0, status=False)  # its job has not stopped yet
+
+    assert evicted.requeue is not None
+    assert next_moment(told, WAITING) == evicted.requeue.at
 
 
 def test_who_is_admitted_runs_on_whatever_its_checks_wait_for() -> None:

@@ -165,6 +165,12 @@ def without_labels(template: Manifest, own_labels: Container[str]) -> dict[str, 
     return {**template, "metadata": _with(meta, labels=labels)}
 
 
+def with_annotations(template: Manifest, more: Mapping[str, str]) -> dict[str, Any]:
+    """The pod template with these annotations; those that it has with the same keys are replaced."""
+    meta = metadata(template)
+    return {**template, "metadata": _with(meta, annotations={**texts(meta.get("annotations")), **more})}
+
+
 def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> dict[str, str]:
     """Both merged. Raises CannotStart if they have different values for a key."""
     for key, value in second.items():

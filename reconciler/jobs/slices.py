@@ -16,6 +16,7 @@ from cluster.actions import Create
 from policies.dialects.kueue_workload import REPLACES, SLICE_CHAIN
 from policies.dialects.reading import Manifest
 from reconciler.jobs.elastic import chain_of, sized, sizes
+from reconciler.jobs.pod_changes import with_annotations
 from reconciler.jobs.step import JobStep
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
 from scheduling.objects.workload import FINISHED, OUT_OF_SYNC, SLICE_REPLACED, Workload
@@ -113,11 +114,16 @@ def _larger(
     want: Mapping[str, int],
     stored: Callable[[str], Manifest | None],
 ) -> Iterator[tuple[str, JobStep]]:
-    """Create another slice of the same pods, or change the size of the one that waits."""
+    """Create another slice of the same pods, or change the size of the one that waits.
+
+    Its pods name the first slice, as those that run do.
+    """
     if found.pending is None:
         meta = asked["metadata"]
-        notes = {**meta.get("annotations", {}), REPLACES: holder.key, SLICE_CHAIN: chain_of(holder)}
-        spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(manifest, want)}
+        named = {SLICE_CHAIN: chain_of(holder)}
+        notes = {**meta.get("annotations", {}), REPLACES: holder.key, **named}
+        pod_sets = [{**each, "template": with_annotations(each["template"], named)} for each in sized(manifest, want)]
+        spec = {**asked["spec"], "queueName": holder.queue, "podSets": pod_sets}
         made = {**asked, "metadata": {**meta, "annotations": notes}, "spec": spec}
         key = f"{meta['namespace']}/{meta['name']}"
         yield key, JobStep(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")

@@ -146,7 +146,11 @@ def test_a_job_that_grows_gets_another_slice_of_the_pods_that_it_was_submitted_w
 
     assert isinstance(action, Create)
     assert name == f"ns/{action.name}" == workload_key(BATCH, running(5), elastic=True)
-    assert action.body["spec"]["podSets"] == [{**first["spec"]["podSets"][0], "count": 5}]
+    (had,), (pods,) = first["spec"]["podSets"], action.body["spec"]["podSets"]
+    own = pods["template"]["metadata"]
+    assert own["annotations"] == {f"{K}workload-slice-name": FIRST.name}
+    before = {**had["template"], "metadata": {**had["template"]["metadata"], "annotations": own["annotations"]}}
+    assert pods == {**had, "count": 5, "template": before}
     assert action.body["spec"]["queueName"] == "q"
     notes = action.body["metadata"]["annotations"]
     assert notes == {
@@ -164,6 +168,7 @@ def test_the_name_of_the_first_slice_goes_from_slice_to_slice() -> None:
     ((_, action),) = stored.steps(Chain(admitted(second)), running(5, 3))
 
     assert action.body["metadata"]["annotations"][SLICE_CHAIN] == FIRST.name
+    assert action.body["spec"]["podSets"][0]["template"]["metadata"]["annotations"][SLICE_CHAIN] == FIRST.name
     assert action.body["metadata"]["annotations"][f"{K}workload-slice-replacement-for"] == second.key
 
 

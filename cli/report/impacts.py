@@ -21,7 +21,7 @@ from scheduling.simulation.trace import Evicted, Preempted
 from scheduling.visibility.workloads import RunningWorkload, holding
 
 _MOST_FOLLOWERS = 20
-"""Nodes of which only the reach differs that text shows; a Cohort may have thousands below."""
+"""The most nodes that text shows if only their reach changes; a Cohort may have thousands below."""
 _MOST_NAMES = 5
 _ORDER = (Effect.GAINS, Effect.LOSES, Effect.MIXED, Effect.MOVES)
 _COUNTED = {
@@ -72,14 +72,14 @@ def _nodes(nodes: Iterable[NodeChange]) -> Iterator[str]:
 
 
 def without_followers(nodes: Iterable[NodeChange]) -> tuple[list[NodeChange], str]:
-    """The nodes with few of those of which only the reach differs, and what is said of the others."""
+    """The nodes, with a few of those whose reach alone changes, and a line that counts the rest."""
     shown, followers = [], 0
     for node in nodes:
         followers += node.only_reach
         if not node.only_reach or followers <= _MOST_FOLLOWERS:
             shown.append(node)
     more = followers - _MOST_FOLLOWERS
-    return shown, f"and {more} more of which only the reach changes; -o json has them" if more > 0 else ""
+    return shown, f"and {more} more, where only the reach changes; -o json lists them" if more > 0 else ""
 
 
 def _pair(each: PairChange) -> str:

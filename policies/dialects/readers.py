@@ -64,7 +64,7 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
 
 
 BESIDE: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {core.NODE: read_node}
-"""Kinds that rules look at where they are known, and judge never: no webhook is called for them."""
+"""Kinds that rules read but never judge, so no webhook is called for them."""
 
 ORCHESTRATED: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     kueue.COHORT: partial(kueue.read_cohort, orchestrated=True),

@@ -216,13 +216,10 @@ class ReconcilerApi:
         named = self._callers.may(caller, Access("list", GROUP, "workloads"))
         written = parse_qs(query, max_num_fields=_MOST_FIELDS).get("within", [""])[-1]
         within = tuple(filter(None, written.split("/")))
-        place = f"{'/'.join(within)} in " if within else ""
-        return self._read(
-            partial(domains_json, flavor=flavor, within=within, named=named),
-            f"there is no domain {place}ResourceFlavor {flavor}: it has no Topology, or no Node has these labels"
-            if within
-            else f"ResourceFlavor {flavor} has no Topology, or topology-aware scheduling is off",
-        )
+        missing = f"ResourceFlavor {flavor} has no Topology, or topology-aware scheduling is off"
+        if within:
+            missing = f"ResourceFlavor {flavor} has no domains below {'/'.join(within)}"
+        return self._read(partial(domains_json, flavor=flavor, within=within, named=named), missing)
 
     def pods_of_namespace(self, caller: Caller, namespace: str, query: str) -> dict[str, Any]:
         self._callers.demand(caller, replace(_PODS, namespace=namespace))

@@ -30,16 +30,19 @@ def domains_json(world: World, flavor: str, within: Sequence[str], *, named: boo
     `named`: list the names of the workloads; otherwise only their number. Raises KeyError if there is no such topology
     or domain.
     """
-    found = domains_below(world.state, flavor, within)
-    summary = next(each for each in topologies(world.state.fleet) if each.flavor == flavor)
+    fleet = world.state.fleet
+    if fleet is None:
+        raise KeyError(flavor)
+    found, topology = domains_below(world.state, flavor, within), fleet.flavors[flavor]
+    levels = topology.tree.levels
     return {
         "apiVersion": API_VERSION,
         "kind": "DomainList",
         "flavor": flavor,
-        "topology": summary.topology,
-        "levels": list(summary.levels),
+        "topology": topology.name,
+        "levels": list(levels),
         "within": list(within),
-        "level": level_word(summary.levels[len(within)]),
+        "level": level_word(levels[len(within)]),
         "items": [_domain(each, named=named) for each in found],
     }
 

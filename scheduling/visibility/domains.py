@@ -68,12 +68,12 @@ def domains_below(state: QuotaState, flavor: str, within: Sequence[str]) -> list
     if fleet is None:
         raise KeyError(flavor)
     tree = fleet.flavors[flavor].tree
-    found = {domain.values: DomainUsage(domain.values) for domain in _below(tree, tuple(within))}
-    depth = len(within) + 1
-    for lowest in tree.lowest():
-        usage = found.get(lowest.values[:depth])
-        if usage is not None:
+    found: dict[tuple[str, ...], DomainUsage] = {}
+    for domain in _below(tree, tuple(within)):
+        usage = found[domain.values] = DomainUsage(domain.values)
+        for lowest in _lowest(domain):
             _add(usage, lowest)
+    depth = len(within) + 1
     for key, queue, counts in _held(state, fleet, tree):
         pods: Counter[tuple[str, ...]] = Counter()
         for lowest, count in counts:
@@ -93,6 +93,14 @@ def _below(tree: TopologyTree, within: tuple[str, ...]) -> Iterable[Domain]:
     if above is None or not above.children:
         raise KeyError("/".join(within))
     return above.children
+
+
+def _lowest(domain: Domain) -> Iterator[LowestDomain]:
+    """The lowest domains in it, or the domain itself."""
+    if isinstance(domain, LowestDomain):
+        yield domain
+    for child in domain.children:
+        yield from _lowest(child)
 
 
 def _add(usage: DomainUsage, lowest: LowestDomain) -> None:

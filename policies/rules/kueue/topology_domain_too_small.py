@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from policies.dialects.cluster_node import ClusterNode
 from policies.dialects.kueue import WORKLOAD, ClusterQueue
-from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_checks import MULTIKUEUE, WrittenTopology
+from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_jobs import KINDS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -59,38 +60,32 @@ class _Short(NamedTuple):
 def _findings(
     proposal: Proposal, submitted: Submission, queue: ClusterQueue, nodes: Iterable[ClusterNode]
 ) -> Iterator[Finding]:
+    flavors, topologies = flavors_of(proposal.after, queue), topologies_of(proposal, queue)
+    if flavors is None or topologies is None:
+        return
     for asking in submitted.asking:
         for field, level, pods in asking.units:
             for covered in queue.in_force:
-                requests = {
-                    name: amount for name, amount in asking.of_one_pod.items() if name in covered.covered_resources
-                }
-                names = [flavor.name for flavor in covered.flavors]
-                short = _short(proposal, queue, names, nodes, level, requests) if any(requests.values()) else []
+                requests = {name: asking.of_one_pod.get(name, 0) for name in covered.covered_resources}
+                wanted = {name: amount for name, amount in requests.items() if amount}
+                usable = [(flavors[each.name], topologies[each.name]) for each in covered.flavors] if wanted else []
+                short = list(_largest(usable, nodes, level, wanted))
                 if short and all(each.domain.room < pods for each in short):
                     yield _finding(submitted, asking, queue, field, level, pods, short)
                     break
 
 
-def _short(
-    proposal: Proposal,
-    queue: ClusterQueue,
-    names: Iterable[str],
+def _largest(
+    flavors: Iterable[tuple[Flavor, WrittenTopology | None]],
     nodes: Iterable[ClusterNode],
     level: str,
     requests: Mapping[str, int],
-) -> list[_Short]:
+) -> Iterator[_Short]:
     """The largest domain of this level in each of these flavors that has the level."""
-    flavors, topologies = flavors_of(proposal.after, queue), topologies_of(proposal, queue)
-    found = []
-    for name in names if flavors and topologies else ():
-        topology = topologies[name] if topologies else None
-        if flavors and topology is not None and level in topology.levels:
+    for flavor, topology in flavors:
+        if topology is not None and level in topology.levels:
             levels = topology.levels[: topology.levels.index(level) + 1]
-            of_flavor = nodes_of(nodes, flavors[name], topology.levels)
-            wanted = {resource: amount for resource, amount in requests.items() if amount}
-            found.append(_Short(topology.ref, largest(of_flavor, levels, wanted), level))
-    return found
+            yield _Short(topology.ref, largest(nodes_of(nodes, flavor, topology.levels), levels, requests), level)
 
 
 def _finding(

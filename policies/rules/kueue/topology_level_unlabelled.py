@@ -57,7 +57,7 @@ def topology_level_unlabelled(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 each.ref,
                 "spec.topologyName",
-                f"the flavor stands for {selected} of {len(nodes)} Nodes, and none of these has the labels of all "
+                f"its nodeLabels select {selected} of {len(nodes)} Nodes, and none of these has the labels of all "
                 f"levels of Topology {found.ref.name} ({', '.join(found.levels)}); nothing is admitted to the flavor",
                 fix="label its Nodes, or correct spec.nodeLabels of the flavor",
                 subject=found.ref.name,

@@ -154,7 +154,7 @@ def test_thousands_that_only_reach_less_do_not_flood_the_text(tmp_path: Path) ->
     shown = run("diff", new, "--base", f"files:{old}").stdout
 
     assert "Cohort org loses" in shown
-    assert "and 10 more of which only the reach changes" in shown
+    assert "and 10 more, where only the reach changes" in shown
     assert shown.count("ClusterQueue") == 20
 
 

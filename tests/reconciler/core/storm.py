@@ -147,6 +147,14 @@ class Storm:
     def _lead(self) -> None:
         self.leads = not self.leads or self.chance.random() < 0.7
 
+    def blow(self, steps: int) -> None:
+        """So many steps, a crash after one in a hundred, and then the calm."""
+        for _ in range(steps):
+            self.step()
+            if self.chance.random() < 0.01:
+                self.crash()
+        self.calm()
+
     def crash(self) -> None:
         """Killed. What it wrote is carried out or lost before another one leads."""
         self.arrive_all()

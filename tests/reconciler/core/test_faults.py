@@ -16,12 +16,7 @@ from tests.reconciler.recount import holds
 @pytest.mark.parametrize("seed", seeds(1))
 def test_quota_is_never_given_twice_and_nobody_is_forgotten(seed: int) -> None:
     storm = Storm(seed, faults=(0.0, 0.25, 0.5)[seed % 3])
-    for _ in range(250):
-        storm.step()
-        if storm.chance.random() < 0.01:
-            storm.crash()
-
-    storm.calm()
+    storm.blow(250)
 
     storm.check_rest()
 

@@ -7,9 +7,9 @@ FROM ${PYTHON} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
 RUN python -m venv /opt/quotree && python -m venv /tmp/build
-COPY requirements-runtime.lock requirements-build.lock ./
-RUN /opt/quotree/bin/pip install --require-hashes -r requirements-runtime.lock \
-    && /tmp/build/bin/pip install --require-hashes -r requirements-build.lock
+COPY requirements/runtime.txt requirements/build.txt requirements/
+RUN /opt/quotree/bin/pip install --require-hashes -r requirements/runtime.txt \
+    && /tmp/build/bin/pip install --require-hashes -r requirements/build.txt
 COPY . .
 RUN /tmp/build/bin/pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /tmp/wheel . \
     && /opt/quotree/bin/pip install --no-index --no-deps /tmp/wheel/*.whl \

@@ -20,16 +20,16 @@ help: ## list the targets
 
 venv: $(STAMP) ## the virtual environment, exactly as locked
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements/all.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/all.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
 lock: venv ## resolve the dependencies anew
-	$(BIN)/uv pip compile pyproject.toml --extra serve --extra otel --group dev --upgrade $(COMPILE) -o requirements.lock
-	$(BIN)/uv pip compile pyproject.toml --extra serve --extra otel --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
-	$(BIN)/uv pip compile --group build --constraint requirements.lock $(COMPILE) -o requirements-build.lock
+	$(BIN)/uv pip compile pyproject.toml --extra serve --extra otel --group dev --upgrade $(COMPILE) -o requirements/all.txt
+	$(BIN)/uv pip compile pyproject.toml --extra serve --extra otel --constraint requirements/all.txt $(COMPILE) -o requirements/runtime.txt
+	$(BIN)/uv pip compile --group build --constraint requirements/all.txt $(COMPILE) -o requirements/build.txt
 
 base-image: ## pin the base image of the Dockerfile to the digest that its tag has now; needs docker and a network
 	tag=$$(sed -n 's/^ARG PYTHON=\([^@]*\).*/\1/p' Dockerfile) \

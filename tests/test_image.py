@@ -34,16 +34,16 @@ def test_there_is_one_version() -> None:
 
 def test_what_builds_the_wheel_is_locked_with_hashes() -> None:
     wanted = PROJECT["build-system"]["requires"]
-    build, everything = pinned("requirements-build.lock"), pinned("requirements.lock")
+    build, everything = pinned("requirements/build.txt"), pinned("requirements/all.txt")
 
     assert PROJECT["dependency-groups"]["build"] == wanted
     assert {f"{name}=={version}" for name, version in build.items()} >= set(wanted)
     assert build.items() <= everything.items()
-    assert pinned("requirements-runtime.lock").items() <= everything.items()
+    assert pinned("requirements/runtime.txt").items() <= everything.items()
 
 
 def test_the_lock_of_the_image_has_what_servers_need() -> None:
-    extras, locked = PROJECT["project"]["optional-dependencies"], pinned("requirements-runtime.lock")
+    extras, locked = PROJECT["project"]["optional-dependencies"], pinned("requirements/runtime.txt")
     needed = {re.split(r"[>\[]", each)[0].lower() for group in extras.values() for each in group} - {"quotree"}
 
     assert needed <= locked.keys()
@@ -56,7 +56,7 @@ def test_the_image_installs_nothing_without_a_hash() -> None:
 
     assert len(installs) == 4
     for command in installs:
-        locked = re.search(r"--require-hashes -r requirements-(runtime|build)\.lock", command)
+        locked = re.search(r"--require-hashes -r requirements/(runtime|build)\.txt", command)
         assert locked or ("--no-index" in command and "--no-deps" in command), command
 
 

@@ -13,6 +13,7 @@ from policies.dialects.yunikorn import SCHEDULER
 from policies.dialects.yunikorn_gates import MARKED
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Judge, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
+from reconciler.controllers.yunikorn.legacy_quotas import warn_of_legacy
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Observed
@@ -72,7 +73,9 @@ class YuniKornJudge(Judge[YuniKornGatekeeper]):
             return EVERYWHERE
         if kind != NAMESPACE.kind:
             return None
-        self.keeper.put_namespace(name, NAMESPACE.value(after))
+        namespace = NAMESPACE.value(after)
+        warn_of_legacy(self.keeper.spaces.annotations(name), namespace)
+        self.keeper.put_namespace(name, namespace)
         return name if _annotations(before) != _annotations(after) else None
 
     def verdict(self, name: str) -> GateVerdict | None:

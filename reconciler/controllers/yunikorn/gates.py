@@ -10,6 +10,7 @@ from policies.model.objects import parted
 from reconciler.controllers.gates.controller import PERIOD, GatesController
 from reconciler.controllers.gates.pod_writes import cut_off, passes, preempted, waits
 from reconciler.controllers.yunikorn.kinds import GATED_POD, MAPS, NAMESPACE, WATCHED
+from reconciler.controllers.yunikorn.legacy_quotas import warn_of_legacy
 from reconciler.controllers.yunikorn.namespace_writes import conditions
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import WakeAt
@@ -49,7 +50,9 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
             return
         self.look_at([observed.key])
         if kind == NAMESPACE.kind:
-            self.keeper.put_namespace(name, NAMESPACE.value(observed))
+            namespace = NAMESPACE.value(observed)
+            warn_of_legacy(self.keeper.spaces.annotations(name), namespace)
+            self.keeper.put_namespace(name, namespace)
         else:
             self.keeper.put_pod(name, GATED_POD.value(observed))
             self._used[parted(name)[0]] = None

@@ -51,6 +51,10 @@ class GatedNamespaces:
         self._found[name] = before if before is not None and same else GatedNamespace.of(name, namespace)
         return not same
 
+    def annotations(self, name: str) -> Mapping[str, str] | None:
+        """The annotations of the stored Namespace; None for an unknown one."""
+        return self._found[name].annotations if name in self._found else None
+
     def flaw(self, name: str) -> str:
         """Why the quota of the Namespace cannot be read; empty where it can."""
         return self._found[name].flaw if name in self._found else ""

@@ -142,4 +142,9 @@ class Delete:
         return "Foreground" if self.foreground else "Background" if self.background else None
 
 
+@dataclass(frozen=True)
+class Evict(Delete):
+    """Evict a Pod: the API server deletes it unless a PodDisruptionBudget forbids that."""
+
+
 Action = ApplySecret | SetCaBundle | SetConversionBundle | SetApiServiceBundle | Create | Patch | Delete

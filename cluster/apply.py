@@ -12,13 +12,14 @@ from cluster.actions import (
     ApplySecret,
     Create,
     Delete,
+    Evict,
     Patch,
     SetApiServiceBundle,
     SetCaBundle,
     SetConversionBundle,
 )
 from cluster.client import MERGE_PATCH, ClusterClient
-from cluster.errors import ApiError
+from cluster.errors import ApiError, EvictionBlocked, NotFound
 from cluster.leftovers import leftovers, owners_without
 from cluster.resource import (
     API_SERVICES,
@@ -32,6 +33,7 @@ from cluster.stream import Manifest
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 
 CERTS_MANAGER = "quotree-certs"
+CONFLICT, TOO_MANY = 409, 429
 INVALID = 422
 """The HTTP status of an object that its schema does not allow."""
 
@@ -63,6 +65,8 @@ def perform(cluster: ClusterClient, action: Action) -> Manifest:
             return _apply(cluster, action)
         case Patch():
             return _patch(cluster, action)
+        case Evict():
+            return _evict(cluster, action)
         case Delete():
             path = action.resource.item(action.name, action.namespace)
             return cluster.delete(
@@ -72,6 +76,28 @@ def perform(cluster: ClusterClient, action: Action) -> Manifest:
                 propagation=action.propagation,
                 grace_seconds=action.grace_seconds,
             )
+
+
+def _evict(cluster: ClusterClient, action: Evict) -> Manifest:
+    """Returns the Pod, which the answer to an eviction lacks; nothing if it is gone. Raises EvictionBlocked."""
+    path = action.resource.item(action.name, action.namespace)
+    preconditions = {"uid": action.uid, "resourceVersion": action.resource_version}
+    body: Manifest = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": action.name, "namespace": action.namespace},
+        "deleteOptions": {"preconditions": {key: value for key, value in preconditions.items() if value}},
+    }
+    try:
+        cluster.create(f"{path}/eviction", body)
+    except ApiError as refused:
+        if refused.status == TOO_MANY and refused.has_cause("DisruptionBudget"):
+            raise EvictionBlocked(CONFLICT, refused.reason, refused.message, request=refused.request) from refused
+        raise
+    try:
+        return cluster.get(path)
+    except NotFound:
+        return {}
 
 
 def _patch(cluster: ClusterClient, action: Patch) -> Manifest:

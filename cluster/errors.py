@@ -60,6 +60,11 @@ class ApiError(ClusterError):
         self.retry_after = retry_after
         self.details: Mapping[str, Any] = details or {}
 
+    def has_cause(self, reason: str) -> bool:
+        """Whether the Status names this cause."""
+        causes = self.details.get("causes")
+        return isinstance(causes, list) and any(isinstance(c, Mapping) and c.get("reason") == reason for c in causes)
+
 
 class Unauthorized(ApiError):
     """401: the API server does not accept the credentials."""
@@ -81,6 +86,10 @@ class Conflict(ApiError):
 
 class Gone(ApiError):
     """410: the resource version or the continue token is too old; list again."""
+
+
+class EvictionBlocked(ApiError):
+    """A PodDisruptionBudget forbids an eviction at present. The API server answers 429; here it is 409, a refusal."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone}

@@ -38,12 +38,14 @@ class RandomBackoff:
 def may_repeat(error: ClusterError, *, idempotent: bool) -> bool:
     """Whether the request can be sent again without taking effect twice.
 
-    Any request is safe to repeat if it was never sent, or after a 429, which is returned before anything is done.
+    Any request is safe to repeat if it was never sent, or after a 429, which is returned before anything is done. One
+    that a PodDisruptionBudget forbids is not: that lasts.
     """
     if isinstance(error, Unreachable):
         return idempotent or not error.sent
     if isinstance(error, ApiError):
-        return error.status == 429 or (idempotent and error.status in (502, 503, 504))
+        throttled = error.status == 429 and not error.has_cause("DisruptionBudget")
+        return throttled or (idempotent and error.status in (502, 503, 504))
     return False
 
 

@@ -12,7 +12,7 @@ from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
 from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
 from policies.configuration.multikueue import MultiKueueOptions
-from policies.configuration.settings import Configuration, Dialect
+from policies.configuration.settings import Configuration, Dialect, QuotaReclaim
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
@@ -93,6 +93,8 @@ def read_configured(
         idle = (*idle, "reconciler.dialects: yunikorn")
     if own.yunikorn.preempts and not gated:
         idle = (*idle, "yunikorn.preemption")
+    if own.volcano.reclaim is not QuotaReclaim.OFF and Dialect.VOLCANO not in own.gates:
+        idle = (*idle, "volcano.reclaim")
     times = _times(found.leader_election)
     return ReconcilerConfiguration(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
 

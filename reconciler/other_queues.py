@@ -34,7 +34,7 @@ def _at_gates(
     yunikorn = Dialect.YUNIKORN in dialects and configuration.yunikorn.enforce is gates
     if volcano:
         others = frozenset([yunikorn_gates.MARKED] if yunikorn else [])
-        yield VolcanoGatesController(state.records, others, checks_sums=configuration.volcano.checks_sums)
+        yield VolcanoGatesController(state.records, others, configuration.volcano)
     elif observes and Dialect.VOLCANO in dialects:
         yield ComparedVolcanoPods()
     if yunikorn:

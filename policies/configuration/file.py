@@ -18,6 +18,7 @@ from policies.configuration.settings import (
     FreeAfter,
     KueueSettings,
     Override,
+    QuotaReclaim,
     ReconcilerSettings,
     VolcanoResourceGroup,
     VolcanoSettings,
@@ -69,6 +70,7 @@ def read_configuration(
             queue_allocation_gate=volcano.flag("queueAllocationGate", False),
             enforce=_enforce(volcano, Dialect.VOLCANO in gates),
             checks_sums=volcano.flag("checkSums", False),
+            reclaim=QuotaReclaim(volcano.text("reclaim", QuotaReclaim.OFF, among=list(QuotaReclaim))),
             resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
         ),
         yunikorn=YuniKornSettings(

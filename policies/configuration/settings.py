@@ -78,6 +78,14 @@ class Enforce(StrEnum):
     GATES = "gates"
 
 
+class QuotaReclaim(StrEnum):
+    """How Pods give way at a gate: not at all, by eviction, which PodDisruptionBudgets may forbid, or by deletion."""
+
+    OFF = "off"
+    EVICT = "evict"
+    DELETE = "delete"
+
+
 @dataclass(frozen=True, slots=True)
 class VolcanoResourceGroup:
     """Pods that Volcano's admission sends to certain nodes; the fields are those of Volcano's admission configuration.
@@ -101,7 +109,8 @@ class VolcanoSettings:
 
     `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it. `enforce` is ours:
     Pods of PodGroups wait at a gate for the quota of their Queue. `checks_sums`: no Pod passes there while the children
-    of a queue are promised more than it has.
+    of a queue are promised more than it has. `reclaim`: how Pods give way there to queues that have less than they
+    deserve.
     """
 
     max_queue_depth: int = 5
@@ -110,6 +119,7 @@ class VolcanoSettings:
     queue_allocation_gate: bool = False
     enforce: Enforce = Enforce.OFF
     checks_sums: bool = False
+    reclaim: QuotaReclaim = QuotaReclaim.OFF
     resource_groups: tuple[VolcanoResourceGroup, ...] = ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cluster.actions import Apply, Create, Delete, Patch
+from cluster.actions import Apply, Create, Delete, Evict, Patch
 from cluster.errors import ApiError
 from reconciler.objects.following import workload_trace
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
@@ -15,7 +15,7 @@ from scheduling.objects.workload import Workload
 from scheduling.world.decisions import Preempt
 
 REFUSED, WITHOUT_EFFECT = "WriteRefused", "WriteWithoutEffect"
-_VERBS: dict[type, str] = {Create: "create", Patch: "change", Apply: "change", Delete: "delete"}
+_VERBS: dict[type, str] = {Create: "create", Patch: "change", Apply: "change", Delete: "delete", Evict: "evict"}
 
 
 class EventRecorder:

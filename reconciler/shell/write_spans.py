@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cluster.actions import Action, Apply, Create, Delete, Patch
+from cluster.actions import Action, Apply, Create, Delete, Evict, Patch
 from cluster.tracing.span import Attribute, Parent, SpanContext, SpanRecorder, TraceSpan
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.reading import metadata, texts
@@ -20,7 +20,7 @@ from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.workers import FromWorker
 
-_VERBS: dict[type, str] = {Create: "create", Patch: "patch", Apply: "patch", Delete: "delete"}
+_VERBS: dict[type, str] = {Create: "create", Patch: "patch", Apply: "patch", Delete: "delete", Evict: "evict"}
 _MOST = 10_000
 """The most open spans. Answers from a dropped worker never arrive."""
 _LONGEST = 200

@@ -17,8 +17,8 @@ from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.resources import some
 
-_CRITICAL = ("system-cluster-critical", "system-node-critical")
-_SYSTEM = "kube-system"
+CRITICAL = ("system-cluster-critical", "system-node-critical")
+SYSTEM = "kube-system"
 
 
 class GangPlugin(Plugin):
@@ -110,7 +110,7 @@ class Conformance(Plugin):
     answers = frozenset(["preemptable", "reclaimable"])
 
     def reclaimable(self, _task: Task, candidates: Sequence[Task]) -> list[Task]:
-        return [c for c in candidates if c.priority_class not in _CRITICAL and c.namespace != _SYSTEM]
+        return [c for c in candidates if c.priority_class not in CRITICAL and c.namespace != SYSTEM]
 
     def preemptable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
         return self.reclaimable(task, candidates)

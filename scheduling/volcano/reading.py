@@ -19,7 +19,7 @@ from scheduling.objects.amounts import add_to
 from scheduling.volcano.objects import Devices, Machine, NodePlacement, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS, counted
 
-_PREEMPTABLE = "volcano.sh/preemptable"
+PREEMPTABLE = "volcano.sh/preemptable"
 _DEVICES = "deviceclass/"
 
 
@@ -74,7 +74,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         nominated=text(read.status.get("nominatedNodeName")) or "",
         priority=integer(spec.get("priority")) or 0,
         priority_class=text(spec.get("priorityClassName")) or "",
-        preemptable=marks.get(_PREEMPTABLE) not in FALSE,
+        preemptable=marks.get(PREEMPTABLE) not in FALSE,
         never_preempts=spec.get("preemptionPolicy") == "Never",
         gated=bool(read.gates),
         role=notes.get(TASK_NAME, ""),

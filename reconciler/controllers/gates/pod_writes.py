@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cluster.actions import Delete, Patch
+from cluster.actions import Delete, Evict, Patch
 from cluster.resource import PODS
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.model.printing import plain
@@ -53,6 +53,14 @@ def preempted(observed: Observed[PodAtGate], queue: str) -> WantedWrite:
     return WantedWrite(
         observed.key, delete, about(pod), "Preempted", f"Preempted for {queue}, to give it its guarantee"
     )
+
+
+def reclaimed(observed: Observed[PodAtGate], group: str, *, evicts: bool) -> WantedWrite:
+    """End the Pod within its grace period, because the queue of a PodGroup has less than it deserves."""
+    pod = observed.value
+    end = (Evict if evicts else Delete)(PODS, observed.namespace, observed.name, uid=pod.uid)
+    message = f"Gives way to PodGroup {group}, whose queue has less than it deserves"
+    return WantedWrite(observed.key, end, about(pod), "Reclaimed", message)
 
 
 def cut_off(observed: Observed[PodAtGate]) -> WantedWrite:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.configuration.settings import QuotaReclaim, VolcanoSettings
 from policies.dialects.volcano_gates import TOGETHER
 from reconciler.controllers.gates.controller import GatesController
-from reconciler.controllers.gates.pod_writes import cut_off, passes, waits
+from reconciler.controllers.gates.pod_writes import cut_off, passes, reclaimed, waits
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_POD, GATED_QUEUE, WATCHED
 from reconciler.controllers.volcano.group_news import GroupNews
-from reconciler.core.controller import Wanted
+from reconciler.core.controller import WakeAt, Wanted
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
@@ -19,17 +20,25 @@ from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from scheduling.volcano.resources import written
 
+_RECLAIM: Key = ("QuotaReclaim", "")
+_SETTINGS = VolcanoSettings()
+
 
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
     """`records` has the stored Pods. Pods with the mark of another dialect in `others` belong to its gate.
 
-    `checks_sums`: no Pod passes while the children of a queue are promised more than it has.
+    `settings`: what is checked, and how Pods give way to queues that have less than they deserve.
     """
 
     watched = WATCHED
 
-    def __init__(self, records: Records, others: frozenset[str] = frozenset(), *, checks_sums: bool = False) -> None:
-        super().__init__(records, VolcanoGatekeeper(others, checks_sums=checks_sums), GATED_POD)
+    def __init__(
+        self, records: Records, others: frozenset[str] = frozenset(), settings: VolcanoSettings = _SETTINGS
+    ) -> None:
+        reclaims = settings.reclaim is not QuotaReclaim.OFF
+        keeper = VolcanoGatekeeper(others, checks_sums=settings.checks_sums, reclaims=reclaims)
+        super().__init__(records, keeper, GATED_POD)
+        self._evicts = settings.reclaim is QuotaReclaim.EVICT
         self._groups = GroupNews(records)
 
     def observe(self, observed: Observed[object]) -> None:
@@ -48,12 +57,19 @@ class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
             self.keeper.put_class(name, GATED_CLASS.value(observed))
 
     def decide(self, now: int) -> list[str]:
-        del now
-        return self.keeper.decide()
+        passing = self.keeper.decide(now)
+        if (reclaim := self.keeper.reclaim) is not None:
+            self.look_at((GATED_POD.kind, name) for name in reclaim.victims)
+        return passing
+
+    def wake(self, item: Key) -> None:
+        if item != _RECLAIM:
+            super().wake(item)
 
     def more(self, now: int) -> Iterator[Wanted]:
-        del now
         yield from self._groups.take()
+        if self.keeper.reclaim is not None and (moment := self.keeper.reclaim.next(now)) is not None:
+            yield WakeAt(_RECLAIM, moment)
 
     def write(self, key: Key, now: int) -> WantedWrite | None:
         del now
@@ -63,7 +79,10 @@ class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
         pod = observed.value
         if pod.gated and not pod.deleting:
             return self._at_gate(observed, pod)
-        return cut_off(observed) if pod.slipped else None
+        if pod.slipped:
+            return cut_off(observed)
+        group = self.keeper.reclaim.victims.get(pod.key) if self.keeper.reclaim is not None else None
+        return reclaimed(observed, group, evicts=self._evicts) if group and not (pod.deleting or pod.ended) else None
 
     def _at_gate(self, observed: Observed[VolcanoGatedPod], pod: VolcanoGatedPod) -> WantedWrite | None:
         grant, waiting = self.keeper.granted.get(pod.key), self.keeper.why(pod.key)

@@ -33,6 +33,8 @@ class GangWish(NamedTuple):
     need: Need
     keys: tuple[str, ...]
     together: Together = ALONE
+    reclaims: bool = True
+    """Whether others may give way for all of them."""
 
 
 class _Place(NamedTuple):
@@ -42,6 +44,7 @@ class _Place(NamedTuple):
     created: int
     key: str
     role: str
+    reclaims: bool
 
 
 class _Stage(NamedTuple):
@@ -81,6 +84,11 @@ class GatedGang:
     def begun(self) -> bool:
         """Whether any of its Pods has passed."""
         return bool(self._passed)
+
+    @property
+    def least(self) -> int:
+        """How many of its Pods have to run together."""
+        return self._needed()
 
     def put_group(self, group: PodGroup | None, priority: int = 0) -> None:
         self.group = replace(group, priority=priority) if group is not None else None
@@ -205,7 +213,9 @@ class GatedGang:
                 yield self._wish(stage, need, self._waiting[need][:1])
 
     def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> GangWish:
-        return GangWish(_order(stage, places[0]), stage.queue, self.name, need, tuple(place.key for place in places))
+        return GangWish(
+            _order(stage, places[0]), stage.queue, self.name, need, tuple(place.key for place in places)
+        )._replace(reclaims=all(place.reclaims for place in places))
 
     def _matters(self, place: _Place) -> bool:
         """Whether the Pod is, or would be, one of those that pass together."""
@@ -223,4 +233,4 @@ def _order(stage: _Stage, place: _Place) -> Order:
 
 
 def _place(pod: VolcanoGatedPod) -> _Place:
-    return _Place(-pod.priority, pod.created, pod.key, pod.role)
+    return _Place(-pod.priority, pod.created, pod.key, pod.role, pod.reclaims)

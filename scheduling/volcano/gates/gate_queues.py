@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from policies.dialects.volcano import BUILT_IN
 from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import total
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gates.gated_pod import GatedQueue, Need
 from scheduling.volcano.gates.sums import broken_sum
@@ -22,8 +23,9 @@ NOT_A_LEAF = "QueueHasChildren"
 UNREADABLE = "UnreadableQueue"
 BROKEN_TREE = "BrokenQueueTree"
 DEVICES = "DevicesNotCounted"
+RECLAIM = "WaitsForReclaim"
 _NOTHING: Mapping[str, int] = {}
-REASONS = (QUOTA, NOT_FOUND, NOT_OPEN, NOT_A_LEAF, UNREADABLE, BROKEN_TREE, DEVICES)
+REASONS = (QUOTA, NOT_FOUND, NOT_OPEN, NOT_A_LEAF, UNREADABLE, BROKEN_TREE, DEVICES, RECLAIM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class GateQueues:
         self.order = QueueOrder(self.queues)
         self._flaws: dict[str, str] = {}
         self._own: dict[str, dict[str, int]] = {}
+        self.reserved: dict[str, dict[str, int]] = {}
+        """What others may not take though it is free: by queue, kept for those for whom Pods give way."""
         for name in BUILT_IN:
             self.queues.put(VolcanoQueueSettings(name))
 
@@ -131,6 +135,8 @@ class GateQueues:
 
     def _lacks(self, node: Node, need: Need, spared: Mapping[str, int] = _NOTHING) -> tuple[Shortage, ...]:
         limit, used = self.queues.limit(node), node.amounts(ALLOCATED)
+        if kept := self.reserved.get(node.name):
+            used = total(used, kept)
         if spared:
             used = {key: amount - spared.get(key, 0) for key, amount in used.items()}
         return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)

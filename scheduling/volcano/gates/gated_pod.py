@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from policies.amounts.allocated import pod_allocated
+from policies.dialects.go_booleans import FALSE
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text
@@ -14,7 +15,8 @@ from policies.model.objects import joined
 from scheduling.objects import times
 from scheduling.queue_tree.pod_at_gate import PodAtGate
 from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
-from scheduling.volcano.reading import read_pod_group, read_queue
+from scheduling.volcano.plugins import CRITICAL, SYSTEM
+from scheduling.volcano.reading import PREEMPTABLE, read_pod_group, read_queue
 from scheduling.volcano.resources import counted, limited_resources
 
 _DIGITS = 10
@@ -55,6 +57,7 @@ class VolcanoGatedPod(PodAtGate):
     group: its PodGroup; empty where it names none.
     role: its task in the PodGroup.
     together: with whom it passed.
+    reclaims: whether others may be reclaimed for it. stays: it is never reclaimed itself.
     """
 
     PROJECT = MARKED
@@ -65,6 +68,8 @@ class VolcanoGatedPod(PodAtGate):
     priority: int = 0
     created: int = 0
     together: Together = ALONE
+    reclaims: bool = True
+    stays: bool = False
 
     def counts_as(self, other: VolcanoGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
@@ -106,6 +111,8 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         integer(pod.spec.get("priority")) or 0,
         times.parse(pod.created),
         Together.parse(notes.get(TOGETHER, "")) if mark == MARKED else ALONE,
+        pod.spec.get("preemptionPolicy") != "Never",
+        mark != MARKED or {**pod.labels, **notes}.get(PREEMPTABLE) in FALSE or is_system(pod),
         key=joined(namespace, pod.name),
         mark=mark,
         admitted=notes.get(ADMITTED, "") if mark == MARKED else "",
@@ -116,6 +123,10 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         deleting=pod.deleting,
         bound=pod.bound,
     )
+
+
+def is_system(pod: PodReading) -> bool:
+    return pod.namespace == SYSTEM or pod.spec.get("priorityClassName") in CRITICAL
 
 
 def read_gated_group(manifest: Manifest) -> GatedGroup:

@@ -8,6 +8,7 @@ and stops nobody but those below it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
@@ -16,13 +17,15 @@ from scheduling.queue_tree.waiting_counts import WaitingCounts
 from scheduling.volcano.gates.gang import GangWish, GatedGang
 from scheduling.volcano.gates.gate_places import GatePlaces
 from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
-from scheduling.volcano.gates.gate_queues import GateQueues, PodWait
+from scheduling.volcano.gates.gate_queues import RECLAIM, GateQueues, PodWait
 from scheduling.volcano.gates.gate_turn import Turn
 from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedQueue, Together, VolcanoGatedPod
 from scheduling.volcano.gates.lines import GateLines
+from scheduling.volcano.gates.reclaim import GateReclaim
 
 NO_GROUP = "NoPodGroup"
 GANG = "WaitsForGang"
+_MOST_NAMED = 5
 REASONS = (*OF_QUEUES, NO_GROUP, GANG)
 
 
@@ -56,10 +59,12 @@ class _Standing(NamedTuple):
 class VolcanoGatekeeper:
     """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours.
 
-    `standing` counts those that wait as it is stored, `places` says where they do.
+    `standing` counts those that wait as it is stored, `places` says where they do. `reclaim` says who gives way.
     """
 
-    def __init__(self, others: frozenset[str] = frozenset(), *, checks_sums: bool = False) -> None:
+    def __init__(
+        self, others: frozenset[str] = frozenset(), *, checks_sums: bool = False, reclaims: bool = False
+    ) -> None:
         self._others = others
         self.queues = GateQueues(checks_sums=checks_sums)
         self.granted: dict[str, Grant] = {}
@@ -74,12 +79,15 @@ class VolcanoGatekeeper:
         self._followers: dict[str, dict[str, None]] = {}
         self._classes: dict[str, int] = {}
         self._changed: dict[str, None] = {}
+        self.reclaim = GateReclaim(self.queues, self._gangs, self.granted) if reclaims else None
 
     # --- what is observed; None: it is gone
 
     def put_pod(self, key: str, pod: VolcanoGatedPod | None) -> None:
         before, pod = self._pods.pop(key, None), pod if pod is not None and self._concerns(pod) else None
         self.standing.change(before, pod)
+        if self.reclaim is not None:
+            self.reclaim.put_pod(key, before, pod)
         if pod is not None:
             self._pods[key] = pod
         if pod is None or not pod.gated or pod.deleting or (before is not None and before.uid != pod.uid):
@@ -115,11 +123,16 @@ class VolcanoGatekeeper:
     def put_queue(self, name: str, queue: GatedQueue | None) -> None:
         if self.queues.put(name, queue):
             self._lines.wake_all()
+            if self.reclaim is not None:
+                self.reclaim.changed()
 
     def doubt(self, key: str) -> None:
         """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
         if self.granted.pop(key, None) is not None:
             self._stand(key)
+        pod = self._pods.get(key)
+        if self.reclaim is not None and pod is not None and not pod.deleting:
+            self.reclaim.refused(key)
 
     # --- what follows
 
@@ -127,8 +140,8 @@ class VolcanoGatekeeper:
         """Take in what was observed, without a decision."""
         self._renew()
 
-    def decide(self) -> list[str]:
-        """The Pods that may pass from now on, in their order."""
+    def decide(self, now: int = 0) -> list[str]:
+        """The Pods that may pass from now on, in their order (moment in nanoseconds)."""
         passing: list[str] = []
 
         def grant(wish: GangWish) -> None:
@@ -139,8 +152,23 @@ class VolcanoGatekeeper:
             passing.extend(wish.keys)
 
         self._renew()
+        if self.reclaim is not None:
+            self._keep_promises(self.reclaim, grant, now)
         Turn(self._lines, self.queues, grant).run()
+        if self.reclaim is not None:
+            self.reclaim.choose(self._lines.firsts(), now)
         return passing
+
+    def _keep_promises(self, reclaim: GateReclaim, grant: Callable[[GangWish], None], now: int) -> None:
+        """Let those pass first for whom others gave way. Quota that is not reserved any more is free for all."""
+        before = self.queues.reserved
+        reclaim.begin(now)
+        for wish in reclaim.due(now):
+            grant(wish)
+        after = self.queues.reserved
+        for name, amounts in before.items():
+            if any(after.get(name, {}).get(resource, 0) < amount for resource, amount in amounts.items()):
+                self._lines.released[name] = None
 
     def why(self, key: str) -> PodWait | None:
         """Why the Pod waits; None for one that does not, or of which nothing is decided yet."""
@@ -158,6 +186,10 @@ class VolcanoGatekeeper:
         if lacks := gang.lacks():
             return PodWait(GANG, queue, lacks)
         wish = gang.wish_of(pod.need)
+        if wish is not None and self.reclaim is not None:
+            going = self.reclaim.who_gives_way(gang.name, queue, wish.need)
+            if going is not None:
+                return PodWait(RECLAIM, queue, _gives_way(going))
         refusal = self.queues.refusal(queue, wish.need) if wish is not None else None
         if refusal is not None and wish is not None and len(wish.keys) > 1:
             return replace(refusal, message=f"{len(wish.keys)} members pass together")
@@ -196,6 +228,8 @@ class VolcanoGatekeeper:
         before, after = self._standings.get(key), self._standing(key)
         if before is not None and after is not None and before.same(after):
             self._standings[key] = after
+            if self.reclaim is not None and after.how is _How.COUNTS and after.queue:
+                self.reclaim.count(after.pod, after.queue, 1)
             return
         for standing, times in ((before, -1), (after, 1)):
             if standing is not None:
@@ -230,6 +264,8 @@ class VolcanoGatekeeper:
             self.places.put(pod, self._queue_of(pod), times)
         if how is _How.COUNTS and queue:
             self.queues.count(queue, pod.need, times)
+            if self.reclaim is not None:
+                self.reclaim.count(pod, queue, times)
             if times < 0:
                 self._lines.released.update((here.name, None) for here in self.queues.counting(queue).up())
         if not pod.group:
@@ -252,6 +288,8 @@ class VolcanoGatekeeper:
 
     def _renew(self) -> None:
         """The lines have what the PodGroups that have changed ask for now."""
+        if self._changed and self.reclaim is not None:
+            self.reclaim.changed()
         for name in self._changed:
             gang = self._gangs[name]
             self._lines.change(*gang.changes())
@@ -260,6 +298,13 @@ class VolcanoGatekeeper:
             if not self._followers.get(name, True):
                 del self._followers[name]
         self._changed = {}
+
+
+def _gives_way(pods: list[str]) -> str:
+    if not pods:
+        return "Pods that are being deleted give way"
+    more = f" and {len(pods) - _MOST_NAMED} more" if len(pods) > _MOST_NAMED else ""
+    return f"{', '.join(pods[:_MOST_NAMED])}{more} {'give' if len(pods) > 1 else 'gives'} way"
 
 
 def _keep(index: dict[str, None], key: str, belongs: bool) -> None:

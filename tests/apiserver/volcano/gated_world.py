@@ -17,7 +17,7 @@ from tests.waiting import eventually
 CONFIGURATION = {
     "apiVersion": "config.quotree.dev/v1alpha1",
     "kind": "Configuration",
-    "volcano": {"enforce": "gates"},
+    "volcano": {"enforce": "gates", "reclaim": "evict"},
     "reconciler": {"dialects": ["volcano"]},
 }
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
@@ -49,6 +49,21 @@ class VolcanoWorld(GatedWorld):
     def queue(self, name: str, parent: str, cpu: int = 0) -> None:
         limit = {"capability": {"cpu": str(cpu)}} if cpu else {}
         self.server.request("POST", QUEUES, queue(name, parent, **limit))
+
+    def deserving(self, name: str, parent: str, deserved: int, cpu: int) -> None:
+        amounts = {"deserved": {"cpu": str(deserved)}, "capability": {"cpu": str(cpu)}}
+        self.server.request("POST", QUEUES, queue(name, parent, **amounts))
+
+    def protect(self, space: str, app: str) -> None:
+        """A PodDisruptionBudget that allows no disruption of the running Pods with this label."""
+        spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"app": app}}}
+        made = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": app}, "spec": spec}
+        self.server.request("POST", f"/apis/policy/v1/namespaces/{space}/poddisruptionbudgets", made)
+
+    def runs(self, space: str, name: str) -> None:
+        """As its kubelet says: a disruption budget counts only Pods that run."""
+        path = f"/api/v1/namespaces/{space}/pods/{name}/status"
+        patch(self.server, path, {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
 
     def capability(self, name: str, cpu: int) -> None:
         patch(self.server, f"{QUEUES}/{name}", {"spec": {"capability": {"cpu": str(cpu)}}})

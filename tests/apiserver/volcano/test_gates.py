@@ -100,6 +100,26 @@ def test_of_a_gang_all_pass_or_none_and_its_room_may_come_from_an_edit(world: Vo
     eventually(lambda: world.gated("gangs") == set(), world.log)
 
 
+def test_a_queue_gets_what_it_deserves_and_a_disruption_budget_decides_who_gives_way(world: VolcanoWorld) -> None:
+    world.space("lent")
+    world.deserving("lent", "root", 1, 2)
+    world.deserving("lent-rich", "lent", 1, 2)
+    world.queue("lent-poor", "lent")
+    for name, queue in (("old", "lent-poor"), ("young", "lent-poor"), ("rich", "lent-rich")):
+        world.group("lent", name, queue)
+    world.protect("lent", "kept")
+    assert not world.create("lent", "old", "old")
+    assert not world.create("lent", "young", "young", labels={"app": "kept"})
+    eventually(lambda: world.passed("lent") == {"old", "young"}, world.log)
+    world.runs("lent", "young")
+
+    assert not world.create("lent", "rich", "rich")
+
+    eventually(lambda: world.passed("lent") == {"young", "rich"}, world.log)
+    assert "Reclaimed" in world.reasons("lent")
+    assert "403 Forbidden" not in world.log()
+
+
 def test_a_tenant_gets_no_more_whatever_it_tries(world: VolcanoWorld) -> None:
     world.space("siege")
     world.queue("siege", "root", 1)

@@ -1,0 +1,305 @@
+"""`volcano.reclaim`: Pods give way so that queues get what they deserve, nobody needlessly, and never in turn."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from cluster.actions import Action, Delete, Evict
+from cluster.errors import EvictionBlocked
+from policies.configuration.settings import Configuration, Enforce, QuotaReclaim, VolcanoSettings
+from reconciler.controllers.volcano.gates import VolcanoGatesController
+from reconciler.core.controller import Controller
+from reconciler.core.state import ClusterState
+from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Failed, Written
+from scheduling.objects.times import SECOND
+from scheduling.volcano.gates.reclaim import PATIENCE
+from tests.builders import Manifest
+from tests.profiles import seeds
+from tests.reconciler.controllers.volcano.gate_cluster import GateCluster, pod
+from tests.scheduling.volcano.manifests import pod_group, priority_class, queue
+
+ORG = (
+    queue("org", "root", capability={"cpu": "4"}, deserved={"cpu": "4"}),
+    queue("rich", "org", deserved={"cpu": "2"}),
+    queue("poor", "org"),
+)
+
+
+class Reclaiming(GateCluster):
+    """Pods that are deleted take their time: `end_leaving` ends them. Those that are `protected` cannot be evicted."""
+
+    def __init__(self, *objects: Manifest, reclaim: QuotaReclaim = QuotaReclaim.DELETE) -> None:
+        self.settings = VolcanoSettings(enforce=Enforce.GATES, reclaim=reclaim)
+        self.configuration = Configuration(volcano=self.settings)
+        self.protected: set[str] = set()
+        super().__init__(*objects)
+
+    def _controllers(self, state: ClusterState) -> list[Controller]:
+        self.controller = VolcanoGatesController(state.records, frozenset(), self.settings)
+        return [self.controller]
+
+    def asks(self, queue: str, *names: str, members: int = 1, cpu: str = "1", **more: Any) -> None:
+        """A PodGroup of the first Pod's name, a second later."""
+        self.now += SECOND
+        self.put(pod_group(names[0], queue, members, space="dev", **more))
+        for name in names:
+            self.put(pod(name, names[0], cpu))
+        self.wait()
+
+    def gone(self, key: Key) -> None:
+        """The API server marks it first."""
+        if key[0] == "Pod" and not self.objects[key]["metadata"].get("deletionTimestamp"):
+            self.change(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        else:
+            super().gone(key)
+
+    def _write(self, key: Key, action: Action) -> Written | Failed:
+        if isinstance(action, Evict) and action.name in self.protected:
+            return Failed(key, action, EvictionBlocked(409, "TooManyRequests", "a disruption budget forbids it"))
+        return super()._write(key, action)
+
+    def leaving(self) -> list[str]:
+        return sorted(each["metadata"]["name"] for each in self.pods() if each["metadata"].get("deletionTimestamp"))
+
+    def end_leaving(self) -> list[str]:
+        left = self.leaving()
+        for name in left:
+            self.gone(("Pod", f"dev/{name}"))
+        self.settle()
+        return left
+
+    def wait(self, nanoseconds: int = SECOND) -> None:
+        self.now += nanoseconds
+        self.settle()
+
+    def deleted(self) -> int:
+        return sum(isinstance(action, Delete) for _, action in self.written)
+
+
+def full(*objects: Manifest, reclaim: QuotaReclaim = QuotaReclaim.DELETE) -> Reclaiming:
+    cluster = Reclaiming(*ORG, *objects, reclaim=reclaim)
+    for name in ("p1", "p2", "p3", "p4"):
+        cluster.asks("poor", name)
+    assert cluster.passed() == ["p1", "p2", "p3", "p4"]
+    return cluster
+
+
+def test_a_queue_gets_what_it_deserves_once_others_have_ended() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+
+    assert cluster.leaving() == ["p4"]
+    assert cluster.gated() == ["r1"]
+    assert cluster.note("r1") == "WaitsForReclaim in rich: dev/p4 gives way"
+    assert "Reclaimed" in cluster.events()
+
+    cluster.end_leaving()
+    assert cluster.passed() == ["p1", "p2", "p3", "r1"]
+
+
+def test_unless_it_is_switched_on_nobody_gives_way() -> None:
+    cluster = full(reclaim=QuotaReclaim.OFF)
+    cluster.asks("rich", "r1")
+    cluster.wait(PATIENCE)
+
+    assert cluster.leaving() == []
+
+
+def test_never_beyond_what_it_deserves_and_never_below_what_others_deserve() -> None:
+    cluster = Reclaiming(ORG[0], ORG[1], queue("poor", "org", deserved={"cpu": "2"}))
+    for name in ("p1", "p2", "p3"):
+        cluster.asks("poor", name)
+    for name in ("r1", "r2", "r3"):
+        cluster.asks("rich", name)
+    for _ in range(5):
+        cluster.end_leaving()
+        cluster.wait()
+
+    assert cluster.passed() == ["p1", "p2", "r1", "r2"]
+    assert cluster.deleted() == 1
+
+
+def test_a_pod_too_large_to_give_way_without_harm_stays() -> None:
+    cluster = Reclaiming(ORG[0], ORG[1], queue("poor", "org", deserved={"cpu": "2"}))
+    cluster.asks("poor", "p1", cpu="4")
+    cluster.asks("rich", "r1")
+
+    assert cluster.leaving() == []
+
+
+def test_siblings_give_way_before_cousins_and_closed_or_unreclaimable_queues_are_spared() -> None:
+    tree = (
+        queue("root", capability={"cpu": "4"}),
+        queue("a", "root", deserved={"cpu": "2"}),
+        queue("a1", "a", deserved={"cpu": "2"}),
+        queue("a2", "a"),
+        queue("b", "root"),
+    )
+    cluster = Reclaiming(*tree)
+    for name, where in (("x", "a2"), ("y", "b"), ("z", "b"), ("w", "a2")):
+        cluster.asks(where, name)
+    cluster.asks("a1", "r1")
+    assert cluster.leaving() == ["w"], "the sibling's youngest, not the cousin's"
+
+    cluster.end_leaving()
+    cluster.asks("a1", "r2")
+    assert cluster.leaving() == ["x"]
+
+    kept = queue("b", "root")
+    kept["spec"]["reclaimable"] = False
+    other = Reclaiming(*tree[:4], kept)
+    for name in ("x", "y", "z", "w"):
+        other.asks("b", name)
+    other.asks("a1", "r1")
+    assert other.leaving() == []
+
+
+def test_what_is_freed_for_a_gang_is_kept_for_it() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1", "r2", members=2)
+    assert cluster.leaving() == ["p3", "p4"]
+
+    cluster.gone(("Pod", "dev/p3"))
+    cluster.asks("poor", "p3b")
+    assert cluster.gated() == ["p3b", "r1", "r2"], "its controller makes a new one, for which nothing is free"
+
+    cluster.gone(("Pod", "dev/p4"))
+    cluster.settle()
+    assert cluster.passed() == ["p1", "p2", "r1", "r2"]
+
+
+def test_a_gang_gives_way_as_a_whole_after_what_others_have_beyond_their_minimum() -> None:
+    cluster = Reclaiming(*ORG)
+    cluster.asks("poor", "g1", "g2", "g3", members=2)
+    cluster.asks("poor", "s")
+    cluster.asks("rich", "r1")
+    assert cluster.leaving() == ["s"], "the youngest PodGroup"
+    cluster.end_leaving()
+    cluster.asks("rich", "r2")
+    assert cluster.leaving() == ["g3"]
+
+    wide = Reclaiming(*ORG)
+    wide.asks("poor", "g1", "g2", "g3", "g4", members=4)
+    wide.asks("rich", "r1")
+    assert wide.leaving() == ["g1", "g2", "g3", "g4"]
+
+
+def test_a_pod_that_a_disruption_budget_protects_stays_and_another_gives_way() -> None:
+    cluster = full(reclaim=QuotaReclaim.EVICT)
+    cluster.protected = {"p4"}
+    cluster.asks("rich", "r1")
+    for _ in range(3):
+        cluster.wait()
+
+    assert cluster.leaving() == ["p3"]
+    assert all(isinstance(action, Evict) for _, action in cluster.written if isinstance(action, Delete))
+
+
+def test_those_that_may_not_be_taken_stay_and_those_that_never_preempt_wait() -> None:
+    cluster = Reclaiming(*ORG)
+    kept = pod("kept", "kept", "4")
+    kept["metadata"]["annotations"]["volcano.sh/preemptable"] = "false"
+    cluster.put(pod_group("kept", "poor", 1, space="dev"))
+    cluster.put(kept)
+    cluster.settle()
+    cluster.asks("rich", "r1")
+    assert cluster.passed() == ["kept"]
+    assert cluster.leaving() == []
+
+    humble = full()
+    made = pod("h", "h")
+    made["spec"]["preemptionPolicy"] = "Never"
+    humble.put(pod_group("h", "rich", 1, space="dev"))
+    humble.put(made)
+    humble.wait()
+    assert humble.leaving() == []
+
+
+def test_a_new_process_takes_nobody_else_while_the_victims_are_on_their_way_out() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+    cluster.start()
+    for _ in range(3):
+        cluster.wait()
+    assert cluster.leaving() == ["p4"]
+    assert cluster.note("r1").startswith("WaitsForReclaim in rich: ")
+
+    cluster.end_leaving()
+    assert cluster.passed() == ["p1", "p2", "p3", "r1"]
+
+
+def test_a_pod_that_never_ends_blocks_for_ten_minutes_at_most() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+    cluster.wait(PATIENCE - SECOND * 5)
+    assert cluster.leaving() == ["p4"]
+    cluster.wait(10 * SECOND)
+    cluster.wait()
+
+    assert cluster.leaving() == ["p3", "p4"]
+
+
+def test_when_the_gang_is_gone_what_was_kept_for_it_is_free() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+    cluster.end("r1", "Failed")
+    cluster.end_leaving()
+    cluster.asks("poor", "p5")
+
+    assert cluster.passed() == ["p1", "p2", "p3", "p5"]
+
+
+@pytest.mark.parametrize("seed", seeds(25))
+def test_however_queues_compete_reclaim_comes_to_rest(seed: int) -> None:
+    """Whoever gives way comes back, as its controller makes it anew, and no gang is ever taken in turn with another."""
+    chance = random.Random(seed)
+    tops = [queue(top, "root", deserved={"cpu": str(chance.randint(0, 6))}) for top in "ab"]
+    leaves = [
+        queue(name, name[0], deserved={"cpu": str(chance.randint(0, 3))}, priority=chance.randint(0, 1))
+        for name in ("a1", "a2", "b1", "b2")
+    ]
+    classes = [priority_class("high", 9), priority_class("low", 1)]
+    cluster = Reclaiming(queue("root", capability={"cpu": "10"}), *tops, *leaves, *classes)
+    for number in range(14):
+        members = chance.randint(1, 3)
+        name, where = f"g{number}", f"{chance.choice('ab')}{chance.choice('12')}"
+        kind = chance.choice(["high", "low", ""])
+        cluster.now += SECOND
+        cluster.put(pod_group(name, where, members, space="dev", **({"priorityClassName": kind} if kind else {})))
+        for each in range(members + chance.randint(0, 1)):
+            cluster.put(pod(f"{name}-{each}", name, str(chance.randint(1, 2))))
+        cluster.wait()
+        if chance.random() < 0.2:
+            cluster.start()
+    quiet = 0
+    for _ in range(400):
+        cluster.wait(2 * SECOND)
+        left = cluster.leaving()
+        for name in chance.sample(left, chance.randint(0, len(left))):
+            made = cluster.objects["Pod", f"dev/{name}"]
+            cluster.gone(("Pod", f"dev/{name}"))
+            recreate(cluster, made)
+        quiet = 0 if left else quiet + 1
+        assert used(cluster) <= 10
+        if quiet > 3:
+            break
+    assert quiet > 3, f"{cluster.deleted()} Pods gave way and it never came to rest"
+    assert cluster.deleted() < 14 * 8
+
+
+def recreate(cluster: Reclaiming, made: Manifest) -> None:
+    group = made["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
+    cpu = made["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    cluster.put(pod(made["metadata"]["name"], group, cpu))
+
+
+def used(cluster: Reclaiming) -> int:
+    return sum(
+        int(each["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+        for each in cluster.pods()
+        if each["metadata"]["name"] in cluster.passed()
+    )

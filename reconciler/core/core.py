@@ -131,9 +131,12 @@ class Core:
     def _lead(self, event: LeadershipGained) -> None:
         """Begin to lead.
 
-        The watch may not have delivered the previous leader's last writes yet, so objects are listed again.
+        The watch may not have delivered the previous leader's last writes yet, so objects are listed again. Not if that
+        was this process: an API server that was too busy to renew the Lease should not have to list everything.
         """
         self.leads = self.informer.records_events = True
+        if event.resumed:
+            return
         self.state.partition.lead()
         if self._exclusive:
             return

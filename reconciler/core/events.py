@@ -12,9 +12,14 @@ from reconciler.objects.workers import FromWorker
 
 @dataclass(frozen=True, slots=True)
 class LeadershipGained:
-    """This process may write from now on. `late_writes`: writes of the leader before may still arrive."""
+    """This process may write from now on.
+
+    `late_writes`: writes of the leader before may still arrive.
+    `resumed`: this process was the leader before, and no other one has written since.
+    """
 
     late_writes: bool = False
+    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

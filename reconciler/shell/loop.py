@@ -91,7 +91,7 @@ class Loop:
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     clock: Callable[[], int] = time.time_ns
     _pace: RoundPace = field(default_factory=RoundPace)
-    _term: int = 0
+    _term: int | None = None
 
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for a message, pass on all that have arrived, and let the core decide."""
@@ -120,12 +120,13 @@ class Loop:
 
     def _report_leadership(self, now: int) -> None:
         """Report changes of leadership. A loss and a gain in one round are both reported: others may have written."""
-        term, leads = self.permit.term(), self.permit.held()
+        leads = self.permit.held()
+        term = self.permit.term()  # read last: it has grown before another hold begins
         if self.core.leads and not (leads and term == self._term):
             self._handle(LeadershipLost(), now)
         if leads and not self.core.leads:
-            self._term = term
-            self._handle(LeadershipGained(self.permit.late_writes_possible()), now)
+            resumed, self._term = term == self._term, term
+            self._handle(LeadershipGained(self.permit.late_writes_possible(), resumed), now)
 
     def _handle(self, event: Event, now: int) -> None:
         for command in self.core.handle((event,), now):

@@ -267,7 +267,7 @@ def test_what_this_process_still_writes_is_not_written_again_when_it_leads_once_
 def test_a_decision_of_an_earlier_leadership_is_read_before_anything_is_decided() -> None:
     world, leading = TakeOver(), [True]
     first = world.start()
-    first.permit = Leads(lambda: leading[0], late_writes=True)
+    first.permit = Leads(lambda: leading[0], late_writes=True, terms=lambda: world.now)
     world.submit(1, 3)
     request = _decided_and_lost(world, first)
     leading[0] = False
@@ -294,7 +294,7 @@ def test_a_decision_of_an_earlier_leadership_is_read_before_anything_is_decided(
 def test_a_write_without_an_answer_that_comes_after_its_process_led_again_gives_nothing_twice() -> None:
     world, leading = TakeOver(), [True]
     first = world.start()
-    first.permit = Leads(lambda: leading[0])
+    first.permit = Leads(lambda: leading[0], terms=lambda: world.now)
     world.submit(1, 3)
     request = _decided_and_lost(world, first)
     leading[0] = False
@@ -315,6 +315,31 @@ def test_a_write_without_an_answer_that_comes_after_its_process_led_again_gives_
 
     assert isinstance(world.api.perform(request.key, request.action), Failed)  # the recount raises at an overdraft
     assert world.admitted() == {"w2"}
+
+
+def test_who_leads_again_with_nobody_in_between_goes_on_without_a_list() -> None:
+    world, leading, terms = TakeOver(), [True], [1]
+    first = world.start()
+    first.permit = Leads(lambda: leading[0], late_writes=True, terms=lambda: terms[0])
+    world.submit(1, 3)
+    request = _decided_and_lost(world, first)
+    leading[0] = False
+    first.inbox.put(Failed(request.key, request.action, Unreachable("server", "no answer", "x")))
+    first.round(0)
+    asked = dict(world.asked)
+
+    world.now, leading[0] = world.now + 60 * SECOND, True
+    while not world.api.arriving:
+        first.round(0)
+    assert (world.asked, first.core.state.complete) == (asked, True)
+    world.settle(first)
+    assert world.admitted() == {"w1"}
+
+    leading[0] = False
+    first.round(0)
+    leading[0], terms[0] = True, 2
+    first.round(0)
+    assert (world.asked != asked, first.core.state.complete) == (True, False)
 
 
 def _decided_and_lost(world: TakeOver, first: Loop) -> Any:

@@ -61,3 +61,25 @@ def test_leadership_that_was_lost_and_came_back_between_two_rounds_is_reported_a
     loop.round(0)
 
     assert reported == expected
+
+
+@pytest.mark.parametrize(("later", "resumed"), [(1, True), (2, False)])
+def test_leadership_is_resumed_if_nobody_else_had_it(later: int, resumed: bool) -> None:
+    leads, terms = [True], [1]
+    core = Core(ClusterState())
+    loop = Loop(core, Asks(), Leads(lambda: leads[0], terms=lambda: terms[0]), clock=lambda: START)
+    reported: list[bool] = []
+    handle = core.handle
+
+    def noted(events: Any, now: int) -> list[Command]:
+        reported.extend(each.resumed for each in events if isinstance(each, LeadershipGained))
+        return handle(events, now)
+
+    core.handle = noted  # type: ignore[method-assign]
+    loop.round(0)
+    leads[0] = False
+    loop.round(0)
+    leads[0], terms[0] = True, later
+    loop.round(0)
+
+    assert reported == [False, resumed]

@@ -50,6 +50,12 @@ class Block:
     def filled(self) -> float:
         return round(self.width * min(1.0, self.amounts.share), 2)
 
+    @property
+    def within(self) -> float:
+        """The width of what is used of its own quota; the rest of `filled` is borrowed."""
+        used = self.amounts.used
+        return round(self.filled * max(0, used - self.amounts.borrowed) / used, 2) if used > 0 else 0.0
+
     def text(self, whole: str) -> str:
         """The part of a name that fits into the block. Its end stays, since names of one tree often begin alike."""
         room = int((self.width - 2 * _LETTER) / _LETTER)

@@ -163,6 +163,17 @@ def test_what_if_a_queue_had_more(admin: Visitor) -> None:
     expect(page.get_by_role("table", name="Quota before and after")).to_contain_text("own 4 → 34")
 
 
+def test_no_page_is_wider_than_a_narrow_screen(admin: Visitor) -> None:
+    page = admin.page
+    page.set_viewport_size({"width": 390, "height": 800})
+    try:
+        for path, status in PAGES.items():
+            admin.to(path, status)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_light_dark_and_paper(admin: Visitor) -> None:
     page = admin.to(TREES)
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -176,7 +187,7 @@ def test_light_dark_and_paper(admin: Visitor) -> None:
     for shown in ("svg[data-icicle]", "#table", "h1"):
         expect(page.locator(shown)).to_be_visible()
     fill = page.evaluate("getComputedStyle(document.querySelector('.block text')).fill")
-    assert fill == "rgb(16, 34, 27)", "dark colors are for screens"
+    assert fill == "rgb(27, 31, 35)", "dark colors are for screens"
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 

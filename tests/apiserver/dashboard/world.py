@@ -86,11 +86,8 @@ def organisation(server: ControlPlane, queues: int) -> None:
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("admin", "quotree-batch-admin", ADMIN.name))
     server.request("POST", f"{RBAC}/clusterroles", EVENTS)
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees", "events", ADMIN.name))
-    spaces = {
-        "apiGroups": [""],
-        "resources": ["namespaces"],
-        "verbs": ["list"],
-    }  # of `view`, which nobody aggregates here
+    # as `view` for namespaces, which nobody aggregates here; the page of topologies reads Nodes
+    spaces = {"apiGroups": [""], "resources": ["namespaces", "nodes"], "verbs": ["list"]}
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",

@@ -60,6 +60,7 @@ def test_more_than_the_quota_fills_the_block_and_no_more() -> None:
     (block,) = icicle(DialectTree(tree(kueue("a", None, "4", "10", borrowed="6"))), None, CPU)
 
     assert block.filled == block.width
+    assert block.within == round(block.width * 0.4, 2), "the rest is borrowed"
     assert len(block.text("a" * 500)) < 200
 
 

@@ -1,0 +1,70 @@
+"""The colors of the style sheet, in both themes, and tables that fit a narrow screen."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import dashboard
+
+HERE = Path(dashboard.__file__).parent
+SHEET = (HERE / "static" / "style.css").read_text()
+TEXTS = ("text", "muted", "link", "error", "warning")
+STATES = ("used", "borrowed", "over", "stopped")
+
+
+def _theme(name: str) -> dict[str, str]:
+    """Colors by variable."""
+    light, dark = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part)) for part in SHEET.split("@media")[:2])
+    return light if name == "light" else light | dark
+
+
+def _luminance(color: str) -> float:
+    parts = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(first: str, second: str) -> float:
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_stands_out_from_what_is_beside_it(theme: str, state: str) -> None:
+    colors = _theme(theme)
+
+    for beside in ("ground", "panel", "idle"):
+        assert _contrast(colors[state], colors[beside]) >= 3, beside
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_texts_and_edges_can_be_read(theme: str) -> None:
+    colors = _theme(theme)
+
+    for ground in ("ground", "panel"):
+        assert _contrast(colors["edge"], colors[ground]) >= 3
+        for text in TEXTS:
+            assert _contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
+    assert _contrast(colors["notice-text"], colors["notice"]) >= 4.5
+    assert _contrast(colors["borrowed"], colors["borrowed-ground"]) >= 3
+
+
+def test_colors_stand_in_variables_alone() -> None:
+    rules = SHEET.partition("* { box-sizing")[2].partition("@media print")[0]
+
+    assert re.findall(r"#[0-9a-f]{3,6}\b", rules) == []
+    used, known = set(re.findall(r"var\(--([\w-]+)[,)]", SHEET)), set(re.findall(r"--([\w-]+):", SHEET))
+    assert used <= known
+
+
+def test_each_cell_has_the_name_of_its_column_for_narrow_screens() -> None:
+    cells = chain.from_iterable(
+        re.findall(r"<td[^>]*>", each.read_text()) for each in (HERE / "templates").glob("*.html")
+    )
+
+    assert [each for each in cells if "data-label" not in each] == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from cluster.client import ClusterClient
@@ -14,10 +13,10 @@ from reconciler.configured import DEFAULTS, read_configured
 from reconciler.process import Reconciler
 from tests import builders
 from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.manifests import crds, define
 from tests.builders import cluster_queue, flavor, group
 from tests.waiting import eventually
 
-CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 EMPTIED = (
     "/apis/coordination.k8s.io/v1/leases",
@@ -28,8 +27,7 @@ EMPTIED = (
 
 def install(server: ControlPlane) -> None:
     """Kueue's kinds, served when it returns."""
-    server.kubectl("apply", "-k", str(CRDS))
-    eventually(lambda: served(server, f"{KUEUE}/workloads"))
+    define(server, crds())
 
 
 @contextmanager

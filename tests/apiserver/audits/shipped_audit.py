@@ -8,8 +8,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from tests.apiserver import manifests
 from tests.apiserver.chart.rendering import kustomize
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import install
@@ -30,9 +29,7 @@ def shipped(started: ControlPlane, folder: Path) -> ControlPlane:
 
 def apply(started: ControlPlane, folder: Path) -> None:
     """The manifests of the audit, where Kueue's kinds are there."""
-    objects = [obj for obj in kustomize(["audit"], folder).values() if "webhooks" not in obj]
-    objects.sort(key=lambda obj: obj["kind"] != "Namespace")
-    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
+    manifests.apply(started, [obj for obj in kustomize(["audit"], folder).values() if "webhooks" not in obj])
 
 
 class Replica(ServerProcess):

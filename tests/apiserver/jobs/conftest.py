@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.jobs.ray_world import install_rays
 from tests.apiserver.jobs.replicas import Running
 from tests.apiserver.jobs.tenant_world import TENANT, garbage_is_collected, organisation
+from tests.apiserver.manifests import apply
 from tests.apiserver.order_proxy import OrderProxy
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, manifests
 from tests.apiserver.webhook.guard import Guard
@@ -39,7 +39,7 @@ def guard(programs: build.Programs) -> Iterator[Guard]:
 @pytest.fixture(scope="package")
 def running(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     started = guard.control_plane
-    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(manifests(started)))
+    apply(started, manifests())
     organisation(started)
     install_rays(started)
     garbage_is_collected(started)

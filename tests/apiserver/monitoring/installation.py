@@ -17,6 +17,7 @@ from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.jobs.batch_jobs import job
 from tests.apiserver.kueue_world import KUEUE, install, queue, workload
+from tests.apiserver.manifests import apply, kustomized
 from tests.apiserver.monitoring.prometheus import Prometheus
 from tests.apiserver.partition import Partition
 from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION, Replica, login_of
@@ -199,7 +200,7 @@ def installed(folder: Path) -> Iterator[Installation]:
             list(pool.map(lambda server: opened.enter_context(server), servers))
         server, worker = servers
         install(worker)
-        worker.kubectl("apply", "-k", str(ROOT / "manifests" / "multikueue-worker"))
+        apply(worker, kustomized(ROOT / "manifests" / "multikueue-worker"))
         line, guards, cut = (opened.enter_context(_line_to(each)) for each in (worker, server, server))
         _namespaces(server)
         guard = Guard(server, yaml.safe_dump(SETTINGS), *COMPONENTS)

@@ -21,6 +21,7 @@ from reconciler.multikueue.worker_session import Pulse
 from reconciler.process import DecisionSettings, Reconciler
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import install
+from tests.apiserver.manifests import apply, kustomized
 from tests.apiserver.multikueue.world import MERGE, WORKER, path
 from tests.apiserver.partition import Partition
 from tests.builders import kueue
@@ -80,7 +81,7 @@ def planes(tmp_path_factory: pytest.TempPathFactory, programs: object) -> Iterat
             list(pool.map(lambda server: opened.enter_context(server), servers))
             list(pool.map(install, servers))
         manager, worker = servers
-        worker.kubectl("apply", "-k", str(WORKER))
+        apply(worker, kustomized(WORKER))
         manager.request("POST", "/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
         line = opened.enter_context(Partition(int(worker.url.rpartition(":")[2])))
         files = tmp_path_factory.mktemp("kubeconfigs")

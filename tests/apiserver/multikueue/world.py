@@ -21,7 +21,8 @@ import yaml
 
 from tests.apiserver.harness import ApiError, ControlPlane, User
 from tests.apiserver.jobs.job_kinds import JOB_SET, definition
-from tests.apiserver.kueue_world import KUEUE, install, queue, served
+from tests.apiserver.kueue_world import KUEUE, install, queue
+from tests.apiserver.manifests import apply, define, kustomized
 from tests.apiserver.partition import Partition
 from tests.apiserver.webhook.guard import QUOTREE, ROOT
 from tests.builders import kueue
@@ -414,15 +415,10 @@ def three_clusters(
 
 def _install(server: ControlPlane) -> None:
     install(server)
-    server.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition(JOB_SET)))
-    everything = server.kubectl("kustomize", str(ROOT / "manifests" / "with-multikueue")).stdout
+    define(server, [definition(JOB_SET)])
     kinds = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-    objects = [obj for obj in yaml.safe_load_all(everything) if obj["kind"] in kinds]
-    objects.sort(key=lambda obj: kinds.index(obj["kind"]))
-    server.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
-    server.kubectl("apply", "-k", str(WORKER))
-    eventually(lambda: served(server, f"{KUEUE}/multikueueclusters"))
-    eventually(lambda: served(server, path("JobSet", "default")))
+    apply(server, [obj for obj in kustomized(ROOT / "manifests" / "with-multikueue") if obj["kind"] in kinds])
+    apply(server, kustomized(WORKER))
 
 
 def _organisation(cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.killed import Killed
 from tests.apiserver.kueue_world import install
+from tests.apiserver.manifests import apply, kustomized
 from tests.apiserver.processes import FOLLOWS_0_19
 from tests.apiserver.server_process import ServerProcess
 from tests.apiserver.webhook.guard import QUOTREE, ROOT
@@ -77,19 +78,17 @@ class Replica(ServerProcess):
         return self.metric("quotree_reconciler_writes") == 1
 
 
-def manifests(started: ControlPlane) -> list[dict[str, Any]]:
+def manifests() -> list[dict[str, Any]]:
     """Those of the reconciler, but for what asks our programs by a Service: nothing routes to Services here.
 
     While nobody answers behind an APIService, no namespace can be deleted.
     """
-    everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
-    return [each for each in yaml.safe_load_all(everything) if "webhooks" not in each and each["kind"] != "APIService"]
+    everything = kustomized(ROOT / "manifests" / "with-reconciler")
+    return [each for each in everything if "webhooks" not in each and each["kind"] != "APIService"]
 
 
 def shipped(started: ControlPlane) -> ControlPlane:
     """With Kueue's kinds and the manifests of the reconciler."""
     install(started)
-    objects = manifests(started)
-    objects.sort(key=lambda obj: obj["kind"] != "Namespace")
-    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
+    apply(started, manifests())
     return started

@@ -19,7 +19,8 @@ from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import CRDS, KUEUE, following, install, workload
+from tests.apiserver.kueue_world import KUEUE, following, install, workload
+from tests.apiserver.manifests import crds
 from tests.builders import kueue
 from tests.waiting import eventually
 
@@ -197,7 +198,7 @@ def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_canno
 ) -> None:
     server = new_control_plane()
     install(server)
-    definition = yaml.safe_load((CRDS / "cohorts.kueue.x-k8s.io.yaml").read_text())
+    definition = next(each for each in crds() if each["spec"]["names"]["kind"] == "Cohort")
     for version in definition["spec"]["versions"]:
         status = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
         for ours in ("conditions", "flavorsReservation"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.manifests import apply, kustomized
 from tests.apiserver.processes import free_ports
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
 from tests.apiserver.tenant.passing import ADDRESS, STRANGER, TENANT, Reachable, control_plane
@@ -37,10 +37,8 @@ def installed(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="package")
 def reconciler(installed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     to = Reachable(*free_ports(1))
-    everything = installed.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
-    objects = [to(each) for each in yaml.safe_load_all(everything) if "webhooks" not in each]
-    installed.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
-    installed.kubectl("apply", "-f", "-", input=yaml.safe_dump(to.endpoints()))
+    everything = kustomized(ROOT / "manifests" / "with-reconciler")
+    apply(installed, [*(to(each) for each in everything if "webhooks" not in each), to.endpoints()])
     folder = tmp_path_factory.mktemp("reconciler") / "replica"
     running = Replica(installed, folder, *_served(installed, to, f"{folder}/certs"))
     try:

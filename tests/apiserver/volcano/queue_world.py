@@ -17,7 +17,7 @@ from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell import writer
 from reconciler.shell.permit import AlwaysPermitted
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import CRDS, served
+from tests.apiserver.manifests import crds, define
 from tests.builders import queue
 from tests.waiting import eventually
 
@@ -29,8 +29,7 @@ PARENTS = {"root": None, "org": "root", "a": "org", "b": "org", "a1": "a", "a2":
 
 
 def install(server: ControlPlane) -> None:
-    server.kubectl("apply", "-k", str(CRDS))
-    eventually(lambda: all(served(server, path) for path in (QUEUES, COMMANDS)))
+    define(server, crds())
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from typing import Any, Self
 import yaml
 
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.manifests import apply, crds, define
 from tests.apiserver.processes import end, free_ports, passed_on
 from tests.waiting import eventually
 
@@ -61,14 +62,9 @@ class Guard:
 
     def install(self) -> None:
         """Apply the CRDs and the base."""
-        kubectl = self.control_plane.kubectl
-        crds = yaml.safe_load_all(kubectl("kustomize", str(ROOT / "manifests" / "crds")).stdout)
-        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(map(self._reachable, crds)))
-        kubectl("apply", "-f", str(Path(__file__).parent / "foreign_crds.yaml"))
-        kubectl("wait", "--for=condition=Established", "crd", "--all")
-        objects = [self._reachable(obj) for obj in yaml.safe_load_all(self._rendered())]
-        objects.sort(key=lambda obj: obj["kind"] != "Namespace")
-        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
+        foreign = documents(Path(__file__).parent / "foreign_crds.yaml")
+        define(self.control_plane, [*map(self._reachable, crds()), *foreign])
+        apply(self.control_plane, [self._reachable(obj) for obj in yaml.safe_load_all(self._rendered())])
 
     def start(self) -> None:
         """Start the process under the ServiceAccount of the manifests, and wait until it is ready."""

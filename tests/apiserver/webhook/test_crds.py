@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from policies.schema import declarations
 from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.manifests import crds, define
 from tests.policies.schema import structure_conformance
 from tests.policies.schema.structure_cases import (
     ACCEPTED,
@@ -29,9 +28,7 @@ from tests.policies.schema.structure_cases import (
     workload,
 )
 
-CRDS = Path(__file__).parents[3] / "manifests" / "crds"
 DECLARED = {kind: declarations.load(file) for kind, file in declarations.FILES.items()}
-WAIT_SECONDS = 30.0
 CASES = structure_conformance.cases()
 DEFAULTING = structure_conformance.defaulting()
 LEFT_TO_RULES: list[tuple[str, Manifest]] = [
@@ -44,22 +41,8 @@ LEFT_TO_RULES: list[tuple[str, Manifest]] = [
 @pytest.fixture(scope="module")
 def server(control_plane: ControlPlane) -> ControlPlane:
     """The shared control plane with all CRDs, each of them served."""
-    control_plane.kubectl("apply", "-k", str(CRDS))
-    deadline = time.monotonic() + WAIT_SECONDS
-    for group_kind in DECLARED:
-        while not _served(control_plane, collection(*group_kind)):
-            assert time.monotonic() < deadline, f"{group_kind} is not served"
-            time.sleep(0.05)
+    define(control_plane, crds())
     return control_plane
-
-
-def _served(control_plane: ControlPlane, path: str) -> bool:
-    try:
-        return bool(control_plane.request("GET", path))
-    except ApiError as error:
-        if error.status not in (404, 429, 503):
-            raise
-        return False
 
 
 def collection(api_group: str, kind: str, namespace: str = "default") -> str:

@@ -1,0 +1,120 @@
+"""The project's manifests on a control plane by plain requests: kubectl needs a second of processor time for them.
+
+What a user types is tested with kubectl where the command itself is the subject.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import yaml
+
+from tests.apiserver import build
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.waiting import eventually
+
+Manifest = dict[str, Any]
+
+CREATED_FIRST = ("Namespace", "CustomResourceDefinition")
+MANAGER = "fieldManager=kubectl-client-side-apply"  # who owns the fields after `kubectl apply`
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+_stored: WeakKeyDictionary[ControlPlane, dict[str, tuple[str, int]]] = WeakKeyDictionary()
+"""By the name of each definition that was stored here, the uid and the generation that it had then."""
+
+
+def kustomized(folder: Path) -> list[Manifest]:
+    """What `kubectl kustomize` renders; each folder is rendered once in a process."""
+    return list(json.loads(_rendered(folder)))
+
+
+def crds() -> list[Manifest]:
+    """Those of `manifests/crds`."""
+    return kustomized(Path(__file__).parents[2] / "manifests" / "crds")
+
+
+def apply(server: ControlPlane, objects: Iterable[Manifest]) -> None:
+    """What `kubectl apply` does. It is asked itself for objects that exist already. Raises ApiError."""
+    paths = _Paths(server)
+    ordered = sorted(objects, key=lambda obj: obj["kind"] not in CREATED_FIRST)
+    existing = [obj for obj in ordered if not _created(server, paths.collection(obj), obj)]
+    if existing:
+        server.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": existing}))
+
+
+def define(server: ControlPlane, definitions: Iterable[Manifest]) -> None:
+    """As `apply`, for CustomResourceDefinitions; returns when all of them are served.
+
+    One that is still as this function left it is not sent again.
+    """
+    known = _stored.setdefault(server, {})
+    current = _versions(server)
+    changed = [each for each in definitions if known.get(name := each["metadata"]["name"], ()) != current.get(name)]
+    apply(server, changed)
+    for each in changed:
+        eventually(lambda each=each: _served(server, each), f"{each['metadata']['name']} is not served".format)
+    if changed:
+        current = _versions(server)
+        known.update({name: current[name] for name in (each["metadata"]["name"] for each in changed)})
+
+
+@cache
+def _rendered(folder: Path) -> str:
+    command = [*build.programs().kubectl, "kustomize", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return json.dumps(list(yaml.load_all(done.stdout, yaml.CSafeLoader)))
+
+
+class _Paths:
+    """Where the objects of a kind are, as the API server's discovery says."""
+
+    def __init__(self, server: ControlPlane) -> None:
+        self._server = server
+        self._kinds: dict[str, dict[str, Manifest]] = {}
+
+    def collection(self, obj: Manifest) -> str:
+        version = obj["apiVersion"]
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        if root not in self._kinds:
+            resources = self._server.request("GET", root)["resources"]
+            self._kinds[root] = {each["kind"]: each for each in resources if "/" not in each["name"]}
+        kind = self._kinds[root][obj["kind"]]
+        within = f"/namespaces/{obj['metadata'].get('namespace', 'default')}" if kind["namespaced"] else ""
+        return f"{root}{within}/{kind['name']}"
+
+
+def _created(server: ControlPlane, collection: str, obj: Manifest) -> bool:
+    """Whether it is new. `kubectl apply` can go on from what it then holds."""
+    meta = obj["metadata"]
+    annotations = {**meta.get("annotations", {}), LAST_APPLIED: json.dumps(obj)}
+    try:
+        server.request("POST", f"{collection}?{MANAGER}", {**obj, "metadata": {**meta, "annotations": annotations}})
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        return False
+    return True
+
+
+def _versions(server: ControlPlane) -> dict[str, tuple[str, int]]:
+    found = server.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+    return {each["metadata"]["name"]: (each["metadata"]["uid"], each["metadata"]["generation"]) for each in found}
+
+
+def _served(server: ControlPlane, definition: Manifest) -> bool:
+    """Whether each version that is served can be listed."""
+    spec = definition["spec"]
+    for version in (each["name"] for each in spec["versions"] if each["served"]):
+        try:
+            server.request("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1")
+        except ApiError as error:
+            if error.status not in (404, 429, 503):
+                raise
+            return False
+    return True

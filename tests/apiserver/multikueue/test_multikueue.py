@@ -90,7 +90,7 @@ def test_a_job_is_created_on_several_clusters_and_runs_where_it_is_admitted(worl
     world.submit("alone")
     assert world.runs("alone") == "two"
     eventually(lambda: world.copies("alone") == ["two"], lambda: reported(world, "alone"))
-    assert check(world, "alone")[0] == "Ready"
+    eventually(lambda: check(world, "alone")[0] == "Ready", lambda: reported(world, "alone"))
     assert world.manager.get("Job", "alone")["spec"]["suspend"] is False  # type: ignore[index]
 
 

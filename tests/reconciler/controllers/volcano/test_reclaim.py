@@ -131,7 +131,7 @@ def test_a_pod_too_large_to_give_way_without_harm_stays() -> None:
     assert cluster.leaving() == []
 
 
-def test_siblings_give_way_before_cousins_and_closed_or_unreclaimable_queues_are_spared() -> None:
+def test_siblings_give_way_before_cousins_and_unreclaimable_queues_are_spared() -> None:
     tree = (
         queue("root", capability={"cpu": "4"}),
         queue("a", "root", deserved={"cpu": "2"}),

@@ -13,7 +13,7 @@ LAZY_GC := GOGC=300
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run quickstart test nightly programs unit thorough explore check format generate field-names conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run quickstart test nightly programs unit thorough explore check format generate field-names conformance bench docs version release fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -91,6 +91,13 @@ docs: venv ## the documentation as static pages, in build/site
 
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench
+
+version: venv ## write VERSION into every file that names it, and for a release the fragments into CHANGELOG.md
+	$(BIN)/python -m generators.release prepare $(VERSION)
+
+release: venv ## what a release publishes, in build/release/VERSION; without DRY_RUN=1 it wants the tag at HEAD, and pushes it
+	$(BIN)/python -m generators.release build $(VERSION) $(if $(DRY_RUN),,--tagged)
+	$(if $(DRY_RUN),,git push origin v$(VERSION))
 
 fuzz: venv ## wrong inputs through the webhook and all readers; FUZZ_INPUTS, default 1000000, and FUZZ_SEED
 	$(BIN)/python -m tests.fuzz

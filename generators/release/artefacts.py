@@ -1,0 +1,49 @@
+"""Wheel, sdist, chart, manifests, changelog and SBOM of a source tree."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from generators.release import bill
+from generators.release.commit import Commit
+from generators.release.numbering import section
+
+
+def write(source: Path, version: str, commit: Commit, out: Path) -> list[Path]:
+    """The files that a release publishes, below an emptied folder."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    _build_packages(source, commit, out)
+    chart, manifests = out / f"quotree-chart-{version}.tgz", out / f"quotree-manifests-{version}.tar.gz"
+    chart.write_bytes(packed(source / "charts", ("quotree",), "", commit.epoch))
+    manifests.write_bytes(packed(source, ("manifests", "monitoring"), f"quotree-{version}/", commit.epoch))
+    (out / f"quotree-{version}.changelog.md").write_text(section(source, version), encoding="utf-8")
+    (out / f"quotree-{version}.cdx.json").write_text(bill.of_materials(source, version, commit), encoding="utf-8")
+    return sorted(out.iterdir())
+
+
+def _build_packages(source: Path, commit: Commit, out: Path) -> None:
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(commit.epoch), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(out)]
+    subprocess.run(command, cwd=source, env=environment, check=True, stdout=sys.stderr)  # noqa: S603, arguments of ours
+
+
+def packed(folder: Path, names: Iterable[str], prefix: str, epoch: int) -> bytes:
+    """The folders `names` of `folder` as .tar.gz, whose bytes depend on names, contents and `epoch` only."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        files = (path for name in names for path in (folder / name).rglob("*") if path.is_file())
+        for path in sorted(files):
+            entry = tarfile.TarInfo(prefix + path.relative_to(folder).as_posix())
+            content = path.read_bytes()
+            entry.size, entry.mtime, entry.mode = len(content), epoch, 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return gzip.compress(plain.getvalue(), mtime=epoch)

@@ -1,0 +1,61 @@
+"""The commit that a release is made from."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+
+class NotTaggedError(Exception):
+    """HEAD does not have the tag of the version that is to be published."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Commit:
+    root: Path
+    """The checkout."""
+    id: str
+    """40 hexadecimal digits."""
+    epoch: int
+    """When it was committed, in seconds since 1970: the time of all that is built from it."""
+    dirty: bool
+    """Whether the checkout has changes that are not in it."""
+
+    @classmethod
+    def head(cls, root: Path) -> Commit:
+        commit, epoch = _git(root, "show", "--no-patch", "--format=%H %ct", "HEAD").split()
+        return cls(root, commit, int(epoch), bool(_git(root, "status", "--porcelain").strip()))
+
+    @property
+    def date(self) -> datetime.date:
+        return datetime.datetime.fromtimestamp(self.epoch, datetime.UTC).date()
+
+    def export(self, folder: Path) -> None:
+        """Write the files of the commit, and no others, into a new folder."""
+        archive = subprocess.run(  # noqa: S603, arguments of ours
+            ["git", "archive", "--format=tar", self.id],  # noqa: S607, git of the machine
+            cwd=self.root,
+            check=True,
+            capture_output=True,
+        )
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as content:
+            content.extractall(folder, filter="data")
+
+    def require_tag(self, tag: str) -> None:
+        """Require that this commit has the tag. Raises NotTaggedError."""
+        if tag not in _git(self.root, "tag", "--points-at", self.id).split():
+            raise NotTaggedError(f"{self.id[:12]} does not have the tag {tag}; tag it, or build with DRY_RUN=1")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(  # noqa: S603, arguments of ours
+        ["git", *arguments],  # noqa: S607, git of the machine
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout

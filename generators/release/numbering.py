@@ -1,0 +1,69 @@
+"""The version of a source tree: where it is written, and how it changes."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)((a|b|rc)\d+|\.dev\d+)?")
+_NAMES_IT = (
+    "README.md",
+    "pyproject.toml",
+    "cli/version.py",
+    "docs/*.md",
+    "integrations/**/*.yaml",
+    "manifests/**/*.yaml",
+)
+"""Files that people write and that name the version. `python -m generators` writes the others."""
+
+
+def valid(text: str) -> str:
+    """The version, MAJOR.MINOR.PATCH with an optional aN, bN, rcN or .devN. Raises argparse.ArgumentTypeError."""
+    if not _VERSION.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a version such as 0.1.0, 0.2.0rc1 or 0.2.0.dev0")
+    return text
+
+
+def present(source: Path) -> str:
+    project: dict[str, str] = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project["version"]
+
+
+def set_version(source: Path, version: str, day: datetime.date) -> None:
+    """Write the version into each file that names it, and for a release the fragments into CHANGELOG.md."""
+    before = present(source)
+    for path in _files(source):
+        text = path.read_text(encoding="utf-8")
+        if before in text:
+            path.write_text(text.replace(before, version), encoding="utf-8")
+    if ".dev" not in version:
+        _run(source, "towncrier", "build", "--yes", "--version", version, "--date", day.isoformat())
+    _run(source, "generators")
+
+
+def section(source: Path, version: str) -> str:
+    """The section of a version in CHANGELOG.md, without its heading. Raises LookupError if there is none."""
+    text = (source / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(version)} \([\d-]+\)\n(.*?)(?=^## \d|\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise LookupError(f"CHANGELOG.md has no section for {version}")
+    return found[1].strip() + "\n"
+
+
+def _files(source: Path) -> Iterator[Path]:
+    for pattern in _NAMES_IT:
+        yield from sorted(source.glob(pattern))
+
+
+def _run(source: Path, module: str, *arguments: str) -> None:
+    """Run a module of Python in the source tree, whose own packages come first."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": ""}
+    command = [sys.executable, "-m", module, *arguments]
+    subprocess.run(command, cwd=source, env=environment, check=True, stdout=sys.stderr)  # noqa: S603, arguments of ours

@@ -1,0 +1,158 @@
+"""A release from two clones of one commit: the same bytes, and files that pip, Helm and kubectl take."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from cli.version import VERSION
+from generators.locks import pins
+from generators.release.commit import Commit, NotTaggedError
+from generators.release.numbering import valid
+from tests.apiserver import helm
+
+ROOT = Path(__file__).parents[2]
+RELEASE = "9.8.7"
+"""Not the version of the checkout: it is written into the files of the commit."""
+
+
+def clone(folder: Path) -> Path:
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True, capture_output=True)
+    return folder
+
+
+def built(checkout: Path, *, umask: int, zone: str) -> Path:
+    out = checkout.parent / "out"
+    command = [sys.executable, "-m", "generators.release", "build", RELEASE, "--out", str(out)]
+    environment = os.environ | {"TZ": zone, "PYTHONPATH": ""}
+    done = subprocess.run(
+        command, cwd=checkout, env=environment, umask=umask, capture_output=True, text=True, check=False, timeout=280
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return out
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(clone(tmp_path_factory.mktemp("one") / "quotree"), umask=0o022, zone="UTC")
+
+
+@pytest.mark.apiserver
+class TestRelease:
+    def test_another_clone_gives_the_same_bytes(self, release: Path, tmp_path: Path) -> None:
+        checkout = clone(tmp_path / "a folder of another name")
+        (checkout / "README.md").write_text("a change that is not committed")
+        again = built(checkout, umask=0o077, zone="Asia/Tokyo")
+
+        assert {path.name for path in release.iterdir()} == {path.name for path in again.iterdir()}
+        assert {
+            path.name for path in release.iterdir() if path.read_bytes() != (again / path.name).read_bytes()
+        } == set()
+
+    def test_the_checksums_and_the_provenance_name_every_file(self, release: Path) -> None:
+        digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in release.iterdir()}
+        del digests["SHA256SUMS"]
+        sums = (release / "SHA256SUMS").read_text()
+        assert {name: digest for digest, name in re.findall(r"^(\w{64})  (.+)$", sums, re.MULTILINE)} == digests
+
+        name = f"quotree-{RELEASE}.provenance.json"
+        statement = json.loads((release / name).read_text())
+        del digests[name]
+        definition = statement["predicate"]["buildDefinition"]
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+        assert {each["name"]: each["digest"]["sha256"] for each in statement["subject"]} == digests
+        assert definition["externalParameters"] == {"version": RELEASE}
+        assert definition["resolvedDependencies"][0]["digest"] == {"gitCommit": head.stdout.strip()}
+
+    def test_no_file_names_the_version_before(self, release: Path, tmp_path: Path) -> None:
+        with zipfile.ZipFile(release / f"quotree-{RELEASE}-py3-none-any.whl") as wheel:
+            wheel.extractall(tmp_path / "wheel")
+        for path in release.glob("*gz"):
+            with tarfile.open(path) as archive:
+                archive.extractall(tmp_path / path.name, filter="data")
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        stale = [path for path in files if VERSION.encode() in path.read_bytes()]
+
+        assert len(files) > 1000
+        assert stale == []
+        chart = yaml.safe_load((tmp_path / f"quotree-chart-{RELEASE}.tgz" / "quotree" / "Chart.yaml").read_text())
+        assert (chart["version"], chart["appVersion"]) == (RELEASE, RELEASE)
+        deployment = tmp_path / f"quotree-manifests-{RELEASE}.tar.gz" / f"quotree-{RELEASE}" / "manifests" / "base"
+        assert f"image: quotree:{RELEASE}\n" in (deployment / "deployment.yaml").read_text()
+
+    def test_the_wheel_can_be_built_from_the_sdist(self, release: Path, tmp_path: Path) -> None:
+        with tarfile.open(release / f"quotree-{RELEASE}.tar.gz") as archive:
+            archive.extractall(tmp_path, filter="data")
+            epoch = str(archive.getmembers()[0].mtime)
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "again")]
+        environment = os.environ | {"SOURCE_DATE_EPOCH": epoch}
+        subprocess.run(
+            command, cwd=tmp_path / f"quotree-{RELEASE}", env=environment, check=True, capture_output=True, timeout=120
+        )
+        name = f"quotree-{RELEASE}-py3-none-any.whl"
+
+        assert (tmp_path / "again" / name).read_bytes() == (release / name).read_bytes()
+
+    def test_the_changelog_has_every_fragment(self, release: Path) -> None:
+        text = (release / f"quotree-{RELEASE}.changelog.md").read_text()
+        fragments = subprocess.run(
+            ["git", "ls-tree", "--name-only", "HEAD", "changelog.d/"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+
+        assert len(re.findall(r"^- ", text, re.MULTILINE)) >= len(fragments) - 2, "README and template are none"
+        assert re.findall(r"^### (\w+)", text, re.MULTILINE) == ["Added", "Changed", "Fixed"]
+
+    def test_helm_renders_the_chart(self, release: Path) -> None:
+        command = [
+            helm.binary(),
+            "template",
+            "--kube-version=1.34",
+            "quotree",
+            release / f"quotree-chart-{RELEASE}.tgz",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+        assert done.returncode == 0, done.stderr
+        assert f"quotree:{RELEASE}" in done.stdout
+
+    def test_the_sbom_has_each_package_of_the_image(self, release: Path) -> None:
+        text = (release / f"quotree-{RELEASE}.cdx.json").read_text()
+        bom = json.loads(text)
+        needed = {each["ref"]: set(each.get("dependsOn", ())) for each in bom["dependencies"]}
+        reached = {"quotree"}
+        while more := {each for ref in reached for each in needed[ref]} - reached:
+            reached |= more
+
+        assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+        assert {each["purl"] for each in bom["components"]} == {
+            f"pkg:pypi/{pin.name}@{pin.version}" for pin in pins("runtime.txt")
+        }
+        assert reached == needed.keys(), "each package is there since another needs it"
+
+
+@pytest.mark.parametrize("version", ["1", "0.1", "v0.1.0", "0.1.0-rc1", "00.1.0", "0.1.0; rm -rf /"])
+def test_what_is_not_a_version_is_refused(version: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a version such as"):
+        valid(version)
+
+
+def test_a_commit_without_the_tag_is_not_published() -> None:
+    with pytest.raises(NotTaggedError, match=r"does not have the tag v999\.0\.0"):
+        Commit.head(ROOT).require_tag("v999.0.0")

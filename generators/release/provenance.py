@@ -1,6 +1,6 @@
 """How the files of a release were made, as an in-toto statement with SLSA's provenance, and their checksums.
 
-The statement is not signed: a checkout is nobody who could vouch for it.
+The statement is not signed: a checkout cannot prove who built it.
 """
 
 from __future__ import annotations

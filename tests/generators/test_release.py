@@ -124,6 +124,7 @@ class TestRelease:
             helm.binary(),
             "template",
             "--kube-version=1.34",
+            "--namespace=quotree-system",
             "quotree",
             release / f"quotree-chart-{RELEASE}.tgz",
         ]

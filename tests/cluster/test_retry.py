@@ -34,6 +34,7 @@ def test_the_server_may_ask_for_more_but_not_for_ever() -> None:
 
 
 LOST = Unreachable("host", "broke", "cure")
+BUDGET = {"causes": [{"reason": "DisruptionBudget", "message": "needs 2 healthy pods and has 2 currently"}]}
 REFUSED = Unreachable("host", "refused", "cure", sent=False)
 
 
@@ -43,6 +44,7 @@ REFUSED = Unreachable("host", "refused", "cure", sent=False)
         (LOST, True, False),
         (REFUSED, True, True),
         (ApiError(429, "TooManyRequests", ""), True, True),
+        (ApiError(429, "TooManyRequests", "", details=BUDGET), False, False),
         (ApiError(503, "ServiceUnavailable", ""), True, False),
         (ApiError(500, "InternalError", ""), False, False),
         (ApiError(403, "Forbidden", ""), False, False),

@@ -158,6 +158,22 @@ def test_siblings_give_way_before_cousins_and_unreclaimable_queues_are_spared() 
     assert other.leaving() == []
 
 
+def test_a_queue_reclaims_as_far_as_its_ancestor_deserves() -> None:
+    cluster = Reclaiming(
+        queue("root", capability={"cpu": "4"}),
+        queue("a", "root", deserved={"cpu": "2"}),
+        queue("a1", "a"),
+        queue("a2", "a"),
+        queue("b", "root"),
+    )
+    for name in ("w", "x", "y", "z"):
+        cluster.asks("b", name)
+    for where, name, leaving in (("a1", "r1", ["z"]), ("a2", "r2", ["y"]), ("a1", "r3", [])):
+        cluster.asks(where, name)
+        assert cluster.leaving() == leaving, name
+        cluster.end_leaving()
+
+
 def test_what_is_freed_for_a_gang_is_kept_for_it() -> None:
     cluster = full()
     cluster.asks("rich", "r1", "r2", members=2)

@@ -6,6 +6,7 @@ Source: YuniKorn after 1.9, k8shim `pkg/cache/metadata.go`, `pkg/common/utils/ut
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +20,14 @@ from policies.model.quantity import INT64_MAX
 
 TASK_GROUP = YUNIKORN + "task-group-name"
 TASK_GROUPS = YUNIKORN + "task-groups"
+POLICY = YUNIKORN + "schedulingPolicyParameters"
 PLACEHOLDER = "internal." + YUNIKORN + "placeholder"
 
+DEFAULT_TIMEOUT = 900
+"""Seconds that placeholders hold their room where the Pod does not say how long."""
+
 _INT32_MAX = 2**31 - 1
+_TIMEOUT = re.compile(r"placeholderTimeoutInSeconds=([+-]?[0-9]{1,19})").fullmatch
 
 
 class BadTaskGroups(ValueError):
@@ -62,6 +68,16 @@ def task_groups(annotations: Mapping[str, str]) -> tuple[TaskGroup, ...]:
     if any(amount > INT64_MAX for amount in _sums(groups).values()):
         raise BadTaskGroups(f"{TASK_GROUPS} requests more than 64 bits hold")
     return groups
+
+
+def placeholder_timeout(policy: str) -> int:
+    """The seconds after which placeholders give up their room, as `schedulingPolicyParameters` says.
+
+    The last value counts. One that is not a number above 0 counts as the default, as in YuniKorn.
+    """
+    found = [match for each in policy.split(" ") if (match := _TIMEOUT(each))]
+    seconds = int(found[-1][1]) if found else 0
+    return seconds if 0 < seconds <= INT64_MAX // 10**9 else DEFAULT_TIMEOUT
 
 
 def together(groups: tuple[TaskGroup, ...]) -> Amounts:

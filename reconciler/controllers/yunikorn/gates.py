@@ -23,6 +23,7 @@ from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 
 _IN_USE: Key = ("QuotaInUse", "")
 _PREEMPTION: Key = ("QuotaPreemption", "")
+_PLACES: Key = ("QuotaPlaces", "")
 
 
 class QuotaGatesController(GatesController[YuniKornGatekeeper]):
@@ -58,7 +59,7 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
             self._used[parted(name)[0]] = None
 
     def wake(self, item: Key) -> None:
-        if item not in (_IN_USE, _PREEMPTION):
+        if item not in (_IN_USE, _PREEMPTION, _PLACES):
             super().wake(item)
 
     # --- what is wanted
@@ -81,6 +82,8 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
         yield from self._count(now)
         if (moment := self.keeper.next_preemption()) is not None:
             yield WakeAt(_PREEMPTION, moment)
+        if (moment := self.keeper.timeouts.next) is not None:
+            yield WakeAt(_PLACES, moment)
 
     def _count(self, now: int) -> Iterator[WakeAt]:
         """Write the usage of Namespaces whose Pods came, passed or went: at once, then at intervals."""

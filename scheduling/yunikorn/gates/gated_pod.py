@@ -9,7 +9,7 @@ from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest
-from policies.dialects.yunikorn_gangs import TASK_GROUPS, task_group
+from policies.dialects.yunikorn_gangs import POLICY, TASK_GROUPS, task_group
 from policies.dialects.yunikorn_gates import MARKED
 from policies.dialects.yunikorn_pods import requests
 from scheduling.objects import times
@@ -25,7 +25,7 @@ class YuniKornGatedPod(PodAtGate):
     """A Pod of YuniKorn's queues. Only one that is marked for its quota is ever preempted.
 
     application: `namespace/id`, so that nobody uses up the quota of another namespace by its id.
-    gang: the annotation that names task groups.
+    gang: the annotation that names task groups; `policy`: the one with the timeout of their placeholders.
     """
 
     PROJECT = MARKED
@@ -34,6 +34,7 @@ class YuniKornGatedPod(PodAtGate):
     whose: Whose
     ask: Ask
     gang: str = ""
+    policy: str = ""
 
     @property
     def has_passed(self) -> bool:
@@ -43,7 +44,7 @@ class YuniKornGatedPod(PodAtGate):
     def counts_as(self, other: YuniKornGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
         counted, others = (
-            (p.uid, p.application, p.whose, p.ask, p.gang, p.mark, p.ended, p.deleting) for p in (self, other)
+            (p.uid, p.application, p.whose, p.ask, p.gang, p.policy, p.mark, p.ended, p.deleting) for p in (self, other)
         )
         return counted == others
 
@@ -72,6 +73,7 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         (yunikorn.queue_of(known) or "", user, tuple(groups or ())),
         ask,
         notes.get(TASK_GROUPS, ""),
+        notes.get(POLICY, ""),
         key=key,
         mark=mark,
         admitted=notes.get(ADMITTED, "") if mark == MARKED else "",

@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
-from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
+from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, placeholder_timeout, task_groups
+from scheduling.objects.times import SECOND
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.evictions import Evictions
 from scheduling.yunikorn.gates.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
 from scheduling.yunikorn.gates.gated_namespace import GatedNamespaces, Usage
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
+from scheduling.yunikorn.gates.place_timeouts import PlaceTimeouts
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
@@ -49,6 +51,7 @@ class YuniKornGatekeeper:
         self.granted: dict[str, str] = {}
         self.spaces = GatedNamespaces()
         self.standing = GateUsage(others)
+        self.timeouts = PlaceTimeouts()
         self.scheduler = self._scheduler()
         self._pods: dict[str, YuniKornGatedPod] = {}
         self._entered: dict[str, YuniKornGatedPod] = {}
@@ -58,6 +61,7 @@ class YuniKornGatekeeper:
         self._barred: dict[str, ApplicationRefusal] = {}
         self._refused: dict[str, _Refused] = {}
         self._gangs: dict[str, None] = {}
+        self._keeping: dict[str, None] = {}
         self._dirty: dict[str, None] = {}
         self._stale: dict[str, None] = {}
         self._doubted: dict[str, None] = {}
@@ -112,6 +116,7 @@ class YuniKornGatekeeper:
     def decide(self, now: int) -> list[str]:
         """The Pods that may pass since it was asked last, in their order (moment in nanoseconds)."""
         self.refresh()
+        self._time_out(now)
         while not self.queues.fault and (decision := self.scheduler.step(now)) is not None:
             application = decision.application
             if decision.ask.key in self._entered:
@@ -120,10 +125,22 @@ class YuniKornGatekeeper:
                 self._grant_held(application, application.held)
                 self._gangs[application.name] = None
                 self._keep_places()
+        self._time_out(now)
         if self.evictions is not None and self.queues.partition.preempts and not self.queues.fault:
             self.evictions.decide(self.scheduler, self._entered, self.granted, now)
         returned, self._returned = self._returned, dict.fromkeys(self.granted)
         return [key for key in self.granted if key not in returned]
+
+    def _time_out(self, now: int) -> None:
+        """Gangs give up the places that they have kept for too long; those that keep places keep them from now on."""
+        self.timeouts.forget_others(self.scheduler.applications)
+        self._gangs |= dict.fromkeys(self.timeouts.expire(now))
+        self._keep_places()
+        for name in self._keeping:
+            application = self.scheduler.applications.get(name)
+            if application is not None and not self.timeouts.is_over(name):
+                self.timeouts.keeps(name, now + self._timeout(application) * SECOND)
+        self._keeping.clear()
 
     def next_preemption(self) -> int | None:
         """When others may be preempted though nothing changes (nanoseconds); None where nobody waits for that."""
@@ -349,6 +366,12 @@ class YuniKornGatekeeper:
         named = min((each for each in members if each.gang), key=lambda each: each.ask.created, default=None)
         return task_groups({TASK_GROUPS: named.gang}) if named is not None else ()
 
+    def _timeout(self, application: Application) -> int:
+        """The seconds that the application keeps the place of a missing member, as the oldest Pod with groups says."""
+        members = [self._entered[key] for key in self._members[application.name]]
+        named = min((each for each in members if each.gang), key=lambda each: each.ask.created, default=None)
+        return placeholder_timeout(named.policy if named is not None else "")
+
     def _submitted_at(self, pod: YuniKornGatedPod) -> int:
         return min(self._entered[key].ask.created for key in self._members[pod.application])
 
@@ -383,7 +406,12 @@ class YuniKornGatekeeper:
         for name in self._gangs:
             application = self.scheduler.applications.get(name)
             if application is not None and application.placeholders is not None:
-                self.scheduler.keep_places(application, self._missing(application))
+                missing = self._missing(application)
+                if missing:
+                    self._keeping[name] = None
+                else:
+                    self.timeouts.complete(name)
+                self.scheduler.keep_places(application, {} if self.timeouts.is_over(name) else missing)
                 self.scheduler.take_places(application)
                 self._grant_held(application, application.held)
         self._gangs.clear()

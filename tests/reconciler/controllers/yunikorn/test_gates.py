@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from policies.dialects.yunikorn_gangs import POLICY, placeholder_timeout
 from reconciler.controllers.gates.controller import PERIOD
+from scheduling.objects.times import SECOND
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS, member, pod
 from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
@@ -236,6 +238,67 @@ def test_a_gang_keeps_the_places_of_members_that_are_to_come_also_after_a_crash(
     cluster.end("g1")
     cluster.settle()
     assert cluster.gated() == [], "nothing is left of the gang"
+
+
+def test_a_gang_gives_up_the_places_of_members_that_do_not_come_in_time() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"4"}'))
+    first = member("g1")
+    first["metadata"]["annotations"][POLICY] = "gangSchedulingStyle=Hard placeholderTimeoutInSeconds=60"
+    cluster.put(first)
+    for name in ("x1", "x2"):
+        cluster.put(pod(name, "other"))
+    cluster.settle(0)
+    cluster.now += 30 * SECOND
+    cluster.start()
+    cluster.settle(0)
+    cluster.now += 59 * SECOND
+    cluster.settle(0)
+    assert cluster.gated() == ["x2"], "the time begins again with the process"
+
+    cluster.settle(2)
+    assert cluster.gated() == []
+    for name in ("g2", "g3"):
+        cluster.put(member(name))
+    cluster.settle()
+    assert cluster.gated() == ["g3"], "who comes late waits like any other Pod"
+    cluster.end("x1")
+    cluster.settle()
+    assert cluster.gated() == []
+
+
+def test_the_time_of_a_place_counts_from_when_it_becomes_free() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"4"}'))
+    for name in ("g1", "g2", "g3"):
+        made = member(name)
+        made["metadata"]["annotations"][POLICY] = "placeholderTimeoutInSeconds=60"
+        cluster.put(made)
+    cluster.settle(0)
+    cluster.now += 100 * SECOND
+    cluster.delete("g3")
+    for name in ("x1", "x2"):
+        cluster.put(pod(name, "other"))
+    cluster.settle(0)
+    cluster.now += 59 * SECOND
+    cluster.settle(0)
+    assert cluster.gated() == ["x2"]
+    cluster.settle(2)
+    assert cluster.gated() == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds"),
+    [
+        ("", 900),
+        ("placeholderTimeoutInSeconds=60", 60),
+        ("placeholderTimeoutInSeconds=60 placeholderTimeoutInSeconds=30", 30),
+        ("placeholderTimeoutInSeconds=0", 900),
+        ("placeholderTimeoutInSeconds=-5", 900),
+        ("placeholderTimeoutInSeconds=1m", 900),
+        ("placeholderTimeoutInSeconds=9999999999999999999", 900),
+    ],
+)
+def test_a_timeout_is_a_number_of_seconds_above_zero(policy: str, seconds: int) -> None:
+    assert placeholder_timeout(policy) == seconds
 
 
 def test_a_gang_that_never_fits_waits_with_the_reason() -> None:

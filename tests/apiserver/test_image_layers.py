@@ -49,8 +49,9 @@ def copied(source: str, target: Path) -> None:
         if any(fnmatch(each, pattern.removeprefix("**/")) for each in parents for pattern in ignored):
             continue
         if source in (".", name):
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, target / name)
+            to = target / (name if source == "." else Path(name).name)  # a file goes into the folder without its own
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, to)
 
 
 def built(root: Path) -> None:

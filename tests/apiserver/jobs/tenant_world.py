@@ -46,7 +46,7 @@ def garbage_is_collected(server: ControlPlane) -> None:
 
 
 def nothing_is_left(server: ControlPlane) -> None:
-    for path in (JOBS, f"{TEAM}/pods", WORKLOADS):
+    for path in (JOBS, f"{TEAM}/pods", WORKLOADS, f"{KUEUE}/workloadpriorityclasses"):
         server.request("DELETE", f"{path}?propagationPolicy=Background&gracePeriodSeconds=0")
     eventually(lambda: not server.request("GET", f"{TEAM}/pods")["items"])
     eventually(lambda: not server.request("GET", WORKLOADS)["items"])

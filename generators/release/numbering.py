@@ -49,7 +49,7 @@ def set_version(source: Path, version: str, day: datetime.date) -> None:
 
 
 def section(source: Path, version: str) -> str:
-    """The section of a version in CHANGELOG.md, without its heading. Raises LookupError if there is none."""
+    """The section of a version in CHANGELOG.md, without its heading. Raises LookupError if it is missing."""
     text = (source / "CHANGELOG.md").read_text(encoding="utf-8")
     found = re.search(rf"^## {re.escape(version)} \([\d-]+\)\n(.*?)(?=^## \d|\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None:

@@ -213,9 +213,8 @@ class GatedGang:
                 yield self._wish(stage, need, self._waiting[need][:1])
 
     def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> GangWish:
-        return GangWish(
-            _order(stage, places[0]), stage.queue, self.name, need, tuple(place.key for place in places)
-        )._replace(reclaims=all(place.reclaims for place in places))
+        keys, reclaims = tuple(place.key for place in places), all(place.reclaims for place in places)
+        return GangWish(_order(stage, places[0]), stage.queue, self.name, need, keys, reclaims=reclaims)
 
     def _matters(self, place: _Place) -> bool:
         """Whether the Pod is, or would be, one of those that pass together."""

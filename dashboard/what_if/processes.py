@@ -6,6 +6,7 @@ process, and the simulation takes no time from those who look at other pages.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -34,6 +35,7 @@ READERS = 2
 PATIENCE = 7.0
 """Seconds that a request waits for a cluster to be read. With the answer it stays below the 30 s of a request."""
 _MARGIN = 1.0
+_EXPIRED = "What was read of the cluster became too old, so it is being read again. Ask again in a moment."
 _DIED = "The process that had read the cluster has ended, perhaps for lack of memory. Try it again."
 
 
@@ -77,8 +79,10 @@ class WhatIfProcess:
                 f"The simulation did not end within {answer.seconds:.0f} s and was stopped. Try a smaller change, or"
                 " `quotree diff --against cluster`, which has all the time that you give it."
             )
+        if answer is None:
+            raise self._gone()
         self.end()
-        raise Unanswered(_DIED if answer is None else "This change could not be computed; the log has the reason.")
+        raise Unanswered("This change could not be computed; the log has the reason.")
 
     def end(self) -> None:
         self._until = 0.0
@@ -86,6 +90,14 @@ class WhatIfProcess:
         self._process.wait()
         self._questions.close()
         self._answers.close()
+
+    def _gone(self) -> Unanswered:
+        """Why there is no answer. A process ends by itself, with 0, once what it has read is too old."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_MARGIN)
+        expired = self._process.returncode == 0
+        self.end()
+        return ReadingCluster(_EXPIRED) if expired else Unanswered(_DIED)
 
     def _begin(self) -> None:
         first: ClusterRead | None = self._answer(PATIENCE)
@@ -102,11 +114,11 @@ class WhatIfProcess:
             raise Unreachable("the API server", first.problem, "ask again")
 
     def _send(self, what: tuple[Configuration, UserWay] | ProposedChange) -> None:
-        """Raises Unanswered. A process that has ended is found out by its answer."""
+        """Raises Unanswered."""
         try:
             self._questions.send(what)
         except OSError as error:
-            raise Unanswered(_DIED) from error
+            raise self._gone() from error
 
     def _answer(self, seconds: float) -> Any:
         """What it sends next; None where there is nothing by then, or nothing will come."""

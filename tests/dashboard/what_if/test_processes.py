@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from cli.serving.dashboard import as_someone
 from cluster.api.callers import Impersonated
 from cluster.errors import NotFound, Unreachable
 from dashboard.reading.backend import UserLogin
+from dashboard.what_if import processes as module
 from dashboard.what_if.child import NoOutcome
 from dashboard.what_if.processes import COMMAND, KEPT, READERS, Processes, WhatIfProcess
-from dashboard.what_if.unanswered import MissingRights, TryAgain, Unanswered
+from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
 
 NOTHING = ProposedChange()
 CONFIGURATION = settings(None, ())
@@ -213,6 +215,25 @@ def test_a_cluster_that_cannot_be_read_is_said_and_not_kept() -> None:
 
     assert started.over
     started.end()
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "said"), [(0, ReadingCluster, "is being read again"), (1, Unanswered, "Try it")]
+)
+def test_a_process_that_ends_before_the_question_reaches_it(
+    code: int, error: type[Unanswered], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 0 it has ended since the cluster that it holds is too old."""
+    ends = f"import sys; sys.stdin.buffer.read(1); sys.exit({code})"
+    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", ends))
+    started = WhatIfProcess(CONFIGURATION, UserConnection(Address("http://127.0.0.1")))
+    started._until = time.monotonic() + 60
+    assert started._process.wait(30) == code
+
+    with pytest.raises(error, match=said) as refused:
+        started.ask(NOTHING)
+    assert type(refused.value) is error
+    assert started.over
 
 
 def test_a_person_is_asked_for_with_their_own_token_or_in_their_name_and_never_otherwise() -> None:

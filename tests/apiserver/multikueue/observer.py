@@ -17,6 +17,7 @@ from cluster.wire import Timeouts
 from reconciler.multikueue.objects import MULTIKUEUE_CLUSTERS
 from reconciler.objects.patches import WORKLOADS
 from tests.apiserver.harness import ControlPlane
+from tests.waiting import eventually
 
 _PATIENCE = Timeouts(connect=2.0, read=5.0, watch_grace=600.0)
 """A server that is stopped stays as it is; its watch goes on where it was."""
@@ -180,8 +181,9 @@ class Observer:
                         yield f"workload {uid} was moved from {placed} to {each.cluster} at once"
                     placed, evicted = each.cluster, False
 
-    def times_run(self, job: str) -> list[Run]:
-        return [run for run in self.runs if run.job == job]
+    def workers_of(self, job: str) -> list[str]:
+        """The worker of each run of a job. Waits for the first: a watch may be behind who has read a worker."""
+        return [run.worker for run in eventually(lambda: [run for run in self.runs if run.job == job])]
 
 
 def _over(manifest: dict[str, Any]) -> bool:

@@ -447,7 +447,7 @@ def test_a_manager_that_is_killed_behind_any_write_leaves_no_job_twice_and_none_
     for job in (f"killed-{step}" for step in steps):
         where = world.runs(job, seconds=60)
         eventually(partial(alone, world, job), world.logs, 60)
-        assert [where] == [run.worker for run in observer.times_run(job)], reported(world, job)
+        assert [where] == observer.workers_of(job), reported(world, job)
     assert list(observer.two_winners()) == []
 
 

@@ -176,6 +176,8 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
         later = f"it starts once that is released, or ClusterQueue {why.queue} gets more quota"
         if named and not needs:
             later = "it starts once work there has ended, or nodes are added"
+        elif not needs and any(isinstance(reason, NoPlace) for reason in others):
+            later = "it starts once nodes of its topology are ready, or have room"
         return WaitingCause((said, *_limits(why), later), gist)
     never = [each for each in why.lacks if not each.ever]
     more = (f"have more quota given to ClusterQueue {why.queue}",) if never else ()

@@ -232,6 +232,13 @@ def test_a_level_that_the_topology_does_not_have_is_told_with_those_that_it_has(
     )
 
 
+def test_who_waits_for_nodes_to_be_ready_is_not_told_to_wait_for_quota() -> None:
+    said = why(simulated(node("h1", "r1", ready="Unknown"), job("ring", 2, required_topology=LEVELS[1])), "ring")
+
+    assert said.endswith("; it starts once nodes of its topology are ready, or have room"), said
+    assert "no topology domains at level: example.com/rack" in said
+
+
 def test_a_level_is_named_by_the_last_word_of_its_label() -> None:
     labels = ("topology.kubernetes.io/zone", "cloud.google.com/gce-topology-block", "example.com/rack", HOSTNAME)
 

@@ -34,7 +34,8 @@ def read(text: str) -> DocumentRoot | BadText:
     except _Twice:
         return _second_key(text)
     except _NoNumber as found:
-        offset = next(step.offset for step in steps(text, 0, len(text)) if step.text == str(found))
+        # The decoder stops before it looks at what follows, which may be part of the same token.
+        offset = next(step.offset for step in steps(text, 0, len(text)) if text.startswith(str(found), step.offset))
         return BadText(offset, f"{str(found)[:40]} is not a number in JSON, or too large for one")
     except RecursionError:
         return _too_deep(text)

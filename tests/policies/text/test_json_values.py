@@ -18,6 +18,14 @@ def test_what_no_number_can_be_is_refused_with_its_place(number: str) -> None:
     assert (found.offset, found.message) == (10, f"{number} is not a number in JSON, or too large for one")
 
 
+@pytest.mark.parametrize("text", ['["NaN", NaN]', '["NaN", NaN-7]', "[1.25, NaN;]", "[12345, NaNNaN"])
+def test_the_place_is_found_whatever_is_before_and_behind_it(text: str) -> None:
+    found = read(text)
+
+    assert isinstance(found, BadText)
+    assert found.offset == text.index(" NaN") + 1
+
+
 def test_a_large_number_is_exact() -> None:
     found = read('{"a": 1.25e400}')
 

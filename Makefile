@@ -107,8 +107,8 @@ race: venv ## pairs of changes at one moment by 1, 2 and 3 replicas, also with k
 
 soak: soak-kueue soak-volcano soak-yunikorn ## these three, one after the other; SOAK_SECONDS of each, default 1800, and SOAK_SEED
 
-soak-kueue: venv ## random load on a reconciler that is killed again and again behind a failing connection
-	$(SOAK) tests/apiserver/reconciler/test_faults.py
+soak-kueue: venv ## random load on a reconciler that is killed again and again behind a failing connection, then work in a topology
+	$(SOAK) tests/apiserver/reconciler/test_faults.py tests/apiserver/reconciler/test_topology_faults.py
 
 soak-volcano: venv ## the same for queues that are closed, paused and moved, by a command that is killed as well, then for Pods at their gates
 	$(SOAK) tests/apiserver/volcano/test_queue_faults.py tests/apiserver/volcano/test_gate_faults.py

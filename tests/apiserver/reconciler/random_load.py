@@ -25,6 +25,8 @@ from tests.reconciler.recount import Share, Tree, asked, holds, holds_quota, nam
 
 LAG_SECONDS = 12.0
 """How long a quota that was taken back may still be given: the longest hang of a watch, and until it is resumed."""
+CALM_SECONDS = 90.0
+"""How long everything may take to come to rest when the faults are over."""
 QUEUES = ("storm-a", "storm-b", "storm-c", "storm-d")
 COHORTS = {"storm-left": "storm-top", "storm-right": "storm-top", "storm-top": ""}
 MOST_WAITING = 20
@@ -85,13 +87,13 @@ class Load:
         for manifest in there:
             with suppress(Conflict, NotFound):
                 if _lone(manifest, holding):
-                    self._rewrite(manifest, lambda each: finish(each, OUT_OF_SYNC, "it replaces nothing", _now()))
+                    self._rewrite(manifest, lambda each: finish(each, OUT_OF_SYNC, "it replaces nothing", now()))
                     continue
                 if holds_quota(manifest) and holds(manifest, "Evicted"):
-                    self._rewrite(manifest, lambda each: release(each, _now()))
+                    self._rewrite(manifest, lambda each: release(each, now()))
                     stopped = True
                 elif holds(manifest, "Admitted") and self.chance.random() < finishing:
-                    self._rewrite(manifest, lambda each: finish(each, "Succeeded", "done", _now()))
+                    self._rewrite(manifest, lambda each: finish(each, "Succeeded", "done", now()))
         return stopped
 
     def is_of_people(self, workload: dict[str, Any]) -> bool:
@@ -207,6 +209,20 @@ class Load:
         return f"{KUEUE}/namespaces/{self.namespace}/workloads/{manifest['metadata']['name']}"
 
 
+def rest(load: Load) -> list[str]:
+    """Victims stop until nothing is wrong, twice in a row; what is still wrong in the end."""
+    ends = time.monotonic() + CALM_SECONDS
+    quiet = 0
+    while quiet < 2:
+        stopped = load.jobs(finishing=0.0)
+        wrong = load.wrong_at_rest()
+        quiet = 0 if stopped or wrong else quiet + 1
+        if time.monotonic() > ends:
+            return wrong or ["victims never cease to be evicted"]
+        time.sleep(0.5)
+    return []
+
+
 def _slice(name: str, size: int, queue_name: str, replaces: str = "") -> dict[str, Any]:
     """Of an elastic job with pods of one cpu."""
     made = workload(name, "1", queue_name=queue_name)
@@ -233,5 +249,5 @@ def _lone(manifest: dict[str, Any], holding: set[str]) -> bool:
     return bool(replaces) and replaces not in holding and not holds(manifest, "Finished") and not holds_quota(manifest)
 
 
-def _now() -> int:
+def now() -> int:
     return time.time_ns() // SECOND * SECOND

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,9 +21,8 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.killed import PATIENCE, SOAK_SECONDS, SOAK_SEED, Killed, storm
 from tests.apiserver.kueue_world import install
 from tests.apiserver.reconciler.job_load import JobHistory, JobLoad
-from tests.apiserver.reconciler.random_load import LAG_SECONDS, Load
+from tests.apiserver.reconciler.random_load import CALM_SECONDS, LAG_SECONDS, rest
 
-CALM_SECONDS = 90.0
 FAULTS = 0.12
 
 
@@ -67,17 +65,3 @@ def test_quota_is_never_given_twice_and_nobody_is_forgotten(
 
     assert not history.over_admissions(LAG_SECONDS)
     assert not wrong, f"{wrong}; the log ends: {reconciler.log.read_text()[-3000:]}"
-
-
-def rest(load: Load) -> list[str]:
-    """Victims stop until nothing is wrong, twice in a row; what is still wrong in the end."""
-    ends = time.monotonic() + CALM_SECONDS
-    quiet = 0
-    while quiet < 2:
-        stopped = load.jobs(finishing=0.0)
-        wrong = load.wrong_at_rest()
-        quiet = 0 if stopped or wrong else quiet + 1
-        if time.monotonic() > ends:
-            return wrong or ["victims never cease to be evicted"]
-        time.sleep(0.5)
-    return []

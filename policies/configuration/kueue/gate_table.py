@@ -80,7 +80,7 @@ GATES: tuple[FeatureGate, ...] = (
     on("DeferRayServiceFinalizationForRedisCleanup", OFF, "The deletion of a RayService is not delayed."),
     off("DisableWaitForPodsReady", ASKED, "`true`: there is no limit on how long pods may take to be ready."),
     on("ElasticJobsViaWorkloadSlices", ASKED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),
-    off("ElasticJobsViaWorkloadSlicesWithTAS", OFF, "Elastic jobs in topologies are not supported."),
+    off("ElasticJobsViaWorkloadSlicesWithTAS", ON, "A larger slice keeps the places of the smaller one."),
     off("FailureRecoveryPolicy", OFF, "Pods on lost nodes are left to Kubernetes."),
     on("FairSharingPreemptWithinNominal", ASKED),
     on("FairSharingPrioritizeNonBorrowing", ON, _ONE_FORM),

@@ -105,6 +105,33 @@ def test_a_workload_whose_rack_has_no_other_node_is_evicted(yard: Yard) -> None:
     )
 
 
+def test_an_elastic_job_grows_and_keeps_the_places_of_its_pods(
+    new_control_plane: Callable[..., ControlPlane],
+) -> None:
+    server = new_control_plane(controller_manager=True)
+    install(server)
+    yard = Yard(server, "default")
+    for number in range(3):
+        yard.node(f"n{number}", "r0", cpu=2)
+
+    def resized(pods: int) -> dict[str, str]:
+        """The node of each Pod, by its uid, once all are bound."""
+        size = {"spec": {"parallelism": pods}}
+        server.request("PATCH", "/apis/batch/v1/namespaces/default/jobs/grow", size, content_type=MERGE)
+        eventually(lambda: sorted(yard.turn()) and len(yard.pods()) == pods and all(yard.at().values()))
+        return {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in yard.pods()}
+
+    with following(server, featureGates={"ElasticJobsViaWorkloadSlicesWithTAS": True}):
+        yard.elastic_job("grow", 2)
+        two, five, three, six = (resized(pods) for pods in (2, 5, 3, 6))
+
+    assert two.items() <= five.items()
+    assert three.items() <= five.items()
+    assert three.items() <= six.items()
+    assert sorted(five.values()) == ["n0", "n0", "n1", "n1", "n2"]
+    assert sorted(six.values()) == ["n0", "n0", "n1", "n1", "n2", "n2"]
+
+
 @pytest.mark.nightly
 def test_a_job_runs_by_rank_and_after_the_loss_of_a_node_only_its_pods_move(
     new_control_plane: Callable[..., ControlPlane],

@@ -109,6 +109,15 @@ class Yard:
         made = builders.batch_job(name, spec, self.namespace, labels=builders.queued("main"))
         self.server.request("POST", f"/apis/batch/v1/namespaces/{self.namespace}/jobs", made)
 
+    def elastic_job(self, name: str, pods: int) -> None:
+        """As it is behind the webhook, which gives its Pods the gate."""
+        template = builders.template("1")
+        template["spec"]["schedulingGates"] = [{"name": f"{K}elastic-job"}]
+        spec = {"parallelism": pods, "completions": 99, "suspend": True, "template": template}
+        made = builders.batch_job(name, spec, self.namespace, labels=builders.queued("main"))
+        made["metadata"]["annotations"] = {f"{K}elastic-job": "true"}
+        self.server.request("POST", f"/apis/batch/v1/namespaces/{self.namespace}/jobs", made)
+
     def ranks(self) -> list[tuple[str, str]]:
         """The node and the uid of each Pod, in the order of their indexes."""
         found = sorted(self.pods(), key=lambda pod: int(pod["metadata"]["labels"][INDEX]))

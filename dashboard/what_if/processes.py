@@ -114,7 +114,7 @@ class WhatIfProcess:
             raise Unreachable("the API server", first.problem, "ask again")
 
     def _send(self, what: tuple[Configuration, UserWay] | ProposedChange) -> None:
-        """Raises Unanswered."""
+        """Send it to the process. Raises Unanswered."""
         try:
             self._questions.send(what)
         except OSError as error:

@@ -23,11 +23,10 @@ class Type(StrEnum):
 class Stability(StrEnum):
     """The project that decides about the name, the labels and the buckets of a metric.
 
-    ALPHA: we do, and may change them in any release. The others: they are those of the version of that project that we
-    follow.
+    OURS: we do, as docs/stability.md says. The others: they are those of the version of that project that we follow.
     """
 
-    ALPHA = "alpha"
+    OURS = "Quotree's"
     KUEUE = "Kueue's"
     VOLCANO = "Volcano's"
     YUNIKORN = "YuniKorn's"
@@ -47,7 +46,7 @@ class Family:
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = Histogram.DEFAULT_BUCKETS
-    stability: Stability = Stability.ALPHA
+    stability: Stability = Stability.OURS
     initial: tuple[tuple[str, ...], ...] = ()
     switches: tuple[str, ...] = ()
 

@@ -25,6 +25,7 @@ from generators import (
     rule_kinds,
     rule_pages,
     schemas,
+    surfaces,
 )
 from generators.blocks import filled
 
@@ -39,6 +40,7 @@ GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     rule_kinds.generate,
     rule_pages.generate,
     schemas.generate,
+    surfaces.generate,
 ]
 BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     chart.blocks,
@@ -48,6 +50,7 @@ BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     job_kinds.generate,
     kueue_fields.generate,
     metric_tables.generate,
+    surfaces.blocks,
 ]
 
 

@@ -1,4 +1,7 @@
-"""Write the generated files, or with --check say which differ from what is in the tree (exit 1)."""
+"""Write the generated files, or with --check say which differ from what is in the tree (exit 1).
+
+Exits 1 as well if the code lacks an interface that a record in docs/surfaces/ promises.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import sys
 
 from generators import generated
 from generators.files import ROOT
+from generators.surfaces import withdrawn
 
 DIFF_LINES = 20
 """Lines of difference shown for each file."""
@@ -28,7 +32,10 @@ def main() -> int:
             print(f"wrote {path}")
     if stale and check:
         print(f"{len(stale)} generated file(s) out of date; run `make generate`", file=sys.stderr)
-    return 1 if stale and check else 0
+    broken = withdrawn()
+    for sentence in broken:
+        print(sentence, file=sys.stderr)
+    return 1 if broken or (stale and check) else 0
 
 
 def _present(path: str) -> str | None:

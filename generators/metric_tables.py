@@ -8,6 +8,7 @@ from audit.metrics import FAMILIES as OF_THE_AUDIT
 from cluster.metrics import Family, Stability
 from generators.files import table
 from generators.metric_versions import ADDED_0_20
+from generators.surfaces.parts import Level, level_of
 from policies.configuration.kueue.gates import KueueVersion
 from reconciler.metrics.catalogue import families
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
@@ -73,4 +74,9 @@ def _row(family: Family) -> tuple[str, ...]:
     labels = ", ".join(f"`{label}`" for label in family.labels)
     values = ", ".join(f"`{value}`" for values in family.initial for value in values)
     says = f"{family.help} One of {values}." if values else family.help
-    return f"`{family.name}`", family.type, labels, family.stability, says
+    return f"`{family.name}`", family.type, labels, stability_of(family), says
+
+
+def stability_of(family: Family) -> str:
+    """The level of a metric of ours, or whose it is."""
+    return level_of(family.name, Level.BETA) if family.stability is Stability.OURS else family.stability

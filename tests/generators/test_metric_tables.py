@@ -13,7 +13,7 @@ def test_a_metric_is_a_row_with_its_labels_and_values() -> None:
     family = Family("a_total", Type.COUNTER, "What happened.", ("kind", "at"), initial=(("x", "y"),))
 
     assert metric_table([family]).splitlines()[-1] == (
-        "| `a_total` | counter | `kind`, `at` | alpha | What happened. One of `x`, `y`. |"
+        "| `a_total` | counter | `kind`, `at` | beta | What happened. One of `x`, `y`. |"
     )
 
 

@@ -151,8 +151,11 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
     The end is always copied. Before the end, a job that was started locally gets no status, and a job that is suspended
     locally only learns that it does not run: with a start time its pod template could not change any more.
     """
+    ended = kind.ending(remote) is not None
     status = mapping(remote.get("status"))
-    if kind.ending(remote) is not None:
+    if kind.name == "Job":
+        status = _as_next(mapping(job.get("status")), status, suspended=kind.suspended(job), ended=ended)
+    if ended:
         return status
     managed_by = kind.shape.managed_by
     if managed_by and at(job, managed_by) != MULTIKUEUE:
@@ -160,6 +163,29 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
     if kind.suspended(job) and not (kind.suspended(remote) and kind.quiet(remote)):
         return None
     return status
+
+
+def _as_next(
+    before: Mapping[str, Any], status: Mapping[str, Any], *, suspended: bool, ended: bool
+) -> Mapping[str, Any]:
+    """The status of a batch Job as an API server accepts it after the one before, which may be of an earlier run.
+
+    Counters may not decrease, and the start time of a Job that is not suspended may not change. A condition that
+    announces the end may not be withdrawn, so it is copied only with the end.
+    """
+    made = dict(status)
+    for counter in _COUNTERS:
+        most = max(before.get(counter) or 0, status.get(counter) or 0)
+        made |= {counter: most} if most else {}
+    if before.get("startTime") and not suspended:
+        made["startTime"] = before["startTime"]
+    if not ended and "conditions" in made:
+        made["conditions"] = [each for each in made["conditions"] if mapping(each).get("type") not in _ANNOUNCEMENTS]
+    return made
+
+
+_COUNTERS = ("failed", "succeeded")
+_ANNOUNCEMENTS = ("FailureTarget", "SuccessCriteriaMet")
 
 
 def settled(kind: JobKind, job: Manifest, now: int) -> dict[str, Any]:

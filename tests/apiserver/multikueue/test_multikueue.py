@@ -57,6 +57,10 @@ def finished(world: World, job: str) -> tuple[str, str] | None:
     return conditions(world.workload(job)).get("Finished")
 
 
+def job_status(world: World, job: str) -> dict[str, Any]:
+    return dict((world.manager.get("Job", job) or {}).get("status") or {})
+
+
 def reported(world: World, job: str, namespace: str = "default") -> str:
     return f"{world.workload(job, namespace)}\n{world.logs()}"
 
@@ -226,6 +230,46 @@ def test_a_job_that_is_deleted_on_the_worker_is_queued_anew(world: World) -> Non
         return len(found) == 1 and found[0] is not None and found[0]["metadata"]["uid"] != uid
 
     assert eventually(again, lambda: reported(world, "deleted"), 60)
+
+
+def test_a_second_run_ends_whatever_the_first_has_reported(world: World) -> None:
+    world.submit("twice")
+    where = world.runs("twice")
+    first = world.workers[where].get("Job", "twice") or {}
+    world.workers[where].patch("Job", "twice", {"status": {"failed": 2}}, sub="/status")
+    eventually(lambda: (job_status(world, "twice").get("failed")) == 2, lambda: reported(world, "twice"))
+    world.workers[where].delete("Job", "twice")
+
+    def again() -> str:
+        found = {name: world.workers[name].get("Job", "twice") for name in world.running("twice")}
+        fresh = [name for name, each in found.items() if each and each["metadata"]["uid"] != first["metadata"]["uid"]]
+        return next(iter(fresh), "")
+
+    world.end(str(eventually(again, lambda: reported(world, "twice"), 60)), "twice", "Succeeded")
+    eventually(lambda: finished(world, "twice") == ("True", "Succeeded"), lambda: reported(world, "twice"))
+    assert job_status(world, "twice")["failed"] == 2
+
+
+def test_a_run_that_began_again_while_nobody_looked_is_told_to_its_end(world: World) -> None:
+    world.submit("anew")
+    where = world.runs("anew")
+    worker = world.workers[where]
+    began = eventually(lambda: job_status(world, "anew").get("startTime"), lambda: reported(world, "anew"))
+    world.manager.process.end()
+
+    def moved() -> bool:
+        """Its worker starts a Job again that somebody there has suspended."""
+        status = (worker.get("Job", "anew") or {}).get("status", {})
+        if status.get("startTime") == began:
+            worker.patch("Job", "anew", {"spec": {"suspend": True}})
+        return bool(status.get("active")) and status.get("startTime") not in (None, began)
+
+    eventually(moved, lambda: reported(world, "anew"))
+    world.release()
+    world.manager.process.start()
+    world.end(where, "anew", "Succeeded")
+    eventually(lambda: finished(world, "anew") == ("True", "Succeeded"), lambda: reported(world, "anew"))
+    assert job_status(world, "anew")["startTime"] == began
 
 
 @pytest.mark.parametrize(("phase", "kind"), [("Succeeded", "Complete"), ("Failed", "Failed")])

@@ -128,6 +128,38 @@ def test_status_comes_back_when_nobody_here_minds() -> None:
         assert status_for(BATCH, here, over) == over["status"]
 
 
+START, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
+
+
+def test_a_second_run_leaves_what_the_first_has_counted_and_when_it_began() -> None:
+    """An API server refuses the status of a Job whose counters decrease, or whose start moves while it runs."""
+    here = {**job(suspend=False), "status": {"startTime": START, "failed": 2, "succeeded": 1, "active": 1}}
+    there = {**job(suspend=False), "status": {"startTime": LATER, "succeeded": 3, "active": 1}}
+    complete = [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]
+    over = {**there, "status": {"startTime": LATER, "succeeded": 4, "conditions": complete}}
+
+    assert status_for(BATCH, here, there) == {"startTime": START, "failed": 2, "succeeded": 3, "active": 1}
+    ended = {"startTime": START, "failed": 2, "succeeded": 4, "conditions": complete}
+    assert status_for(BATCH, here, over) == ended
+    assert not remote_job(BATCH, {**here, "status": ended}, over).news
+
+
+def test_a_job_that_is_suspended_here_takes_the_start_of_the_run_that_ended() -> None:
+    here = {**job(), "status": {"startTime": START}}
+    over = {**job(suspend=False), "status": {"startTime": LATER, "conditions": [{"type": "Failed", "status": "True"}]}}
+
+    assert status_for(BATCH, here, over) == over["status"]
+
+
+@pytest.mark.parametrize("announced", ["FailureTarget", "SuccessCriteriaMet"])
+def test_an_end_that_is_announced_is_told_when_it_has_come(announced: str) -> None:
+    """It could not be withdrawn any more, and the worker may be lost before the end."""
+    paused = {"type": "Suspended", "status": "False"}
+    there = {**job(suspend=False), "status": {"conditions": [paused, {"type": announced, "status": "True"}]}}
+
+    assert status_for(BATCH, job(suspend=False), there) == {"conditions": [paused]}
+
+
 def test_what_is_news_is_told_once() -> None:
     here, there = job(suspend=False), job(suspend=False)
 

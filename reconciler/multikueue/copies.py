@@ -124,7 +124,7 @@ def kind_text(kind: JobKind) -> str:
 
 def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJob:
     """The job on a worker, compared with the local one."""
-    running = bool(total(remote, kind.shape.active.counts))
+    running = kind.ending(remote) is None and bool(total(remote, kind.shape.active.counts))
     reported = status_for(kind, job, remote) if job is not None else None
     news = reported is not None and job is not None and reported != mapping(job.get("status"))
     outdated = job is not None and bool(job_change(kind, job, remote))

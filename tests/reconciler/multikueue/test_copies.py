@@ -169,6 +169,18 @@ def test_what_is_news_is_told_once() -> None:
     assert not remote_job(BATCH, None, there).news
 
 
+@pytest.mark.parametrize("name", ["TFJob", "PaddleJob", "PyTorchJob", "XGBoostJob", "JAXJob"])
+def test_a_job_that_has_ended_does_not_run_whatever_it_counts(name: str) -> None:
+    """Their operators may keep counts of pods beside the end. Its deletion need not wait for pods."""
+    kind = SHIPPED[GroupKind("kubeflow.org", name)]
+    counts = {"replicaStatuses": {"Worker": {"active": 2, "succeeded": 1}}}
+    ended = {"conditions": [{"type": "Succeeded", "status": "True"}]}
+    runs: dict[str, Any] = {"metadata": {"name": "j"}, "spec": {}, "status": counts}
+
+    assert remote_job(kind, None, runs).running
+    assert not remote_job(kind, None, {**runs, "status": {**counts, **ended}}).running
+
+
 def test_of_a_ray_service_alone_what_it_serves_may_change_while_it_runs() -> None:
     ray, other = SHIPPED[GroupKind("ray.io", "RayService")], SHIPPED[GroupKind("ray.io", "RayJob")]
     here = {"metadata": {"name": "s"}, "spec": {"serveConfigV2": "new", "rayClusterConfig": {"suspend": False}}}

@@ -109,15 +109,27 @@ def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKu
         return RefusedKubeconfig(BAD, fault)
     try:
         resolved = os.path.realpath(location, strict=True)
-        if prefix is not None and not below(resolved, os.path.realpath(prefix)):
-            return RefusedKubeconfig(
-                BAD, f'kubeconfig path is not under the allowed prefix: "{resolved}" is not under "{prefix}"'
-            )
+    except OSError as error:
+        if prefix is None:
+            return _unreadable("open", location, error)
+        return _unreadable("cannot resolve kubeconfig path symlinks: lstat", error.filename, error)
+    if prefix is not None and not below(resolved, os.path.realpath(prefix)):
+        return RefusedKubeconfig(
+            BAD, f'kubeconfig path is not under the allowed prefix: "{resolved}" is not under "{prefix}"'
+        )
+    try:
         return read_login(_content(Path(resolved)), allowed)
     except OSError as error:
-        return RefusedKubeconfig(BAD, f"{location}: {error.strerror}", absent=isinstance(error, FileNotFoundError))
+        return _unreadable("open", resolved, error)
     except UnicodeDecodeError:
         return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is not text")
+
+
+def _unreadable(step: str, path: str, error: OSError) -> RefusedKubeconfig:
+    """The text is Go's, which Kueue shows: the names of errors are in lower case."""
+    said = error.strerror or type(error).__name__
+    message = f"{step} {path}: {said[:1].lower()}{said[1:]}"
+    return RefusedKubeconfig(BAD, message, absent=isinstance(error, FileNotFoundError))
 
 
 def _content(path: Path) -> str:

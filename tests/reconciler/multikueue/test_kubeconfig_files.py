@@ -76,6 +76,8 @@ def test_a_file_that_is_missing_or_endless_or_huge_is_refused(allowed: AllowedSo
     missing = read_file(f"{allowed.prefix}/none", allowed)
     assert isinstance(missing, RefusedKubeconfig)
     assert (missing.reason, missing.absent) == (BAD, True)
+    said = f"cannot resolve kubeconfig path symlinks: lstat {allowed.prefix}/none: no such file or directory"
+    assert missing.message == said, "as Go prints it"
     os.mkfifo(f"{allowed.prefix}/pipe")
     assert "it is not a regular file" in message(read_file(f"{allowed.prefix}/pipe", allowed))
     assert "more than" in message(read_file(put(allowed, content="#" * (1024 * 1024 + 1)), allowed))
@@ -84,6 +86,8 @@ def test_a_file_that_is_missing_or_endless_or_huge_is_refused(allowed: AllowedSo
 def test_without_the_check_of_paths_a_file_may_be_anywhere(tmp_path: Path) -> None:
     (tmp_path / "worker").write_text(GOOD)
     assert isinstance(read_file(str(tmp_path / "worker"), AllowedSources(prefix=None)), WorkerLogin)
+    missing = read_file(str(tmp_path / "none"), AllowedSources(prefix=None))
+    assert message(missing) == f"open {tmp_path}/none: no such file or directory"
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,12 @@ class ProvisioningCase:
                 yield key
 
     def _attempts(self, check: CheckState) -> range:
-        """The attempts whose requests are kept: the present one, and earlier ones that no eviction has removed."""
+        """The attempts whose requests are kept: the present one, and earlier ones that no eviction has removed.
+
+        None are kept where the check is not active, unless the workload runs on what was provisioned.
+        """
+        if self.configs[check.name] is None and not self.workload.admitted:
+            return range(0)
         present = (check.retries or 0) + 1
         return range(present if self.cleanup else 1, present + 1)
 

@@ -136,6 +136,18 @@ def test_a_config_that_goes_stops_nobody_who_runs(world: Autoscaled) -> None:
     world.drop(("ProvisioningRequestConfig", "new-nodes"))
     world.rounds(20)
     assert world.condition("Admitted") == ("True", "Admitted")
+    assert world.all(REQUEST) == [f"{world.name}-nodes-1"]
+
+
+def test_a_check_whose_config_is_missing_asks_for_nothing_and_again_when_it_is_back(world: Autoscaled) -> None:
+    world.submit()
+    world.drop(("ProvisioningRequestConfig", "new-nodes"))
+    world.rounds(20)
+    assert (world.all(REQUEST), world.all(TEMPLATE)) == ([], [])
+    assert world.state() == ("Pending", "the check is not active")
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config())
+    world.rounds(20)
+    assert world.all(REQUEST) == [f"{world.name}-nodes-1"]
 
 
 def test_a_request_of_another_class_is_replaced(world: Autoscaled) -> None:

@@ -20,7 +20,7 @@ from policies.dialects.labels import is_domain
 from policies.dialects.reading import mapping, metadata, texts
 from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
-from policies.mutation.kueue_defaults import has_default_queue
+from policies.mutation.kueue_defaults import has_default_queue, in_namespace
 from webhook.review import Review
 
 _BETWEEN = {REPLICA_SET.kind: REPLICA_SET}
@@ -90,7 +90,7 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
 
     A Pod is held back only once.
     """
-    settings = configuration.kueue
+    settings = in_namespace(configuration.kueue, review.namespace or "default", forest)
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
         return False
     if review.kind == POD and review.operation is not ChangeOperation.CREATE:
@@ -99,7 +99,7 @@ def _asks(review: Review, configuration: Configuration, forest: Forest) -> bool:
     if not known or texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME):
         return known
     created = review.operation is ChangeOperation.CREATE
-    return created and has_default_queue(review.namespace or "default", forest)
+    return created and (settings.without_queue or has_default_queue(review.namespace or "default", forest))
 
 
 def _excused(review: Review, configuration: Configuration) -> bool:

@@ -32,11 +32,12 @@ def ancestor(
     forest: Forest,
     *,
     whole: bool = True,
+    queued: bool = True,
 ) -> QueuedJob | None:
     """The topmost queued job above an object of this kind; None where there is none, or only by another UID.
 
     A job of a kind that makes no such children is not above, nor is one that has ended. `whole`: those whose Pods are
-    queued one by one do not count.
+    queued one by one do not count. `queued`: neither do those that name no queue.
     """
     found: QueuedJob | None = None
     seen: set[str] = set()
@@ -45,7 +46,7 @@ def ancestor(
         if owner is None or owner.uid in seen or owner.ended or not owner.framework.may_make(kind):
             break
         seen.add(owner.uid)
-        if owner.queue and (isinstance(owner.framework, JobShape) or not whole):
+        if (owner.queue or not queued) and (isinstance(owner.framework, JobShape) or not whole):
             found = owner
         kind, controller = owner.ref.group_kind, owner.controller
     return found

@@ -24,6 +24,8 @@ from policies.configuration.settings import (
     VolcanoSettings,
     YuniKornSettings,
 )
+from policies.dialects.labels import selector_faults
+from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
 from policies.model.errors import BadConfiguration, UnknownRule
 from policies.model.findings import Action, Profile
@@ -60,6 +62,8 @@ def read_configuration(
             feature_gates=_gates(kueue_gates, version),
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
+            namespaces=_namespaces(kueue),
+            without_queue=kueue.flag("manageJobsWithoutQueueName", False),
             admitting_users=_admitting_users(kueue),
             free_after=_free_after(kueue),
         ),
@@ -129,6 +133,16 @@ def _gates(section: Section, version: KueueVersion) -> dict[str, bool]:
         text = "the webhooks do not read it; set it in Kueue's Configuration: quotree serve reconciler --config"
         raise BadConfiguration(text, section.at(gate))
     return found
+
+
+def _namespaces(section: Section) -> LabelSelector:
+    """Without the key, all namespaces."""
+    key = "managedJobsNamespaceSelector"
+    selector = section.mapping(key)
+    fault = next(selector_faults(selector, section.at(key)), None)
+    if fault is not None:
+        raise BadConfiguration(fault.message, fault.field)
+    return read_label_selector(selector) or LabelSelector()
 
 
 def _kueue_version(section: Section, installed: Callable[[], KueueVersion]) -> KueueVersion:

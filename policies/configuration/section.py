@@ -99,6 +99,12 @@ class Section:
             raise BadConfiguration("expected a mapping of strings", self.at(key))
         return dict(value)
 
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        value = self._take(key)
+        if not isinstance(value, Mapping | None):
+            raise BadConfiguration("expected a mapping", self.at(key))
+        return value or {}
+
     def mappings(self, key: str) -> list[Mapping[str, Any]]:
         items = self._list(key)
         if not all(isinstance(item, Mapping) for item in items):

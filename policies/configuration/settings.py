@@ -11,6 +11,7 @@ from typing import Any
 from policies.configuration.kueue.gates import OF_WEBHOOKS, ORCHESTRATION, KueueVersion
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.job_shape import JobShape
+from policies.dialects.selectors import LabelSelector
 from policies.model.findings import Action, Profile
 from policies.model.objects import GroupKind
 
@@ -49,14 +50,17 @@ class KueueSettings:
     """`version` of Kueue has its feature gates with their defaults; `feature_gates` are those that are set otherwise.
 
     `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does. `manage_pods`: it holds
-    back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do. `admitting_users`: the
-    users that alone may start what waits for quota, as the API server names them. `free_after`: None for the value that
-    the profile gives.
+    back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do. Both only in namespaces
+    that `namespaces` selects. `without_queue`: jobs that name no LocalQueue are suspended there, too.
+    `admitting_users`: the users that alone may start what waits for quota, as the API server names them. `free_after`:
+    None for the value that the profile gives.
     """
 
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     manage_jobs: bool = False
     manage_pods: bool = False
+    namespaces: LabelSelector = field(default_factory=LabelSelector)
+    without_queue: bool = False
     admitting_users: tuple[str, ...] = ADMITTING_USERS
     version: KueueVersion = KueueVersion.V0_19
     free_after: FreeAfter | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.configuration.settings import Configuration, YuniKornSettings
+from policies.configuration.settings import Configuration, KueueSettings, YuniKornSettings
 from policies.dialects import core, kueue, kueue_jobs, volcano, yunikorn
 from policies.dialects.reading import Manifest, group_kind, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
@@ -71,25 +71,31 @@ def _job(
 ) -> Patch:
     """Its queue and its switch, then its templates, which follow the queue on updates too."""
     created = operation is ChangeOperation.CREATE
-    described = configuration.reconciler.jobs
-    operations = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue, described) if created else []
+    settings, described = _kueue(manifest, forest, configuration), configuration.reconciler.jobs
+    operations = kueue_defaults.queued_job(kind, manifest, forest, settings, described) if created else []
     manifest = patched(manifest, operations)
-    marks = marked_templates(kind, manifest, configuration.kueue, forest)
+    marks = marked_templates(kind, manifest, settings, forest)
     if not created:
         return marks
-    marks += elastic_gates(kind, manifest, configuration.kueue, forest)
-    marks += after_launcher(kind, manifest, configuration.kueue)
+    marks += elastic_gates(kind, manifest, settings, forest)
+    marks += after_launcher(kind, manifest, settings)
     return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
 
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool) -> Patch:
     """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
-    held = held_pod(manifest, configuration.kueue, forest)
+    held = held_pod(manifest, _kueue(manifest, forest, configuration), forest)
     manifest = patched(manifest, held)
     volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
     volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)
     work = volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user)
     return held + work + quota_gate(patched(manifest, work), forest, configuration, user, demanded=demanded)
+
+
+def _kueue(manifest: Manifest, forest: Forest, configuration: Configuration) -> KueueSettings:
+    """The settings as they are in the namespace of this object."""
+    namespace = text(metadata(manifest).get("namespace")) or "default"
+    return kueue_defaults.in_namespace(configuration.kueue, namespace, forest)
 
 
 def _namespace(manifest: Manifest, settings: YuniKornSettings) -> Patch:

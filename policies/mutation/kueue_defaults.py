@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from policies.amounts.ancestry import ancestor, counted_above
 from policies.configuration.settings import KueueSettings
+from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.job_shape import Framework, JobShape, SuspendField
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
 from policies.dialects.kueue_jobs import KINDS, PRIORITY_CLASS, QUEUE_NAME, job_reader
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS, admission_check_ref
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
@@ -61,7 +64,8 @@ def queued_job(
     another job is left to that one while that runs, and else suspended; that other one must be in `forest`, by its
     UID. It gets the queue all the same, so that the reconciler sees it and counts it with its siblings. One whose queue
     sends work to other clusters is left to MultiKueue. Source: Kueue, defaults of its job framework; it believes every
-    owner reference.
+    owner reference. With `without_queue`, a job that goes to no queue is suspended as well, unless it is the child of
+    one that is managed.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     framework = described[kind] if kind in described else KINDS[kind]
@@ -73,7 +77,7 @@ def queued_job(
     queue = text(mapping(meta.get("labels")).get(QUEUE_NAME))
     if not queue:
         if not has_default_queue(namespace, forest):
-            return []
+            return _waiting(kind, manifest, framework, forest) if settings.without_queue else []
         if not isinstance(meta.get("labels"), dict):
             operations.append(_add({}, "metadata", "labels"))
         operations.append(_add(DEFAULT_QUEUE, "metadata", "labels", QUEUE_NAME))
@@ -93,6 +97,30 @@ def queued_job(
     ):
         return operations
     return operations + _managed_by(patched(manifest, operations), framework)
+
+
+def _waiting(kind: GroupKind, manifest: Manifest, framework: Framework, forest: Forest) -> Patch:
+    """Suspends a job that names no queue. Whether a child belongs to the job above is for the reconciler to judge."""
+    job = job_reader(framework)(manifest)
+    if framework.suspend is None or ancestor(kind, job.controller, job.ref.namespace, forest, queued=False):
+        return []
+    return _suspended(manifest, framework.suspend)
+
+
+def in_namespace(settings: KueueSettings, namespace: str, forest: Forest) -> KueueSettings:
+    """The settings as they are in this namespace: in one that is not selected, neither jobs nor Pods are managed.
+
+    A namespace that is not known yet counts as selected for what names a queue. Its jobs without one are left to the
+    reconciler.
+    """
+    if not settings.namespaces.requirements:
+        return settings
+    known = forest.get(Ref(*NAMESPACE, "", namespace))
+    if not isinstance(known, Namespace):
+        return replace(settings, without_queue=False)
+    if settings.namespaces.matches({**known.labels, NAME_OF_NAMESPACE: namespace}):
+        return settings
+    return replace(settings, manage_jobs=False, manage_pods=False)
 
 
 def has_default_queue(namespace: str, forest: Forest) -> bool:

@@ -164,12 +164,14 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
     assert translated.read is not None
     if not settings.manage_jobs:
         yield f"{names.settings} lacks kueue.manageJobs: true; without it new jobs start unsuspended"
+    if translated.read.jobs.without_queue_name and not settings.without_queue:
+        yield f"{names.settings} lacks kueue.manageJobsWithoutQueueName: true; without it such jobs start unsuspended"
     user = _user(found.objects[names.manager], names)
     if user not in settings.admitting_users:
         yield f"{names.settings} lacks {user} under kueue.admittingUsers; without it Kueue's manager starts nothing"
     if any(FRAMEWORKS[name].by_pods or name == "pod" for name in translated.read.integrations.frameworks):
         yield from _without_pods(found, names, settings)
-    yield from asked_elsewhere(found, names, translated.read.jobs.namespace_selector)
+    yield from asked_elsewhere(found, names, settings, translated.read.jobs.namespace_selector)
     for gate, usual in OF_WEBHOOKS[settings.version].items():
         wanted = translated.read.gates.chosen.get(gate, usual)
         if settings.feature_gates.get(gate, usual) != wanted:

@@ -1,7 +1,8 @@
 """Whether our webhooks leave out the namespaces whose jobs Kueue does not manage.
 
-Kueue's webhooks read `managedJobsNamespaceSelector` themselves. Ours leave that to the API server, by the
-namespaceSelector of a webhook: a job that was suspended in another namespace would wait there indefinitely.
+Kueue's webhooks read `managedJobsNamespaceSelector` themselves. Ours read it in Quotree's own Configuration, or leave
+it to the API server, by the namespaceSelector of a webhook: a job that was suspended in another namespace would wait
+there indefinitely.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from policies.configuration.kueue.namespaces import SELECTOR
+from policies.configuration.settings import KueueSettings
 from policies.dialects.reading import listing, mapping, text
+from policies.dialects.selectors import read_label_selector
 from policies.takeover.objects import FoundCluster, ReleaseNames
 
 Term: TypeAlias = tuple[str, str, tuple[str, ...]]
@@ -23,8 +26,12 @@ _OF_JOBS = {
 }
 
 
-def asked_elsewhere(found: FoundCluster, names: ReleaseNames, selector: Mapping[str, Any]) -> Iterator[str]:
-    """A message for each webhook that lacks a requirement of Kueue's selector."""
+def asked_elsewhere(
+    found: FoundCluster, names: ReleaseNames, settings: KueueSettings, selector: Mapping[str, Any]
+) -> Iterator[str]:
+    """A message for each webhook that lacks a requirement of Kueue's selector, if the settings lack it, too."""
+    if settings.namespaces == read_label_selector(selector):
+        return
     system = {"kube-system", names.kueue_namespace}
     wanted = [term for term in _terms(selector) if not (term[1] == "NotIn" and system.issuperset(term[2]))]
     for ref in (names.mutating, names.validating):
@@ -35,7 +42,10 @@ def asked_elsewhere(found: FoundCluster, names: ReleaseNames, selector: Mapping[
             present = set(_terms(mapping(hook.get("namespaceSelector"))))
             if missing := [_shown(term) for term in wanted if term not in present]:
                 lacks = ", ".join(missing)
-                yield f"{ref}: {name} is asked where {SELECTOR} manages no job: add {lacks} to its namespaceSelector"
+                yield (
+                    f"{ref}: {name} is asked where {SELECTOR} manages no job: add {lacks} to its namespaceSelector,"
+                    f" or kueue.{SELECTOR} to {names.settings}"
+                )
 
 
 def _terms(selector: Mapping[str, Any]) -> Iterator[Term]:

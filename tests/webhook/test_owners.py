@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from cluster.store import FixedCache
-from tests.builders import batch_job, manifest, pod, queued, template
+from policies.configuration.settings import Configuration, KueueSettings
+from policies.dialects.selectors import LabelSelector, Requirement
+from tests.builders import batch_job, manifest, pod, queued, template, world
 from tests.webhook.owned import MUTATE, SET, VALIDATE, Stored, client, job_set
 from tests.webhook.reviews import answer, review
+from webhook.app import create_app
+from webhook.settings import WebhookSettings
 
 
 def child(owner: dict[str, Any] = SET, *, suspend: bool = False, cpu: str = "1") -> dict[str, Any]:
@@ -118,3 +122,13 @@ def test_who_names_no_owner_or_no_queue_costs_nothing() -> None:
     changed = pod("p", labels=queued("main"), ownerReferences=[SET])
     assert answer(client(world), VALIDATE, review(changed, changed))["allowed"]
     assert world.asked == 0
+
+
+def test_where_no_work_is_managed_an_owner_need_not_exist() -> None:
+    chosen = KueueSettings(manage_jobs=True, namespaces=LabelSelector((Requirement("batch", "Exists"),)))
+    cache = FixedCache(world(manifest("v1", "Namespace", "ns")))
+    work = review(batch_job("job", {"template": template()}, labels=queued("main"), ownerReferences=[SET]))
+    app = create_app(WebhookSettings(configuration=Configuration(kueue=chosen)), lambda: cache)
+    answered = answer(app.test_client(), MUTATE, work)
+
+    assert (answered["allowed"], "patch" in answered) == (True, False)

@@ -65,12 +65,15 @@ KEYS: tuple[ConfigurationKey, ...] = (
         "is set, the kubeconfigs of MultiKueue are read from there.",
     ),
     _used(
-        "manageJobsWithoutQueueName", "Jobs without a queue name are suspended and wait, too; Pods must name a queue."
+        "manageJobsWithoutQueueName",
+        "Jobs without a queue name are suspended and wait, too; Pods must name a queue. Set it in Quotree's own "
+        "Configuration as well: then the webhook suspends them when they are created.",
     ),
     _used(
         "managedJobsNamespaceSelector",
-        "Jobs in other namespaces are not managed, even if they name a queue. Give the webhooks of jobs and Pods the "
-        "same `namespaceSelector`: otherwise they suspend jobs there that nobody starts.",
+        "Jobs in other namespaces are not managed, even if they name a queue. Set it in Quotree's own "
+        "Configuration as well, or give the webhooks of jobs and Pods the same `namespaceSelector`: otherwise they "
+        "suspend jobs there that nobody starts.",
     ),
     _used("waitForPodsReady.timeout", _BY_DEFAULT),
     _idle("waitForPodsReady.maxTimeoutOnWorkload", "Of Kueue v0.20. Workloads have no timeouts of their own."),

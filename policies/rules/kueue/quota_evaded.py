@@ -31,6 +31,7 @@ from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.objects import Ref
 from policies.model.pools import written
 from policies.model.quantity import Quantity
+from policies.mutation.kueue_defaults import in_namespace
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 
 _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
@@ -59,7 +60,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     if not settings.manage_jobs or proposal.circumstances.user.name in settings.admitting_users:
         return
     for before, job in proposal.changed(QueuedJob):
-        if _queued(job) or (before is not None and _queued(before)):
+        managed = in_namespace(settings, job.ref.namespace, proposal.after).manage_jobs
+        if managed and (_queued(job) or (before is not None and _queued(before))):
             yield from _Change(proposal, before, job).findings()
 
     for old, pod in proposal.changed(Pod):

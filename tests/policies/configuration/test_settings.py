@@ -166,3 +166,16 @@ def test_the_profile_says_when_a_pod_frees_its_quota_unless_the_file_does() -> N
     assert not configured(kueue={"freeAfter": "requested"}).counts_ending
     assert configured(profile="compat", kueue={"freeAfter": "ended"}).counts_ending
     assert "kueue.freeAfter" in refusal(kueue={"freeAfter": "never"})
+
+
+def test_the_namespaces_where_jobs_are_managed_are_selected_as_in_kueues_file() -> None:
+    selector = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
+    found = configured(kueue={"managedJobsNamespaceSelector": selector, "manageJobsWithoutQueueName": True}).kueue
+
+    assert (found.namespaces.matches({"team": "a"}), found.namespaces.matches({})) == (True, False)
+    assert found.without_queue
+    assert configured().kueue.namespaces.matches({})
+    assert not configured().kueue.without_queue
+    said = refusal(kueue={"managedJobsNamespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}})
+    assert "kueue.managedJobsNamespaceSelector.matchExpressions[0].values: the operator In needs values" in said
+    assert "expected a mapping" in refusal(kueue={"managedJobsNamespaceSelector": "all"})

@@ -9,6 +9,7 @@ import pytest
 
 from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.settings import Configuration, KueueSettings
+from policies.dialects.selectors import LabelSelector, Requirement
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
@@ -62,6 +63,52 @@ def test_a_job_without_a_queue_goes_to_the_default_one(labels: dict[str, Any]) -
 
 def test_a_job_without_a_queue_is_left_alone_where_there_is_no_default_one() -> None:
     assert patch(job(), world(local_queue("default", "ml", "elsewhere")), MANAGED) == []
+
+
+BATCHES = LabelSelector((Requirement("batch", "In", frozenset(["yes"])),))
+
+
+@pytest.mark.parametrize(
+    ("labels", "managed"),
+    [({"batch": "yes"}, True), ({"batch": "no"}, False), ({}, False), (None, True)],
+    ids=["selected", "another value", "no label", "not known yet"],
+)
+def test_work_is_managed_in_selected_namespaces_alone(labels: dict[str, str] | None, managed: bool) -> None:
+    settings = KueueSettings(manage_jobs=True, manage_pods=True, namespaces=BATCHES)
+    known = [manifest("v1", "Namespace", "ns", labels=labels)] if labels is not None else []
+    forest, asked = world(local_queue("default", "ml"), *known), Configuration(kueue=settings)
+    named = {"labels": {QUEUE: "a"}}
+
+    for work in (job(**named), job(), job("TFJob", "kubeflow.org/v1", **named), job("Deployment", "apps/v1")):
+        assert bool(patch(work, forest, asked)) == managed
+    for pod in (job("Pod", "v1", **named), job("Pod", "v1")):
+        assert bool(patch(pod, forest, asked)) == managed
+
+
+SET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
+
+
+@pytest.mark.parametrize(
+    ("labels", "reference", "suspended"),
+    [
+        ({"batch": "yes"}, [], True),
+        ({"batch": "yes"}, [SET], False),
+        ({"batch": "yes"}, [{**SET, "uid": "another"}], True),
+        ({}, [], False),
+        (None, [], False),
+    ],
+    ids=["alone", "a child", "of another uid", "not selected", "not known yet"],
+)
+def test_a_job_without_a_queue_waits_where_such_jobs_are_managed(
+    labels: dict[str, str] | None, reference: list[dict[str, Any]], suspended: bool
+) -> None:
+    """A child is left to the reconciler, which knows its siblings; so is a job in a namespace that is not known yet."""
+    settings = KueueSettings(manage_jobs=True, namespaces=BATCHES, without_queue=True)
+    above = manifest(SET["apiVersion"], "JobSet", "set", {}, namespace="ns", uid="u")
+    known = [manifest("v1", "Namespace", "ns", labels=labels)] if labels is not None else []
+    operations = patch(job(ownerReferences=reference), world(above, *known), Configuration(kueue=settings))
+
+    assert operations == ([{"op": "add", "path": "/spec/suspend", "value": True}] if suspended else [])
 
 
 def test_a_deployment_gets_its_queue_and_cannot_be_suspended() -> None:

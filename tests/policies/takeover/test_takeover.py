@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+import yaml
 
 from policies.takeover.objects import CONVERSION_BEFORE, ref_of, replicas
 from policies.takeover.taking import INJECTED
@@ -372,6 +373,28 @@ health:"""
         f"kueue-{name}.quotree.dev" for name in ("jobs", "other-jobs", "templates", "pods", "default-pods", "jobs")
     ]
     assert "add team In (research), kubernetes.io/metadata.name NotIn (monitoring) to its" in refusals[0]
+    assert taking(memory.found()).refusals == ()
+
+
+def test_webhooks_may_read_the_namespaces_in_their_own_configuration() -> None:
+    memory = Memory(reworded("health:", "managedJobsNamespaceSelector: {matchLabels: {team: research}}\nhealth:"))
+    settings = memory.objects[NAMES.settings]["data"]
+    own = yaml.safe_load(settings["configuration.yaml"])
+    assert "kueue.managedJobsNamespaceSelector to" in taking(memory.found()).refusals[0]
+    own["kueue"]["managedJobsNamespaceSelector"] = {"matchLabels": {"team": "research"}}
+    settings["configuration.yaml"] = yaml.safe_dump(own)
+
+    assert taking(memory.found()).refusals == ()
+
+
+def test_jobs_without_a_queue_wait_under_our_webhook_too() -> None:
+    memory = Memory(reworded("health:", "manageJobsWithoutQueueName: true\nhealth:"))
+    settings = memory.objects[NAMES.settings]["data"]
+    own = yaml.safe_load(settings["configuration.yaml"])
+    assert "lacks kueue.manageJobsWithoutQueueName: true" in taking(memory.found()).refusals[0]
+    own["kueue"]["manageJobsWithoutQueueName"] = True
+    settings["configuration.yaml"] = yaml.safe_dump(own)
+
     assert taking(memory.found()).refusals == ()
 
 

@@ -30,5 +30,22 @@ def dispatched(core: Core) -> Mapping[tuple[str, str], int]:
     return {labels: count for labels, count in counts.items() if labels[0] in known}
 
 
+def worker_statuses(core: Core) -> Mapping[tuple[str, str], str]:
+    """The status of the condition Active of each worker of a ClusterQueue, by ClusterQueue and worker.
+
+    A worker without a MultiKueueCluster is left out. Read in the loop's thread.
+    """
+    placement = _placement(core)
+    if placement is None:
+        return {}
+    found: dict[tuple[str, str], str] = {}
+    for queue in core.state.world.state.queues.values():
+        for name in placement.snapshot.named_by(use.name for use in queue.settings.checks):
+            cluster = placement.snapshot.clusters.get(name)
+            if cluster is not None:
+                found[queue.name, name] = cluster.active.status
+    return found
+
+
 def _placement(core: Core) -> PlacementController | None:
     return next((each for each in core.controllers if isinstance(each, PlacementController)), None)

@@ -35,9 +35,10 @@ class Twins(NamedTuple):
         yield self.by_local_queue.sample(value, *local, *labels)
 
 
-def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    """A gauge of ClusterQueues. `switches`: see `Family`."""
-    return Family(f"kueue_{name}", Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
+def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
+    """A gauge of ClusterQueues. `switches`: see `Family`. `subsystem` is the first word of its name."""
+    name = f"{subsystem}_{name}"
+    return Family(name, Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
 
 
 def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:

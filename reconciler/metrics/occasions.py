@@ -154,9 +154,14 @@ class WorkerScrape(NamedTuple):
 
 
 class Dispatches(NamedTuple):
-    """At a scrape: the number of Workloads that this process created on workers, by ClusterQueue and worker."""
+    """At a scrape: the workers of each ClusterQueue.
+
+    `counts`: the number of Workloads that this process created there, by ClusterQueue and worker.
+    `statuses`: True, False or Unknown, as the worker's condition Active has it, by ClusterQueue and worker.
+    """
 
     counts: Mapping[tuple[str, str], int]
+    statuses: Mapping[tuple[str, str], str]
 
 
 class Certificate(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from policies.dialects.reading import Manifest
@@ -98,6 +98,12 @@ class PlacementSnapshot:
             configured=config is not None,
         )
         return group, job
+
+    def named_by(self, checks: Iterable[str]) -> Iterator[str]:
+        """The clusters of the MultiKueueConfigs that these AdmissionChecks refer to."""
+        for check in checks:
+            config = self.configs.get(config_of(self.checks.get(check)))
+            yield from config.clusters if config is not None else ()
 
     def nominated(self, observed: Observed[Workload], owner: Key | None, now: int) -> Workload:
         """The workload with the clusters that are nominated for it now; all other steps are left for later."""

@@ -1,11 +1,14 @@
-"""Workloads that go to worker clusters. Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue."""
+"""Worker clusters of ClusterQueues, and the Workloads that go there.
+
+Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; `multikueue_cluster_status` is of v0.20.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import CLUSTER_QUEUE, counter
+from reconciler.metrics.kueue import CLUSTER_QUEUE, counter, gauge
 from reconciler.metrics.occasions import Dispatches, WorkloadChange
 from reconciler.metrics.source import source
 
@@ -14,6 +17,21 @@ DISPATCHED = counter(
     "workloads_dispatched_total", "Workloads that were made on a worker.", *_LABELS, subsystem="multikueue"
 )
 ADMITTED = counter("workloads_admitted_total", "Workloads that a worker admitted.", *_LABELS, subsystem="multikueue")
+STATUS = gauge(
+    "cluster_status",
+    "1 for the status of the worker's condition Active: True, False or Unknown.",
+    *_LABELS,
+    "active",
+    subsystem="multikueue",
+)
+_STATUSES = ("True", "False", "Unknown")
+
+
+@source(Dispatches, STATUS)
+def statuses(dispatches: Dispatches) -> Iterator[Sample]:
+    for labels, status in dispatches.statuses.items():
+        for each in _STATUSES:
+            yield STATUS.sample(status == each, *labels, each)
 
 
 @source(Dispatches, DISPATCHED)

@@ -12,12 +12,14 @@ from policies.configuration.kueue.values import CREATION_LATENCY
 from policies.dialects.kueue_jobs import STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
-from reconciler.api.clusters import dispatched
+from reconciler.api.clusters import dispatched, worker_statuses
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.pods import WATCHED_PODS
 from reconciler.controllers.topology.placed_pods import PLACED_PODS
 from reconciler.core.state import ClusterState
+from reconciler.metrics.families.dispatches import statuses
 from reconciler.metrics.observer import KueueObserver
+from reconciler.metrics.occasions import Dispatches
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
@@ -25,7 +27,7 @@ from scheduling.objects.times import SECOND, written
 from scheduling.objects.workload import OF_GROUP, Owner, Workload
 from tests import builders
 from tests.reconciler.jobs.pod_world import pod
-from tests.reconciler.multikueue.three_clusters import World3
+from tests.reconciler.multikueue.three_clusters import World3, queues
 from tests.reconciler.two_queues import NOW, running, world
 
 Manifest = dict[str, Any]
@@ -177,6 +179,28 @@ def test_a_pod_that_goes_to_its_place_counts_from_the_admission_of_its_workload(
         watched.see(PLACED_PODS.observed(builders.manifest("v1", "Pod", "p", {"schedulingGates": gates}, **meta)), NOW)
     assert watched.removal(TOPOLOGY_GATE, in_group=in_group) == 0
     assert watched.removal(TOPOLOGY_GATE, in_group=not in_group) is None
+
+
+def test_each_worker_of_a_queue_has_the_status_of_its_condition() -> None:
+    clusters = World3()
+    active = {"conditions": [{"type": "Active", "status": "True"}]}
+    clusters.manager.server.add("MultiKueueCluster", {"metadata": {"name": "east"}, "spec": {}, "status": active})
+    clusters.settle()
+    assert worker_statuses(clusters.manager.core) == {("cq", "east"): "True", ("cq", "west"): "Unknown"}
+
+    clusters.manager.server.remove(("MultiKueueCluster", "west"))
+    clusters.settle()
+    assert worker_statuses(clusters.manager.core) == {("cq", "east"): "True"}
+    queues(clusters.manager.server)
+    clusters.settle()
+    assert worker_statuses(clusters.manager.core) == {}
+
+
+@pytest.mark.parametrize("status", ["True", "False", "Unknown"])
+def test_a_worker_has_a_series_for_each_status_and_one_is_1(status: str) -> None:
+    found = {sample.labels[-1]: sample.value for sample in statuses(Dispatches({}, {("cq", "east"): status}))}
+
+    assert found == {each: float(each == status) for each in ("True", "False", "Unknown")}
 
 
 def test_what_is_made_on_workers_and_admitted_there_counts() -> None:

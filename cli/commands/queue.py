@@ -1,7 +1,8 @@
-"""Open, close, pause, resume and move Volcano's queues, each with all its descendants."""
+"""Open, close, pause, resume, move and delete Volcano's queues, each with all its descendants."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -31,10 +32,25 @@ T = TypeVar("T")
 
 
 def _acting(command: F) -> F:
-    """The options of commands that act on a queue and its descendants."""
+    """The argument and the options of commands that act on a queue and its descendants."""
+    return click.argument("name")(_waiting("-n")(command))
+
+
+def _waiting(*short: str) -> Callable[[F], F]:
+    """The options of commands that have a plan and wait for a controller. `short`: short options of the namespace."""
+    namespace = click.option(
+        *short,
+        "--namespace",
+        default="default",
+        show_default=True,
+        help="The namespace in which Commands to the controller are created.",
+    )
+    return lambda command: _planning(namespace(command))
+
+
+def _planning(command: F) -> F:
     for option in reversed(
         (
-            click.argument("name"),
             click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing."),
             click.option(
                 "--timeout",
@@ -42,13 +58,6 @@ def _acting(command: F) -> F:
                 default=60.0,
                 show_default=True,
                 help="Seconds without progress until it gives up.",
-            ),
-            click.option(
-                "-n",
-                "--namespace",
-                default="default",
-                show_default=True,
-                help="The namespace in which Commands to the controller are created.",
             ),
             login_option,
             click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG."),
@@ -60,7 +69,7 @@ def _acting(command: F) -> F:
 
 @click.group(cls=SubCommands, epilog=EXIT_CODES_OF_PLANS)
 def queue() -> None:
-    """Open, close, pause, resume and move Volcano's queues, each with all its descendants.
+    """Open, close, pause, resume, move and delete Volcano's queues, each with all its descendants.
 
     What will be done is printed first. A controller carries it out: Volcano's, or quotree serve reconciler with the
     dialect volcano. An operation that was interrupted goes on when the same command is run again.
@@ -119,7 +128,7 @@ def pause_queue(name: str, **options: Any) -> None:
 @queue.command("resume")
 @_acting
 def resume_queue(name: str, **options: Any) -> None:
-    """Open exactly those queues that took work when NAME was paused.
+    """Open exactly those queues that took work when NAME was paused, or when its deletion began.
 
     \b
     Examples:
@@ -158,7 +167,9 @@ def _run(
     namespace: str,
     login: ClusterLogin,
     config: str | None,
+    confirmed: Callable[[], bool] = lambda: True,
 ) -> None:
+    """Print the plan and carry it out. `confirmed`: asked in between."""
     from reconciler.controllers.volcano.by_hand import ByHand  # here, since it takes long to load
 
     configuration = read_settings(config, [])
@@ -169,7 +180,7 @@ def _run(
         emit("\n".join(map(plain, [*plan.lines, *(f"refused: {each}" for each in plan.refusals)])))
         if plan.refusals:
             click.get_current_context().exit(Exit.FINDINGS)
-        if not dry_run:
+        if not dry_run and confirmed():
             _carry_out(hand, tree, name, plan)
 
 
@@ -181,12 +192,14 @@ def _carry_out(hand: ByHand, tree: VolcanoQueueTree, name: str, plan: OperationP
         emit("done")
     elif plan.operation is not None:
         hand.carry_out(name, plan.operation)
-        moved = (
-            plan.operation.kind is not OperationKind.MOVE
-            or hand.read(work=False).queues[name].parent == plan.operation.target
-        )
-        emit("done" if moved else f"refused: {plain(name)} is back below {plain(plan.operation.source)}")
-        if not moved:
+        found = hand.read(work=False).queues.get(name)
+        refused = ""
+        if plan.operation.kind is OperationKind.MOVE and (found is None or found.parent != plan.operation.target):
+            refused = f"{name} is back below {plan.operation.source}" if found is not None else f"{name} is gone"
+        elif plan.operation.kind is OperationKind.DELETE and found is not None:
+            refused = f"another operation ended the deletion of {name}"
+        emit(f"refused: {plain(refused)}" if refused else "done")
+        if refused:
             click.get_current_context().exit(Exit.FINDINGS)
 
 
@@ -328,16 +341,50 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
             perform(cluster, patch(name, {"spec": {"weight": wanted}}, ""))
 
 
-@queue.command("delete", epilog=EXIT_CODES_OF_ACTIONS)
+@queue.command("delete", epilog=EXIT_CODES_OF_PLANS)
 @click.option("-n", "--name", default="", help="The queue.")
-@login_option
-def delete_queue(name: str, login: ClusterLogin) -> None:
-    """Delete a queue, as vcctl queue delete does.
+@click.option("--cascade", is_flag=True, help="Delete its descendants first.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before the plan is carried out.")
+@_waiting()
+def delete_queue(
+    name: str, cascade: bool, yes: bool, dry_run: bool, timeout: float, namespace: str, login: ClusterLogin, **rest: Any
+) -> None:
+    """Delete a queue, as vcctl queue delete does; with --cascade also all its descendants.
+
+    With --cascade the plan is shown first. All these queues are closed. Each is deleted after its children, once it has
+    no PodGroups. `quotree queue resume` ends a deletion, and opens the queues that are left and that took work before.
 
     \b
     Examples:
       quotree queue delete --name research
+      quotree queue delete --name research --cascade --dry-run
+      quotree queue delete --name research --cascade --yes
     """
+    if cascade:
+        _delete_all(name, yes, dry_run=dry_run, timeout=timeout, namespace=namespace, login=login, **rest)
+    elif dry_run:
+        raise Misused("--dry-run needs --cascade: one queue is deleted without a plan")
+    else:
+        _delete_one(name, login)
+
+
+def _delete_all(name: str, yes: bool, *, dry_run: bool, **options: Any) -> None:
+    from scheduling.volcano_queues import plans
+
+    if not name:
+        raise Misused("queue name must be specified")
+    if not (dry_run or yes or sys.stdin.isatty()):
+        raise Misused(
+            "standard input is not a terminal, so there is no prompt: add --yes, or --dry-run to see the plan"
+        )
+
+    def confirmed() -> bool:
+        return yes or click.confirm("Carry this out?", err=True)
+
+    _run(name, partial(plans.delete, name=name), dry_run=dry_run, confirmed=confirmed, **options)
+
+
+def _delete_one(name: str, login: ClusterLogin) -> None:
     from cluster.actions import Delete
     from cluster.apply import perform
     from reconciler.controllers.volcano.kinds import QUEUES

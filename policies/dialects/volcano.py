@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
 from policies.dialects.kueue_owners import controller_of
-from policies.dialects.reading import Manifest, ManifestReader, identity, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
 from policies.model.forest import Forest
 from policies.model.objects import Attached, GroupKind, Node, Ref, SubtreeShare
@@ -24,6 +24,10 @@ BUILT_IN = ("root", "default")
 
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
+IN_USE = "quotree.dev/queue-in-use"
+"""The finalizer that the reconciler puts on queues."""
+DELETE_CHILDREN = "quotree.dev/delete-children"
+"""The annotation that asks, with `true`, that all descendants are deleted with the queue."""
 _FINISHED_JOB = ("Completed", "Failed", "Terminated")
 
 
@@ -59,6 +63,7 @@ class Queue(Node):
 
     Unset means: no limit (capability), nothing (deserved, guarantee). `allocated_pods` is status.allocated.pods, the
     only live figure of a queue. `written_parent` is spec.parent as it stands, None where it is absent.
+    `takes_children`: if the queue is deleted, the reconciler deletes its descendants first.
     """
 
     guarantee: Mapping[str, Quantity]
@@ -69,6 +74,7 @@ class Queue(Node):
     written_parent: str | None = None
     hierarchy: str | None = None
     hierarchy_weights: str | None = None
+    takes_children: bool = False
 
     @property
     def name(self) -> str:
@@ -148,8 +154,15 @@ def read_queue(manifest: Manifest) -> Queue:
         allocated_pods=pods.units() if pods else 0,
         hierarchy=notes.get(HIERARCHY),
         hierarchy_weights=notes.get(HIERARCHY_WEIGHTS),
+        takes_children=takes_children(manifest),
         defects=reader.defects(),
     )
+
+
+def takes_children(manifest: Manifest) -> bool:
+    """Whether the descendants of the queue are deleted before it. Without the finalizer it would be gone at once."""
+    meta = metadata(manifest)
+    return texts(meta.get("annotations")).get(DELETE_CHILDREN) == "true" and IN_USE in listing(meta.get("finalizers"))
 
 
 def _comes_whole(resource: str) -> bool:

@@ -1,4 +1,4 @@
-"""Operations on a queue and all below it, step by step: pause, resume, move.
+"""Operations on a queue and all below it, step by step: pause, resume, move, delete.
 
 An operation is recorded in an annotation of its queue before its first step. What is left to do follows from the record
 and from the queues as they are, so anybody who reads both can go on after a crash.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from policies.dialects.volcano import BUILT_IN
 from scheduling.volcano_queues.queue_object import TOP
 from scheduling.volcano_queues.states import SHUT, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
@@ -26,20 +27,31 @@ class OperationKind(StrEnum):
     RESUME = "resume"
     MOVE = "move"
     BACK = "move-back"
+    DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
 class QueueOperation:
-    """`open` are the queues that took work when it began, parents first. `source` and `target` are parents."""
+    """`open` are the queues that took work when it began, parents first. `source` and `target` are parents.
+
+    `deletes` are the queues that are to be deleted, parents first.
+    """
 
     kind: OperationKind
     open: tuple[str, ...]
     source: str = ""
     target: str = ""
+    deletes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The annotation."""
-        found = {"operation": self.kind, "open": self.open, "from": self.source, "to": self.target}
+        found = {
+            "operation": self.kind,
+            "open": self.open,
+            "from": self.source,
+            "to": self.target,
+            "delete": self.deletes,
+        }
         return json.dumps({key: value for key, value in found.items() if value or key == "open"})
 
     @property
@@ -72,6 +84,13 @@ class Reparent:
 
 
 @dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete the queue. Only who began the operation does it: a record in a queue gives nobody the right to."""
+
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
 class OperationRecord:
     """The queue carries this record from now on; None: none any more."""
 
@@ -79,16 +98,18 @@ class OperationRecord:
     operation: QueueOperation | None
 
 
-Step: TypeAlias = Close | Open | Follow | Reparent | OperationRecord
+Step: TypeAlias = Close | Open | Follow | Reparent | Remove | OperationRecord
 
 
 def read_operation(text: str) -> QueueOperation | None:
     """The operation that the annotation records; None where it is empty, or nothing that we have written."""
     try:
         found = json.loads(text)
-        names = tuple(found["open"])
-        parents = [str(found.get(key, "")) for key in ("from", "to")]
-        return QueueOperation(OperationKind(found["operation"]), names, *parents) if all(map(_is_text, names)) else None
+        names, deletes = tuple(found["open"]), tuple(found.get("delete", ()))
+        if not all(map(_is_text, (*names, *deletes))):
+            return None
+        source, target = (str(found.get(key, "")) for key in ("from", "to"))
+        return QueueOperation(OperationKind(found["operation"]), names, source, target, deletes)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
@@ -111,6 +132,8 @@ def next_steps(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> 
     names = [each for each in operation.open if each in below]
     if operation.kind is OperationKind.PAUSE:
         return _closing(tree, names) or [OperationRecord(name, replace(operation, kind=OperationKind.PAUSED))]
+    if operation.kind is OperationKind.DELETE:
+        return _deleting(tree, [each for each in operation.deletes if each in below])
     if operation.kind is OperationKind.MOVE and parent == operation.source != operation.target:
         return _closing(tree, names) or [Reparent(name, operation.target)]
     if operation.kind is OperationKind.BACK and parent == operation.target != operation.source:
@@ -123,6 +146,30 @@ def _closing(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
     left = [name for name in names if tree.queues[name].state not in SHUT]
     waiting = {above for name in left for above in tree.ancestors(name)}
     return [Close(name) for name in left if name not in waiting]
+
+
+def _deleting(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
+    """Close all, the children first, and delete each that is Closed and has neither children nor PodGroups."""
+    names = list(names)
+    return [*_closing(tree, names), *(Remove(name) for name in names if deletable(tree, name))]
+
+
+def deletable(tree: VolcanoQueueTree, name: str) -> bool:
+    """Whether nothing is lost if the queue is deleted now, and nobody has asked for that yet."""
+    queue = tree.queues[name]
+    closed = queue.state == VolcanoQueueState.CLOSED and not tree.pod_groups(name)
+    return closed and not queue.deleting and not tree.children(name) and name not in BUILT_IN
+
+
+def awaited(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> str:
+    """What a deletion waits for when it has no step left to do, in words; empty if for a controller."""
+    if operation.kind is not OperationKind.DELETE:
+        return ""
+    below = tree.subtree(name)
+    if new := [each for each in below if each not in operation.deletes]:
+        return f"{', '.join(new)} came below {name} since, and is not deleted with it"
+    work = [f"{tree.pod_groups(each)} in {each}" for each in below if tree.pod_groups(each)]
+    return f"PodGroups to be deleted: {', '.join(work)}" if work else ""
 
 
 def _opening(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from policies.configuration.settings import Configuration
+from policies.dialects.volcano import BUILT_IN
 from scheduling.volcano_queues.moving import objections
 from scheduling.volcano_queues.operations import LONGEST, OperationKind, QueueOperation, open_below, read_operation
 from scheduling.volcano_queues.queue_object import TOP
@@ -70,7 +71,8 @@ def pause(tree: VolcanoQueueTree, name: str) -> OperationPlan:
 
 
 def resume(tree: VolcanoQueueTree, name: str) -> OperationPlan:
-    if refused := _refused(tree, name, OperationKind.PAUSE, OperationKind.PAUSED, OperationKind.RESUME):
+    stopped = (OperationKind.PAUSE, OperationKind.PAUSED, OperationKind.DELETE)
+    if refused := _refused(tree, name, *stopped, OperationKind.RESUME):
         return refused
     operation = read_operation(tree.queues[name].operation)
     if operation is None:
@@ -80,6 +82,26 @@ def resume(tree: VolcanoQueueTree, name: str) -> OperationPlan:
     if tree.above(name) in SHUT:
         opening = [f"{name} and those below open with {tree.queues[name].parent}, which is {tree.above(name)}"]
     return OperationPlan((*opening, *gone), operation=replace(operation, kind=OperationKind.RESUME))
+
+
+def delete(tree: VolcanoQueueTree, name: str) -> OperationPlan:
+    """Delete the queue and its descendants, children first, each once it is Closed and has no PodGroups."""
+    if refused := _refused(tree, name, OperationKind.PAUSE, OperationKind.PAUSED, OperationKind.DELETE):
+        return refused
+    below = tree.subtree(name)
+    if built_in := [each for each in below if each in BUILT_IN]:
+        return OperationPlan(refusals=(f"{', '.join(built_in)} cannot be deleted",))
+    recorded = read_operation(tree.queues[name].operation)
+    operation = QueueOperation(OperationKind.DELETE, open_below(tree, name), deletes=tuple(below))
+    if recorded is not None:
+        operation = replace(operation, open=recorded.open)
+    if len(operation.text()) > LONGEST:
+        return OperationPlan(
+            refusals=(f"the names of {len(below)} queues do not fit an annotation; delete parts of it",)
+        )
+    closing = [f"close {each}" for each in _closing(tree, name)]
+    deleting = [f"delete {each}{_after_work(tree, each)}" for each in reversed(below)]
+    return OperationPlan((*closing, *deleting), operation=operation)
 
 
 def move(tree: VolcanoQueueTree, name: str, target: str, configuration: Configuration) -> OperationPlan:
@@ -118,6 +140,12 @@ def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: b
         said = "is paused; resume it first" if operation.rests else f"is being changed: {operation.kind}"
         return OperationPlan(refusals=(f"{name} {said}",))
     return None
+
+
+def _after_work(tree: VolcanoQueueTree, name: str) -> str:
+    """When a queue with PodGroups is deleted."""
+    held = tree.pod_groups(name)
+    return f" once its {held} PodGroup{'s are' if held > 1 else ' is'} gone" if held else ""
 
 
 def _closing(tree: VolcanoQueueTree, name: str) -> Iterator[str]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from policies.amounts.requests import readable
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.volcano import ROOT, Queue, read_queue
+from policies.dialects.volcano import IN_USE, ROOT, Queue, read_queue
 from policies.model.quantity import Quantity
 
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 """Volcano's annotation: `true` on a queue that its parent closed; the parent opens it again."""
 OPERATION = "quotree.dev/queue-operation"
 """The record of an operation on the queue and those below it, see `operations`."""
-FINALIZER = "quotree.dev/queue-in-use"
+FINALIZER = IN_USE
 TOP = ROOT.name
 QUOTA = ("guarantee", "deserved", "capability")
 """The fields of a spec that say how much a queue has."""
@@ -38,6 +38,11 @@ class QueueObject:
     operation: str = ""
     allocated: Mapping[str, Quantity] = field(default_factory=dict)
     judged: Queue | None = None
+
+    @property
+    def takes_children(self) -> bool:
+        """Whether its descendants are to be deleted now, before it."""
+        return self.deleting and self.judged is not None and self.judged.takes_children
 
     @property
     def quota(self) -> Mapping[str, Mapping[str, Quantity]]:

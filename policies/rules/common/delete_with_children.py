@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from heapq import nsmallest
 
 from policies.dialects.kueue import COHORT, Cohort
-from policies.dialects.volcano import QUEUE
+from policies.dialects.volcano import QUEUE, Queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
-from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile, kind_of
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Action, Cause, Finding, Profile, kind_of
 from policies.model.objects import Node
 
 _NAMED = 10  # children that a message lists; the rest are counted
@@ -27,7 +27,9 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     all three at once. A Volcano queue without its parent stops the scheduler.
     Example: deleting Cohort `eng` while ClusterQueue `ml` has `cohortName: eng`.
     Fix: move or delete the children first, or in the same change set. A node on a cycle may be deleted: that repairs
-    the tree.
+    the tree. A Volcano queue with the annotation `quotree.dev/delete-children: "true"` and the finalizer of the
+    reconciler may be deleted: its descendants are deleted first. Volcano's own webhook still refuses that;
+    `quotree queue delete --cascade` works with both.
     """
     repairing = proposal.configuration.profile is Profile.STRICT  # Volcano refuses to delete a queue on a cycle too
     for node in proposal.deleted(Node):
@@ -46,7 +48,14 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
             fix="move the children to another parent or delete them first",
             excess=count,
             causes=tuple(Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children),
-            profiles=STRICT_ONLY if isinstance(node, Cohort) else BOTH,
+            profiles=_profiles(node),
             action=Action.WARN if repairing and proposal.before.on_cycle(node.ref) else None,
             follows=(kind_of(node.ref),),
         )
+
+
+def _profiles(node: Node) -> frozenset[Profile]:
+    """Kueue accepts the deletion of a Cohort. Volcano refuses every queue with children."""
+    if isinstance(node, Cohort):
+        return STRICT_ONLY
+    return COMPAT_ONLY if isinstance(node, Queue) and node.takes_children else BOTH

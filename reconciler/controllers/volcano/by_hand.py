@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from cluster.actions import Create
+from cluster.actions import Create, Delete
 from cluster.apply import perform
 from cluster.client import ClusterClient
-from cluster.errors import ClusterError, Conflict, NotFound
+from cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import BUS, COMMANDS, POD_GROUP, QUEUES
@@ -29,8 +29,10 @@ from scheduling.volcano_queues.operations import (
     OperationKind,
     OperationRecord,
     QueueOperation,
+    Remove,
     Reparent,
     Step,
+    awaited,
     read_operation,
 )
 from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_queue_object
@@ -127,7 +129,7 @@ class ByHand:
         done: set[Step] = set()
         since = self._clock()
         while True:
-            tree = self.read(work=operation.kind is OperationKind.MOVE)
+            tree = self.read(work=operation.kind in (OperationKind.MOVE, OperationKind.DELETE))
             queue = tree.queues.get(name)
             recorded = read_operation(queue.operation) if queue is not None else None
             if recorded is None or recorded.rests:
@@ -136,12 +138,21 @@ class ByHand:
             if steps != before:
                 before, since = steps, self._clock()
             elif done.issuperset(steps):
-                self._check(since, ", ".join(map(in_words, steps)))
+                self._check(since, _what(steps, name), awaited(tree, name, recorded))
                 self._sleep(_LOOK)
             for step in (each for each in steps if each not in done):
                 with suppress(Conflict, NotFound):  # changed or gone since it was read: the next look says what is left
-                    self._do(step, tree)
-                    done.add(step)
+                    try:
+                        self._do(step, tree)
+                    except (Conflict, NotFound):
+                        raise
+                    except ApiError:
+                        # Volcano's webhook may not have seen yet that the children are gone.
+                        if not isinstance(step, Remove) or self._clock() - since > _PROMPT:
+                            raise
+                        self._sleep(_LOOK)
+                    else:
+                        done.add(step)
 
     def _do(self, step: Step, tree: VolcanoQueueTree) -> None:
         if not isinstance(step, OperationRecord):
@@ -156,6 +167,8 @@ class ByHand:
                 perform(self._cluster, follow_patch(tree.queues[queue], stored))
             case Reparent(queue, parent):
                 perform(self._cluster, parent_patch(queue, stored, parent))
+            case Remove(queue):
+                perform(self._cluster, Delete(QUEUES, None, queue, resource_version=stored.version))
             case OperationRecord(queue, operation):
                 text = operation.text() if operation is not None else None
                 perform(self._cluster, record_patch(queue, stored, text))
@@ -181,13 +194,17 @@ class ByHand:
             perform(self._cluster, Create(COMMANDS, body, FIELD_MANAGER))
         return name
 
-    def _check(self, since: float, what: str) -> None:
-        """Raise CommandIgnored when waiting is of no use any more.
+    def _check(self, since: float, what: str, awaited_work: str = "") -> None:
+        """Raise CommandIgnored when waiting is of no use any more. `awaited_work`: what no controller can change.
 
         A controller sets the state of every queue at once, so a queue without a state has no controller.
         """
         waited = self._clock() - since
         left = f"Its Commands stay in namespace {self._namespace}; run the same command again to continue"
+        if awaited_work:
+            if waited > self._longest:
+                raise CommandIgnored(f"waited {self._longest:g} s. {awaited_work}. {left}")
+            return
         if waited > _PROMPT and not self._reported:
             self._reported = True
             if not any(queue.state for queue in self.read(work=False).queues.values()):
@@ -213,5 +230,12 @@ def in_words(step: Step) -> str:
             return f"{queue} follows its parent"
         case Reparent(queue, parent):
             return f"move {queue} to {parent}"
+        case Remove(queue):
+            return f"delete {queue}"
         case OperationRecord(queue):
             return f"the record of {queue}"
+
+
+def _what(steps: Sequence[Step], name: str) -> str:
+    """What has to happen next, in words. Without a step it is what a finalizer waits for."""
+    return ", ".join(map(in_words, steps)) or f"the deletion of queues in {name}"

@@ -19,6 +19,7 @@ from scheduling.volcano_queues.operations import (
     OperationKind,
     OperationRecord,
     QueueOperation,
+    Remove,
     Reparent,
     Step,
     next_steps,
@@ -58,9 +59,10 @@ class Operating:
     def steps(self) -> Iterator[Operated]:
         for name, operation in self._under_way.items():
             for step in checked_steps(self._tree, name, operation, self._configuration):
-                yield self._written(step)
+                if not isinstance(step, Remove):
+                    yield self._written(step)
 
-    def _written(self, step: Step) -> Operated:
+    def _written(self, step: Close | Open | Follow | Reparent | OperationRecord) -> Operated:
         match step:
             case Close(queue):
                 return WantedOperation(queue, QueueAction.CLOSE)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
+from cluster.actions import Delete
 from policies.configuration.settings import Configuration
-from policies.dialects.volcano import BUILT_IN
+from policies.dialects.volcano import BUILT_IN, DELETE_CHILDREN
 from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
 from reconciler.controllers.volcano.commands import Commands
 from reconciler.controllers.volcano.contents import Contents
@@ -23,6 +24,7 @@ from reconciler.controllers.volcano.kinds import (
     POD_GROUP,
     PROGRAM,
     QUEUE,
+    QUEUES,
     SCHEDULER,
     WATCHED,
     WRITERS,
@@ -39,6 +41,7 @@ from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import SECOND
 from scheduling.volcano_queues.life import WantedQueue as Wish
+from scheduling.volcano_queues.operations import deletable
 from scheduling.volcano_queues.queue_object import QueueObject
 from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
@@ -114,6 +117,8 @@ class VolcanoQueuesController(Controller):
         self._operating.observe(name, queue)
         if queue is not None:
             self.tree.put(queue)
+            if queue.takes_children:
+                self._due.update(dict.fromkeys(self.tree.subtree(name)))
         else:
             self.tree.drop(name)
             self._counted.pop(name, None)
@@ -177,7 +182,16 @@ class VolcanoQueuesController(Controller):
             return
         if order.done is not None:
             yield from _removed(order.done, busy)
+        if (above := self._deleted_with(name)) and deletable(self.tree, name):
+            yield _deletion(queue, stored, above)
+            yield WaitFor((QUEUE.kind, name), (QUEUE.kind, name))
+            return
         yield from self._counts(queue, stored, now)
+
+    def _deleted_with(self, name: str) -> str:
+        """The nearest queue above that is being deleted together with its descendants; empty for none."""
+        queues = self.tree.queues
+        return next((each for each in self.tree.ancestors(name) if each in queues and queues[each].takes_children), "")
 
     def _opens_above(self, name: str) -> bool:
         """Whether a Command to open waits at a queue above."""
@@ -247,6 +261,12 @@ def _why(queue: QueueObject, wish: Wish) -> str:
     if wish.closed_by_parent:
         return f"The queue is {wish.state}, because its parent {queue.parent} is closed"
     return f"The queue is {wish.state}"
+
+
+def _deletion(queue: QueueObject, stored: Stored, above: str) -> WantedWrite:
+    message = f"The queue is deleted with {above}, which has the annotation {DELETE_CHILDREN}"
+    action = Delete(QUEUES, None, queue.name, resource_version=stored.version)
+    return WantedWrite((QUEUE.kind, queue.name), action, reference(queue), "QueueDeleted", message)
 
 
 def _removed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -189,3 +190,44 @@ def test_queues_are_made_shown_and_drawn(server: ControlPlane, former: dict[str,
     assert shown[1].split() == ["a12", "3", "a1", "0", "0", "0", "0", "0"]
     missing = run("queue", "get", "--name", "a13", *access)
     assert (missing.exit_code, "queue a13 does not exist" in missing.stderr) == (2, True)
+
+
+def test_a_queue_is_deleted_with_all_below_it_although_the_command_dies_after_each_write(
+    server: ControlPlane, former: dict[str, str], namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = ("--kubeconfig", str(server.kubeconfig), "--timeout", "20")
+    asked = ("queue", "delete", "--name", "org", "--cascade")
+    plan = run(*asked, "--dry-run", *access)
+    assert plan.stdout.splitlines()[-3:] == ["delete b once its 1 PodGroup is gone", "delete a", "delete org"]
+    assert states(server) == former
+    assert run(*asked, *access).exit_code == 2, "nobody confirmed it"
+    perform = by_hand.perform
+
+    def once(cluster: Any, action: Any) -> Any:
+        perform(cluster, action)
+        raise Died
+
+    with looked_after(server):
+        for name in ("deep", "flat"):
+            done(server, namespace, name)
+        lives = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(by_hand, "perform", once)
+            while "org" in states(server):
+                lives += 1
+                with contextlib.suppress(Died):
+                    assert run(*asked, "--yes", *access).exit_code == 0
+        assert lives >= 6, "a record, then at least one deletion a life"
+        assert eventually(lambda: [*states(server)] == ["root"])
+
+
+def test_kubectl_delete_takes_the_children_with_it_where_the_queue_asks_for_that(
+    server: ControlPlane, former: dict[str, str], namespace: str
+) -> None:
+    with looked_after(server):
+        patch(server, f"{QUEUES}/org", {"metadata": {"annotations": {"quotree.dev/delete-children": "true"}}})
+        server.request("DELETE", f"{QUEUES}/org")
+        eventually(lambda: {*states(server)} == {"root", "org", "a", "a1", "a11", "b"}, lambda: f"{states(server)}")
+        done(server, namespace, "deep")
+        done(server, namespace, "flat")
+        assert eventually(lambda: [*states(server)] == ["root"], lambda: f"{states(server)}")

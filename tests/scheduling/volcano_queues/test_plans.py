@@ -6,7 +6,16 @@ import pytest
 
 from policies.configuration.settings import Configuration
 from scheduling.volcano_queues import plans
-from scheduling.volcano_queues.operations import LONGEST, OperationKind, QueueOperation
+from scheduling.volcano_queues.operations import (
+    LONGEST,
+    Close,
+    OperationKind,
+    QueueOperation,
+    Remove,
+    awaited,
+    next_steps,
+    read_operation,
+)
 from scheduling.volcano_queues.plans import OperationPlan
 from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT, OPERATION, read_queue_object
 from scheduling.volcano_queues.states import QueueAction
@@ -117,3 +126,44 @@ def test_a_record_that_no_annotation_holds_is_refused() -> None:
 
     (refusal,) = plans.pause(tree(queue("p"), *many), "p").refusals
     assert "do not fit an annotation" in refusal
+
+
+def test_a_deletion_closes_all_and_deletes_the_children_first_once_their_work_is_gone() -> None:
+    found = tree(queue("p"), queue("a", "p"), queue("b", "p", state="Closed"))
+    found.add("a", [(("phase", "Running"), 2)])
+    plan = plans.delete(found, "p")
+
+    assert plan.lines == (
+        "close a",
+        "close p",
+        "delete b",
+        "delete a once its 2 PodGroups are gone",
+        "delete p",
+    )
+    assert plan.operation == QueueOperation(OperationKind.DELETE, ("p", "a"), deletes=("p", "a", "b"))
+    assert read_operation(plan.operation.text()) == plan.operation
+    assert next_steps(found, "p", plan.operation) == [Close("a"), Remove("b")]
+    assert awaited(found, "p", plan.operation) == "PodGroups to be deleted: 2 in a"
+
+
+def test_a_queue_that_came_later_is_not_deleted() -> None:
+    operation = QueueOperation(OperationKind.DELETE, ("p",), deletes=("p",))
+    found = tree(queue("p", state="Closed"), queue("new", "p", state="Closed"))
+
+    assert next_steps(found, "p", operation) == []
+    assert awaited(found, "p", operation) == "new came below p since, and is not deleted with it"
+
+
+def test_a_deletion_of_a_paused_queue_remembers_what_was_open_and_resume_ends_it() -> None:
+    record = QueueOperation(OperationKind.PAUSED, ("p", "a")).text()
+    paused = noted(queue("p", state="Closed"), operation=record)
+    operation = plans.delete(tree(paused, queue("a", "p", state="Closed")), "p").operation
+    assert operation == QueueOperation(OperationKind.DELETE, ("p", "a"), deletes=("p", "a"))
+
+    halfway = noted(queue("p", state="Closed"), operation=operation.text())
+    assert plans.pause(tree(halfway), "p").refusals == ("p is being changed: delete",)
+    assert plans.resume(tree(halfway), "p").lines == ("open p", "a is gone")
+
+
+def test_a_queue_that_volcano_needs_is_not_deleted_from_above() -> None:
+    assert plans.delete(tree(queue("p"), queue("default", "p")), "p").refusals == ("default cannot be deleted",)

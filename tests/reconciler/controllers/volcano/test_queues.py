@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from policies.dialects.reading import Manifest
+from policies.dialects.volcano import DELETE_CHILDREN
 from reconciler.objects.observed import Key
 from scheduling.volcano_queues.operations import OperationKind, QueueOperation
 from scheduling.volcano_queues.queue_object import FINALIZER, OPERATION
@@ -455,3 +456,47 @@ def test_a_way_back_that_the_rules_refuse_is_not_taken() -> None:
     assert made.objects["Queue", "a"]["spec"]["parent"] == "p", "a2 is below a"
     assert made.states() == former
     assert made.annotation("a", OPERATION) is None
+
+
+@BOTH
+def test_a_queue_that_takes_its_children_with_it_goes_last_and_no_work_is_lost(settle: Settle) -> None:
+    made = organisation()
+    made.set("p", {"metadata": {"annotations": {DELETE_CHILDREN: "true"}}})
+    made.delete("p")
+    settle(made)
+
+    assert made.states() == {
+        "root": "Open",
+        "p": "Closing",
+        "a": "Closing+",
+        "a2": "Closing+",
+        "c": "Closing+",
+        "c1": "Closing+",
+        "c2": "Closing+",
+    }, "b and a1 were closed and empty; the rest has work below"
+    made.done("one")
+    settle(made)
+    assert [*made.states()] == ["root", "p", "c", "c1", "c2"]
+    made.done("two")
+    settle(made)
+    assert made.states() == {"root": "Open"}
+
+
+def test_without_the_annotation_the_children_stay_and_their_queue_waits_for_them() -> None:
+    made = organisation()
+    made.delete("p")
+    made.done("one")
+    made.done("two")
+    made.settle()
+
+    assert {*made.states()} == {"root", "p", "a", "b", "c", "a1", "a2", "c1", "c2"}
+
+
+def test_a_recorded_deletion_is_left_to_who_began_it() -> None:
+    made = organisation()
+    record = QueueOperation(OperationKind.DELETE, ("p", "a", "a2"), deletes=("p", "a", "b", "a1", "a2"))
+    made.set("p", {"metadata": {"annotations": {OPERATION: record.text()}}})
+    made.settle()
+
+    assert (made.states()["p"], made.states()["a2"]) == ("Closing", "Closing")
+    assert {"a1", "b"} <= {*made.states()}, "they are closed and empty, and a record gives nobody the right to delete"

@@ -75,6 +75,7 @@ def read_configuration(
             enforce=_enforce(volcano, Dialect.VOLCANO in gates),
             checks_sums=volcano.flag("checkSums", False),
             reclaim=QuotaReclaim(volcano.text("reclaim", QuotaReclaim.OFF, among=list(QuotaReclaim))),
+            root_from_nodes=volcano.flag("rootFromNodes", False),
             resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
         ),
         yunikorn=YuniKornSettings(

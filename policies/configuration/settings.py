@@ -114,7 +114,8 @@ class VolcanoSettings:
     `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it. `enforce` is ours:
     Pods of PodGroups wait at a gate for the quota of their Queue. `checks_sums`: no Pod passes there while the children
     of a queue are promised more than it has. `reclaim`: how Pods give way there to queues that have less than they
-    deserve.
+    deserve. `root_from_nodes`: the reconciler creates `root` and keeps its deserved and capability at what the Nodes
+    have.
     """
 
     max_queue_depth: int = 5
@@ -124,6 +125,7 @@ class VolcanoSettings:
     enforce: Enforce = Enforce.OFF
     checks_sums: bool = False
     reclaim: QuotaReclaim = QuotaReclaim.OFF
+    root_from_nodes: bool = False
     resource_groups: tuple[VolcanoResourceGroup, ...] = ()
 
 

@@ -28,6 +28,8 @@ IN_USE = "quotree.dev/queue-in-use"
 """The finalizer that the reconciler puts on queues."""
 DELETE_CHILDREN = "quotree.dev/delete-children"
 """The annotation that asks, with `true`, that all descendants are deleted with the queue."""
+AMOUNTS_FROM_NODES = "quotree.dev/amounts-from-nodes"
+"""The annotation of root that names the fields of its spec that the reconciler keeps, with commas."""
 _FINISHED_JOB = ("Completed", "Failed", "Terminated")
 
 

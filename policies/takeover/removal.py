@@ -17,6 +17,7 @@ from policies.dialects.kueue_kinds import IN_USE, LABEL
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano import AMOUNTS_FROM_NODES
 from policies.dialects.volcano_gates import TOGETHER
 from policies.dialects.yunikorn_gates import FULL, UNREADABLE
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
@@ -43,7 +44,7 @@ OF_KUEUE = frozenset({IN_USE, MANAGED, GATE, TOPOLOGY_GATE, ELASTIC_GATE})
 FINALIZERS = frozenset({IN_USE, MANAGED, QUEUE_FINALIZER})
 GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, MARK})
 LABELS = frozenset({MANAGED, MARK})
-ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, FENCE})
+ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, AMOUNTS_FROM_NODES, FENCE})
 CONDITIONS = frozenset({FULL, UNREADABLE})
 """The conditions of a Namespace that Quotree writes."""
 MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Topology", "Workload", "Queue", "Pod", "Namespace")
@@ -73,6 +74,7 @@ CLUSTER_ROLE_BINDINGS = (*(each for each in CLUSTER_ROLES if "-batch-" not in ea
 KUBECONFIGS = "quotree-kubeconfigs"
 """The namespace of Secrets with kubeconfigs, which are the administrator's."""
 _REMOTE = "quotree-reconciler-multikueue"
+_TOP = ObjectRef("Queue", "root")
 _NAMED = 20
 """Jobs or Pods that a note names."""
 
@@ -189,8 +191,12 @@ def _released(found: FoundCluster, kept: frozenset[str]) -> Iterator[Manifest]:
 
 
 def _bare(manifest: Manifest, marks: frozenset[str]) -> dict[str, Any]:
-    """A copy without these marks."""
+    """A copy without these marks, and without the amounts that followed the Nodes."""
     meta, made = metadata(manifest), dict(manifest)
+    followed = texts(meta.get("annotations")).get(AMOUNTS_FROM_NODES, "").split(",") if ref_of(manifest) == _TOP else ()
+    for name in ("capability", "deserved"):
+        if name in followed:
+            made = replaced(made, f"spec.{name}", None)
     if finalizers := listing(meta.get("finalizers")):
         made = replaced(made, "metadata.finalizers", [each for each in finalizers if each not in marks] or None)
     for key in ("labels", "annotations"):

@@ -9,8 +9,8 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile
 from policies.model.forest import Forest
-from policies.model.objects import Ref
 from policies.model.quantity import Quantity
+from policies.rules.volcano._capability_holder import holder_of
 from policies.rules.volcano._volcano_resources import counted
 
 
@@ -40,7 +40,7 @@ def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
                 continue
             if resource in own:
                 yield _finding(queue, resource, queue, own[resource], above, _profiles(asked, resource))
-            elif (holder := _holder(proposal.after, queue.ref, resource, highest)) is not None:
+            elif (holder := holder_of(proposal.after, queue.ref, resource, highest)) is not None:
                 finding = _finding(queue, resource, holder, holder.capability[resource], above, STRICT_ONLY)
                 yield replace(finding, action=Action.WARN) if _lifted(before, queue, resource) else finding
 
@@ -60,7 +60,7 @@ def _against_below(forest: Forest, before: Queue | None, queue: Queue, asked: bo
     below, had = forest.below(queue.ref).limit, dict(before.limits()) if before else {}
     for resource, limit in sorted(queue.limits()):
         highest = below.get(resource, 0)
-        if highest > limit.nano and (holder := _holder(forest, queue.ref, resource, highest)) is not None:
+        if highest > limit.nano and (holder := holder_of(forest, queue.ref, resource, highest)) is not None:
             wanted = holder.capability[resource]
             kept = resource in had and had[resource] >= wanted
             cure = f"keep {queue.name} at {wanted.text} or more" if kept else f"raise {queue.name} to {wanted.text}"
@@ -102,14 +102,3 @@ def _finding(
         profiles=profiles,
         follows=((ancestor.ref, fields.join("spec.capability", resource)),),  # the same, said at the other end
     )
-
-
-def _holder(forest: Forest, ref: Ref, resource: str, highest: int) -> Queue | None:
-    """The queue below that has this capability, the first by name; for the message only."""
-    here = ref
-    while children := [ref for ref, share in forest.shares(here) if share.limit.get(resource) == highest]:
-        here = min(children)
-        queue = forest.node(here)
-        if isinstance(queue, Queue) and resource in dict(queue.limits()):
-            return queue
-    return None

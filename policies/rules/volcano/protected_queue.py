@@ -17,6 +17,7 @@ def protected_queue(proposal: Proposal) -> Iterator[Finding]:
     The amounts of `root` are the cluster's: a capability that names only cpu would leave no memory for anyone. With
     `volcano.queueAllocatedPodsCheck` a queue with allocated pods is not deleted either.
     Example: `kubectl delete queue default`.
+    With `volcano.rootFromNodes` only the reconciler may change them.
     Fix: change or delete another queue; `volcano.rootQueueProtection: false` in the configuration lifts the protection
     of `root`.
     """
@@ -32,7 +33,8 @@ def protected_queue(proposal: Proposal) -> Iterator[Finding]:
                 fix="close the queue and wait until its pods have ended",
                 excess=queue.allocated_pods,
             )
-    if settings.root_queue_protection:
+    by_reconciler = proposal.circumstances.user.name in proposal.configuration.kueue.admitting_users
+    if settings.root_queue_protection and not (settings.root_from_nodes and by_reconciler):
         for before, queue in proposal.changed(Queue):
             if before is not None and queue.ref == ROOT:
                 yield from _root_changes(before, queue)

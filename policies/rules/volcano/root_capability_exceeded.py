@@ -6,19 +6,21 @@ from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.quantity import Format, Quantity
+from policies.rules.volcano._capability_holder import holder_of
 from policies.rules.volcano._children_sums import DESERVED, GUARANTEE, Promise
 
 
 @rule("root-capability-exceeded", source="Volcano, session open, step 3", kinds=(QUEUE,), default=Action.WARN)
 def root_capability_exceeded(proposal: Proposal) -> Iterator[Finding]:
-    """The top queues are promised more than the capability of `root`.
+    """The top queues are promised more than the capability of `root`, or a queue may use more than that.
 
     Why it is reported: Volcano never compares the top queues with root, and its scheduler clamps them silently. As soon
     as root has a capability, a resource that it does not name counts as 0 for the whole tree. It is a warning, since a
-    cluster that has lost a node must not block anyone.
+    cluster that has lost a node must not block anyone. With `volcano.rootFromNodes` the capability of root is what the
+    Nodes have.
     Example: root has `capability: {cpu: 100}`; the queues below it deserve cpu 120, and memory, which root does not
     name.
     Fix: name every resource in root's capability, with as much as the cluster has, or lower the top queues.
@@ -32,6 +34,7 @@ def root_capability_exceeded(proposal: Proposal) -> Iterator[Finding]:
         return
     for promise in (DESERVED, GUARANTEE):
         yield from _over(proposal.after, root, promise)
+    yield from _unreachable(proposal.after, root)
 
 
 def _over(forest: Forest, root: Queue, promise: Promise) -> Iterator[Finding]:
@@ -56,6 +59,26 @@ def _over(forest: Forest, root: Queue, promise: Promise) -> Iterator[Finding]:
                     if resource in promise.total(share)
                 ),
             )
+
+
+def _unreachable(forest: Forest, root: Queue) -> Iterator[Finding]:
+    """Capabilities below root that nobody can reach, the highest of each resource."""
+    for resource, highest in sorted(forest.below(ROOT).limit.items()):
+        limit = root.capability.get(resource)
+        if limit is None or highest <= limit.nano or (holder := holder_of(forest, ROOT, resource, highest)) is None:
+            continue
+        field, wanted = fields.join("spec.capability", resource), holder.capability[resource]
+        yield Finding(
+            root.ref,
+            field,
+            f"the capability {resource}={wanted.text} of {holder.name} is more than root's, {limit.text}",
+            fix=f"lower {holder.name} to {limit.text} or less",
+            subject=f"capability {resource}",
+            excess=highest - limit.nano,
+            causes=(Cause(holder.ref, field, f"{resource}={wanted.text}"),),
+            profiles=STRICT_ONLY,
+            follows=((holder.ref, field),),
+        )
 
 
 def _format(resource: str) -> Format:

@@ -36,7 +36,12 @@ class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
         self, records: Records, others: frozenset[str] = frozenset(), settings: VolcanoSettings = _SETTINGS
     ) -> None:
         reclaims = settings.reclaim is not QuotaReclaim.OFF
-        keeper = VolcanoGatekeeper(others, checks_sums=settings.checks_sums, reclaims=reclaims)
+        keeper = VolcanoGatekeeper(
+            others,
+            checks_sums=settings.checks_sums,
+            reclaims=reclaims,
+            root_from_nodes=settings.root_from_nodes,
+        )
         super().__init__(records, keeper, GATED_POD)
         self._evicts = settings.reclaim is QuotaReclaim.EVICT
         self._groups = GroupNews(records)

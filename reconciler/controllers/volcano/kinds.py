@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cluster.resource import LEASES, PODS, Resource
+from cluster.resource import LEASES, NODES, PODS, Resource
 from cluster.stream import Manifest
 from policies.amounts.requests import pod_requests
 from policies.dialects.core import POD
+from policies.dialects.node_reading import node_reading
 from policies.dialects.reading import mapping, metadata, text, texts
 from policies.dialects.volcano import GROUP
 from policies.dialects.volcano_gates import group_of
@@ -95,6 +96,13 @@ def _bound_pod(manifest: Manifest) -> BoundPod:
     return BoundPod(group, amounts)
 
 
+def _node_amounts(manifest: Manifest) -> tuple[tuple[str, int], ...] | None:
+    """What a Node that is ready offers to Pods, in units of 1e-9."""
+    node = node_reading(manifest)
+    amounts = tuple((resource, amount.nano) for resource, amount in sorted(node.allocatable.items()) if amount.nano)
+    return amounts or None if node.ready else None
+
+
 def _lease(manifest: Manifest) -> LeaseObject:
     spec = mapping(manifest.get("spec"))
     seconds = spec.get("leaseDurationSeconds")
@@ -128,5 +136,8 @@ MANAGER: WatchedKind[LeaseObject] = WatchedKind(
 )
 SCHEDULER: WatchedKind[LeaseObject] = WatchedKind(
     "VolcanoScheduler", LEASES, _lease, field_selector=f"metadata.name={SCHEDULER_LEASE}"
+)
+NODE_AMOUNTS: WatchedKind[tuple[tuple[str, int], ...]] = WatchedKind(
+    "NodeAmounts", NODES, _node_amounts, object_kind="Node"
 )
 WATCHED = (QUEUE, WRITERS, POD_GROUP, COMMAND, BOUND_POD, PROGRAM, MANAGER, SCHEDULER)

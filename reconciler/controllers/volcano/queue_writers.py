@@ -7,7 +7,7 @@ beside it, which Volcano's controller never applies, shows which of the two appl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
@@ -16,6 +16,8 @@ from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
 FIELD_MANAGER = "quotree-volcano-queues"
 STATE_MANAGER = "queue-controller"
 MARK = "reservation"
+AMOUNTS = ("capability", "deserved")
+"""The fields of the spec that follow the Nodes at root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +28,25 @@ class QueueWriters:
     `controller`: Volcano's controller.
     `scheduler`: Volcano's scheduler. Empty where another writer has changed `status.allocated` since.
     `holds_state`: a patch of an earlier version of this reconciler owns `status.state`.
+    `amounts`: the fields of the spec that others own, and one of their managers each.
     """
 
     ours: str = ""
     controller: str = ""
     scheduler: str = ""
     holds_state: bool = False
+    amounts: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_queue_writers(manifest: Manifest) -> QueueWriters:
     ours, controller, scheduler, holds_state = "", "", "", False
+    amounts: dict[str, str] = {}
     for entry in map(mapping, listing(metadata(manifest).get("managedFields"))):
         manager, status = entry.get("manager"), _status(entry)
         at = text(entry.get("time")) or ""
+        if manager != FIELD_MANAGER:
+            spec = mapping(mapping(entry.get("fieldsV1")).get("f:spec"))
+            amounts.update({name: str(manager) for name in AMOUNTS if spec.get(f"f:{name}")})
         if manager == FIELD_MANAGER:
             ours = max(ours, at)
             holds_state = holds_state or "f:state" in status
@@ -48,7 +56,7 @@ def read_queue_writers(manifest: Manifest) -> QueueWriters:
             controller = max(controller, at)
         elif manager == VC_SCHEDULER and "f:allocated" in status:
             scheduler = max(scheduler, at)
-    return QueueWriters(ours, controller, scheduler, holds_state)
+    return QueueWriters(ours, controller, scheduler, holds_state, amounts)
 
 
 def _status(entry: Mapping[str, Any]) -> Mapping[str, Any]:

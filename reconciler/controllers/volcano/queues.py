@@ -21,6 +21,7 @@ from reconciler.controllers.volcano.kinds import (
     BOUND_POD,
     COMMAND,
     MANAGER,
+    NODE_AMOUNTS,
     POD_GROUP,
     PROGRAM,
     QUEUE,
@@ -35,14 +36,16 @@ from reconciler.controllers.volcano.orders import WantedOperation, next_order
 from reconciler.controllers.volcano.peers import ALWAYS, VolcanoProgram
 from reconciler.controllers.volcano.queue_writers import QueueWriters
 from reconciler.controllers.volcano.queue_writes import command_gone, counts_patch, metadata_patch, state_patch
+from reconciler.controllers.volcano.root import ROOT_PERIOD, RootAmounts
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 from scheduling.volcano_queues.life import WantedQueue as Wish
 from scheduling.volcano_queues.operations import deletable
-from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano_queues.queue_object import TOP, QueueObject
 from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
@@ -63,7 +66,7 @@ class VolcanoQueuesController(Controller):
     `configuration`: the settings that moves are checked against.
     """
 
-    watched = WATCHED
+    watched: tuple[WatchedKind[object], ...] = WATCHED
 
     def __init__(self, look: Callable[[str], Stored | None], configuration: Configuration) -> None:
         self.tree = VolcanoQueueTree()
@@ -75,9 +78,13 @@ class VolcanoQueuesController(Controller):
         self._manager, self._scheduler = (
             VolcanoProgram(name, replaced=name in replaced) for name in (VC_CONTROLLER, VC_SCHEDULER)
         )
+        self._root = RootAmounts() if configuration.volcano.root_from_nodes else None
+        if self._root is not None:
+            self.watched = (*WATCHED, NODE_AMOUNTS)
         self._held: dict[str, None] = {}
         self._due: dict[str, None] = {}
         self._counted: dict[str, int] = {}
+        self._root_written = 0
 
     # --- what is observed
 
@@ -97,6 +104,9 @@ class VolcanoQueuesController(Controller):
         elif kind == PROGRAM.kind:
             for program in (self._manager, self._scheduler):
                 program.observe_pod(key, runs=PROGRAM.value(observed) == program.name)
+        elif kind == NODE_AMOUNTS.kind and self._root is not None:
+            self._root.observe_node(observed)
+            self._due[TOP] = None
         elif kind == MANAGER.kind:
             self._manager.leases.observe(key, MANAGER.value(observed))
         elif kind == SCHEDULER.kind:
@@ -104,6 +114,9 @@ class VolcanoQueuesController(Controller):
 
     def _observe_writers(self, name: str, writers: QueueWriters | None) -> None:
         self._held.pop(name, None)
+        if name == TOP and self._root is not None:
+            self._root.observe_writers(writers)
+            self._due[TOP] = None
         if writers is None:
             self._manager.drop_queue(name)
             self._scheduler.drop_queue(name)
@@ -138,6 +151,8 @@ class VolcanoQueuesController(Controller):
                 yield WakeAt(_LEASE, until)
             return
         due = dict.fromkeys([*self._due, *self.tree.take_touched()])
+        if self._root is not None and TOP not in self.tree.queues:
+            due[TOP] = None
         self._due = {}
         orders: dict[str, QueueAction] = {}
         if due:  # else nothing is new to what is under way either
@@ -161,6 +176,13 @@ class VolcanoQueuesController(Controller):
 
     def _one(self, name: str, ordered: QueueAction, busy: Busy, now: int) -> Iterator[Wanted]:
         stored, queue = self._look(name), self.tree.queues.get(name)
+        if name == TOP and self._root is not None and (action := self._root.write(queue, stored)) is not None:
+            if self._root_written <= now:
+                self._root_written = now + ROOT_PERIOD
+                yield WantedWrite((QUEUE.kind, TOP), action)
+                yield WaitFor((QUEUE.kind, TOP), (QUEUE.kind, TOP))
+                return
+            yield WakeAt((QUEUE.kind, TOP), self._root_written)
         commands = self._commands.of(name)
         gone = stored is None or queue is None
         # The steps of an operation follow from its record; a Command for one may be seen when that is over.

@@ -42,10 +42,12 @@ class GateQueues:
     """Queues with what counts in them. Those that Volcano creates at its start are always there.
 
     `checks_sums`: nothing new enters any queue while the children of one are promised more than it has.
+    `root_from_nodes`: root's capability is what the Nodes have, and breaks no sum.
     """
 
-    def __init__(self, *, checks_sums: bool = False) -> None:
+    def __init__(self, *, checks_sums: bool = False, root_from_nodes: bool = False) -> None:
         self._checks_sums = checks_sums
+        self._root_from_nodes = root_from_nodes
         self._broken: list[tuple[str, str] | None] = []
         self.queues = QueueAccounts(nodes=False)
         self.order = QueueOrder(self.queues)
@@ -149,7 +151,7 @@ class GateQueues:
                 yield PodWait(NOT_OPEN, here.name, f"is {here.settings.state}")
         if self._checks_sums:
             if not self._broken:
-                self._broken.append(broken_sum(self.queues))
+                self._broken.append(broken_sum(self.queues, root_from_nodes=self._root_from_nodes))
             if (broken := self._broken[0]) is not None:
                 yield PodWait(BROKEN_TREE, *broken)
         stray = node.detached

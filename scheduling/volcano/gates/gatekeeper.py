@@ -63,10 +63,15 @@ class VolcanoGatekeeper:
     """
 
     def __init__(
-        self, others: frozenset[str] = frozenset(), *, checks_sums: bool = False, reclaims: bool = False
+        self,
+        others: frozenset[str] = frozenset(),
+        *,
+        checks_sums: bool = False,
+        reclaims: bool = False,
+        root_from_nodes: bool = False,
     ) -> None:
         self._others = others
-        self.queues = GateQueues(checks_sums=checks_sums)
+        self.queues = GateQueues(checks_sums=checks_sums, root_from_nodes=root_from_nodes)
         self.granted: dict[str, Grant] = {}
         self.standing = WaitingCounts(REASONS)
         self.places = GatePlaces()

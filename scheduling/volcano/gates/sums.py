@@ -12,18 +12,19 @@ from scheduling.volcano.queues import ROOT, Node, QueueAccounts
 from scheduling.volcano.resources import written
 
 
-def broken_sum(queues: QueueAccounts) -> tuple[str, str] | None:
+def broken_sum(queues: QueueAccounts, *, root_from_nodes: bool) -> tuple[str, str] | None:
     """The first queue, by name, that has less than its children are promised, and how; None if there is none.
 
-    What root has follows from its children, so it is only compared by capability.
+    What root has follows from its children, so it is only compared by capability. `root_from_nodes`: its capability is
+    what the Nodes have, and is not compared either, since the loss of a Node must not stop all queues.
     """
     for node in sorted(queues, key=lambda each: each.name):
-        for message in _wrongs(node):
+        for message in _wrongs(node, root_from_nodes):
             return node.name, message
     return None
 
 
-def _wrongs(node: Node) -> Iterator[str]:
+def _wrongs(node: Node, root_from_nodes: bool) -> Iterator[str]:
     children = [node.children[name] for name in sorted(node.children)]
     if node.name != ROOT:
         for verb, held, promised in (
@@ -35,7 +36,8 @@ def _wrongs(node: Node) -> Iterator[str]:
     for child in children:
         above: dict[str, int] = {}
         for here in reversed([*node.up()]):
-            above |= here.settings.capability or {}
+            if here.name != ROOT or not root_from_nodes:
+                above |= here.settings.capability or {}
         wanted = {key: amount for key, amount in (child.settings.capability or {}).items() if key in above}
         for resource, amount, has in _exceeding(wanted, above):
             limits = f"{resource}={written(resource, amount)}, its own is {written(resource, has)}"

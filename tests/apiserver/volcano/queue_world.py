@@ -103,9 +103,9 @@ def under_way(server: ControlPlane) -> list[str]:
 
 
 @contextmanager
-def looked_after(server: ControlPlane) -> Iterator[Reconciler]:
+def looked_after(server: ControlPlane, settings: DecisionSettings = SETTINGS) -> Iterator[Reconciler]:
     with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
-        running = Reconciler(cluster, SETTINGS)
+        running = Reconciler(cluster, settings)
         running.start()
         try:
             eventually(lambda: running.ready)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from policies.configuration.settings import Configuration, VolcanoSettings
 from reconciler.controllers.volcano import by_hand
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.volcano.queue_world import (
     QUEUES,
+    SETTINGS,
     Mortal,
     command,
     commands,
@@ -231,3 +234,37 @@ def test_kubectl_delete_takes_the_children_with_it_where_the_queue_asks_for_that
         done(server, namespace, "deep")
         done(server, namespace, "flat")
         assert eventually(lambda: [*states(server)] == ["root"], lambda: f"{states(server)}")
+
+
+NODES = "/api/v1/nodes"
+
+
+def test_root_is_created_and_follows_the_nodes_until_somebody_else_sets_its_amounts(server: ControlPlane) -> None:
+    def amounts() -> tuple[Any, Any]:
+        spec = server.request("GET", f"{QUEUES}/root")["spec"]
+        return spec.get("capability"), spec.get("deserved")
+
+    def marks() -> str | None:
+        notes = server.request("GET", f"{QUEUES}/root")["metadata"]["annotations"]
+        return notes.get("quotree.dev/amounts-from-nodes")
+
+    def is_ready(status: str) -> dict[str, Any]:
+        return {"status": {"conditions": [{"type": "Ready", "status": status}], "allocatable": {"cpu": "4"}}}
+
+    settings = replace(SETTINGS, configuration=Configuration(volcano=VolcanoSettings(root_from_nodes=True)))
+    made = [server.request("POST", NODES, {"metadata": {"name": name}}) for name in ("root-a", "root-b")]
+    try:
+        for node in made:
+            patch(server, f"{NODES}/{node['metadata']['name']}/status", is_ready("True"))
+        with looked_after(server, settings):
+            eventually(lambda: "root" in states(server))
+            assert amounts() == ({"cpu": "8"}, {"cpu": "8"})
+            patch(server, f"{NODES}/root-b/status", is_ready("Unknown"))
+            eventually(lambda: amounts() == ({"cpu": "4"}, {"cpu": "4"}), lambda: f"{amounts()}", seconds=20)
+            patch(server, f"{QUEUES}/root", {"spec": {"capability": {"cpu": "100"}}})
+            eventually(lambda: marks() == "deserved", seconds=20)
+            assert amounts() == ({"cpu": "100"}, {"cpu": "4"}), "another manager set it"
+    finally:
+        for node in made:
+            server.remove(f"{NODES}/{node['metadata']['name']}")
+        server.remove(f"{QUEUES}/root")

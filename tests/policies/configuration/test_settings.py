@@ -152,6 +152,8 @@ def test_the_reconciler_looks_after_what_is_enforced_beside_what_is_named() -> N
 def test_sums_of_volcanos_queues_are_checked_only_where_the_file_says_so() -> None:
     assert not configured().volcano.checks_sums
     assert configured(volcano={"checkSums": True}).volcano.checks_sums
+    assert not configured().volcano.root_from_nodes
+    assert configured(volcano={"rootFromNodes": True}).volcano.root_from_nodes
 
 
 def test_programs_of_volcano_that_are_stopped_are_named() -> None:

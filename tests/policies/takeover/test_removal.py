@@ -163,3 +163,16 @@ def test_definitions_go_only_where_that_is_asked_for_and_only_ours() -> None:
     assert remove(found, NAMES, Wishes()).steps == ()
     (step,) = [each for each in remove(found, NAMES, Wishes(definitions=True)).steps if not each.done]
     assert [write.ref.name for write in step.writes] == ["a"]
+
+
+def test_root_gets_rid_of_the_amounts_that_followed_the_nodes() -> None:
+    def queue(name: str) -> Manifest:
+        notes = {"quotree.dev/amounts-from-nodes": "capability,parent"}
+        spec = {"capability": {"cpu": "4"}, "deserved": {"cpu": "4"}, "parent": "p"}
+        return {"kind": "Queue", "metadata": {"name": name, "resourceVersion": "1", "annotations": notes}, "spec": spec}
+
+    steps = remove(cluster(*quotree(), queue("root"), queue("other")), NAMES, Wishes()).steps
+    written = {write.ref.name: write.body for step in steps for write in step.writes if write.ref.kind == "Queue"}
+
+    assert written["root"]["spec"] == {"capability": None}, "the other fields are not ours, whatever is written there"
+    assert "spec" not in written["other"]

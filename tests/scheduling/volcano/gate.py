@@ -34,9 +34,9 @@ def moment(at: int) -> str:
 class Gate:
     """`objects` is what is stored, by kind and `namespace/name`."""
 
-    def __init__(self, *objects: Manifest, checks_sums: bool = False) -> None:
+    def __init__(self, *objects: Manifest, checks_sums: bool = False, root_from_nodes: bool = False) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
-        self.keeper = VolcanoGatekeeper(checks_sums=checks_sums)
+        self.keeper = VolcanoGatekeeper(checks_sums=checks_sums, root_from_nodes=root_from_nodes)
         self.put(*objects)
 
     def put(self, *objects: Manifest) -> None:

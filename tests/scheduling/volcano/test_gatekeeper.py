@@ -293,6 +293,16 @@ def test_where_the_sums_are_checked_a_tree_that_breaks_them_stops_as_a_whole(
     assert gate.settle() == ["f1"]
 
 
+def test_the_loss_of_a_node_does_not_break_the_sums_where_root_follows_the_nodes() -> None:
+    tree = (queue("root", None, capability={"cpu": "3"}), queue("free", "root", capability={"cpu": "4"}))
+    work = (pod_group("f", "free"), *some(1, "f", "f"))
+
+    follows = Gate(*tree, *work, checks_sums=True, root_from_nodes=True)
+    assert follows.settle() == ["f0"]
+    fixed = Gate(*tree, *work, checks_sums=True)
+    assert fixed.settle() == []
+
+
 def test_a_cycle_and_a_missing_parent_stop_those_below_alone() -> None:
     wrong = (queue("x", "y"), queue("y", "x"), queue("leaf", "x"), queue("orphan", "nowhere"))
     gate = Gate(*TREE, *wrong, pod_group("c", "leaf"), pod_group("o", "orphan"), pod_group("g", "ml"))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cluster.actions import Action, Create
-from policies.configuration.settings import Configuration, ReconcilerSettings
-from reconciler.controllers.volcano.kinds import WATCHED
+from policies.configuration.settings import Configuration, ReconcilerSettings, VolcanoSettings
+from reconciler.controllers.volcano.kinds import NODE_AMOUNTS, QUEUES, WATCHED
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
@@ -23,7 +23,7 @@ from tests.copies import copied
 from tests.reconciler.controllers.turns import Crash, Turns
 from tests.reconciler.stored_objects import StoredObjects
 
-KINDS = by_kind(WATCHED)
+KINDS = by_kind((*WATCHED, NODE_AMOUNTS))
 
 
 class QueueCluster(Turns, StoredObjects):
@@ -91,18 +91,24 @@ class QueueCluster(Turns, StoredObjects):
         return [key[1] for key in self.objects if key[0] == "Command"]
 
     def events(self) -> list[str]:
-        return [action.body["reason"] for _, action in self.written if isinstance(action, Create)]
+        events = (action.body for _, action in self.written if isinstance(action, Create) and action.resource != QUEUES)
+        return [event["reason"] for event in events]
 
     # --- the process
+
+    root_from_nodes = False
 
     def start(self, replaces: Iterable[str] = ()) -> None:
         """A new process that knows nothing. `replaces`: Volcano's programs that its configuration says are stopped."""
         state = ClusterState()
-        configuration = Configuration(reconciler=ReconcilerSettings(replaces=frozenset(replaces)))
+        configuration = Configuration(
+            volcano=VolcanoSettings(root_from_nodes=self.root_from_nodes),
+            reconciler=ReconcilerSettings(replaces=frozenset(replaces)),
+        )
         self.controller = VolcanoQueuesController(lambda name: state.records.detail(("Queue", name)), configuration)
         self.core = Core(state, [self.controller], kueue=False)
         self._news = []
-        for kind in KINDS:
+        for kind in self.core.informer.watched:
             self._handle(self._listed(kind))
         self._handle(LeadershipGained())
 
@@ -120,7 +126,7 @@ class QueueCluster(Turns, StoredObjects):
                 self._news += [self._listed(kind, request) for kind in watched.kinds]
 
     def _write(self, key: Key, action: Action) -> Written | Failed:
-        if isinstance(action, Create):
+        if isinstance(action, Create) and action.resource != QUEUES:
             self.written.append((key, action))
             return Written(key, action, dict(action.body))
         answer = self.perform(key, action)

@@ -1,0 +1,18 @@
+"""Shared by two rules: which queue below has the highest capability."""
+
+from __future__ import annotations
+
+from policies.dialects.volcano import Queue
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+
+
+def holder_of(forest: Forest, ref: Ref, resource: str, highest: int) -> Queue | None:
+    """The queue below that has this capability, the first by name; for the message only."""
+    here = ref
+    while children := [ref for ref, share in forest.shares(here) if share.limit.get(resource) == highest]:
+        here = min(children)
+        queue = forest.node(here)
+        if isinstance(queue, Queue) and resource in dict(queue.limits()):
+            return queue
+    return None

@@ -19,7 +19,7 @@ from dashboard.backend import Backend
 from dashboard.login.authenticators import ByKey
 from dashboard.login.ended import TooManyEnded
 from dashboard.login.sessions import LASTS, TokenTooLong
-from dashboard.pages import clusters, findings, namespace, node, shown, topologies, trees, what_if, workload
+from dashboard.pages import clusters, findings, morning, namespace, node, shown, topologies, trees, what_if, workload
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.settings import DashboardSettings
@@ -91,7 +91,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
     app.after_request(_finish)
     app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
-    _pages(app)
+    _pages(app, audited=backend.audited)
     _what_if(app, backend)
     _signing_in(app, settings, backend)
     return app
@@ -126,10 +126,10 @@ def _stranger(settings: DashboardSettings) -> Any:
     return _page("error.html", code=401, title="Not signed in", message=message), 401
 
 
-def _pages(app: Flask) -> None:
+def _pages(app: Flask, *, audited: bool) -> None:
     @app.get("/")
     def home() -> Any:
-        return redirect(url_for("show_trees", dialect="kueue"), 303)
+        return _page("morning.html", **morning.page(g.reader, audited=audited))
 
     @app.get("/trees/<dialect>")
     def show_trees(dialect: str) -> Any:

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from cluster.errors import ClusterError
 from dashboard.pages.shown import DIALECTS, TREES, amount, columns, node_url, offset_of
 from dashboard.reading.cache import CachedReader
+from dashboard.trees.contention import ContendedTree
 from dashboard.trees.icicle import WIDTH, Block, height, icicle
 from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
 
@@ -56,15 +57,15 @@ class TableRow:
     lent: str
 
 
-def read_tree(reader: CachedReader, dialect: str, wanted: NodeKey | None = None) -> DialectTree:
+def read_tree(reader: CachedReader, dialect: str, wanted: NodeKey | None = None) -> ContendedTree:
     """Read anew where the tree lacks `wanted`, which may be younger than what is kept.
 
     Raises ClusterError: NotFound where these trees are not served.
     """
-    tree = reader.made(TREES[dialect], DialectTree)
+    tree = reader.made(TREES[dialect], ContendedTree)
     if wanted is not None and wanted not in tree.nodes:
         reader.renew()
-        tree = reader.made(TREES[dialect], DialectTree)
+        tree = reader.made(TREES[dialect], ContendedTree)
     return tree
 
 

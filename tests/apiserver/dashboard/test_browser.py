@@ -20,6 +20,7 @@ from tests.waiting import eventually
 TREES, QUEUE, SPACE = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-0", "/namespaces/team-0"
 BELOW = f"{TREES}?node=Cohort/group-3"
 PAGES = {
+    "/": 200,
     TREES: 200,
     BELOW: 200,
     f"{TREES}?q=none-has-this": 200,
@@ -49,6 +50,15 @@ def test_no_page_keeps_people_out(admin: Visitor) -> None:
         page.emulate_media(color_scheme="dark")
         assert admin.serious("color-contrast") == [], f"{path} in the dark"
         page.emulate_media(color_scheme="light")
+
+
+def test_one_click_from_the_first_page_says_why_work_waits(admin: Visitor) -> None:
+    page = admin.to("/")
+    waiting = page.locator("li.waiting", has_text="ClusterQueue queue-0 has 1 pending")
+
+    expect(waiting).to_contain_text(f"team-0/{WAITS} is first and has waited")
+    waiting.get_by_role("link", name=f"Why team-0/{WAITS} waits").click()
+    expect(page.locator("h1")).to_contain_text(WAITS)
 
 
 def test_the_tree_is_a_picture_and_a_table(admin: Visitor) -> None:

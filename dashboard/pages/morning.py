@@ -1,0 +1,190 @@
+"""The first page: what is wrong now, the worst first, each with its next step; below it the busiest trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from dashboard.pages.parts import Part, part
+from dashboard.pages.shown import DIALECTS, amount, node_url, path_part, what_if_url, workload_url
+from dashboard.pages.trees import node_text, read_tree
+from dashboard.reading.cache import CachedReader
+from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, UnusedQuota
+from dashboard.trees.tree import TreeNode
+from scheduling.objects.inadmissible_reasons import SUSPENDED
+
+ASKED = 8
+"""How many queues are asked for the head of their pending work: those with the most."""
+_FINDINGS = 200
+_ROOTS = 3
+"""How many trees with errors are named, and how many more nodes on cycles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that is wrong, in a sentence that begins with its subject.
+
+    `kind` is its word, and the class of its color. `url` is that of the subject; `step`, `step_url`: what to do next.
+    """
+
+    kind: str
+    subject: str
+    url: str
+    sentence: str
+    step: str = ""
+    step_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLine:
+    """One of the busiest trees. `filled`: the width of its bar, of 100."""
+
+    root: TreeNode
+    url: str
+    pending: int
+    pair: str
+    used: str
+    share: str
+    filled: int
+
+
+def page(reader: CachedReader, *, audited: bool, now: datetime | None = None) -> dict[str, Any]:
+    """All that this person may see of it. Raises Unauthorized."""
+    now = now or datetime.now(UTC)
+    trees = {dialect: part(lambda dialect=dialect: read_tree(reader, dialect)) for dialect in DIALECTS}  # type: ignore[misc]
+    seen = {dialect: each.value for dialect, each in trees.items() if each.value is not None}
+    workers = part(lambda: list(reader.ask("/v1/clusters")["items"]))
+    findings = part(lambda: reader.findings({"limit": str(_FINDINGS)})) if audited else Part()
+    notices = [
+        *(notice for tree in seen.values() for notice in _on_cycles(tree)),
+        *_lost(workers.value or []),
+        *_errors(findings.value or {}),
+        *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree, now)),
+        *(_unused(each) for tree in seen.values() for each in tree.unused),
+        *(_borrower(each) for tree in seen.values() for each in tree.borrowers),
+    ]
+    return {
+        "notices": notices,
+        "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
+        "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
+        + ([("findings", findings)] if _failed(findings) else []),
+        "denied": not seen and all(each.denied or each.absent for each in trees.values()),
+        "nodes": sum(len(tree.nodes) for tree in seen.values()),
+    }
+
+
+def age(since: str, now: datetime) -> str:
+    """How long ago it was, in the two largest units; empty if it is not a time."""
+    try:
+        minutes = int((now - datetime.fromisoformat(since)).total_seconds() // 60)
+    except (TypeError, ValueError):
+        return ""
+    days, hours = minutes // 1440, minutes // 60 % 24
+    if days > 0:
+        return f"{days} d {hours} h"
+    if hours > 0:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes > 0 else "less than a minute"
+
+
+def _failed(found: Part[Any]) -> bool:
+    return found.error is not None and not (found.absent or found.denied)
+
+
+def _on_cycles(tree: ContendedTree) -> Iterator[Notice]:
+    nodes = [tree.nodes[key] for key in sorted(tree.on_cycles)]
+    if nodes:
+        first, *others = nodes
+        named = ", ".join(f"{each.key.kind} {each.name}" for each in others[:_ROOTS])
+        more = f" and {len(others) - _ROOTS} more" if len(others) > _ROOTS else ""
+        alike = f", and so {'are' if len(others) > 1 else 'is'} {named}{more}" if others else ""
+        below = "below them" if others else "below it"
+        yield _about(
+            "stopped", first, f"is on a cycle{alike}: nothing {below} is admitted.", "Its parents", node_url(first)
+        )
+
+
+def _lost(workers: list[dict[str, Any]]) -> Iterator[Notice]:
+    for each in workers:
+        if each.get("connection") in ("lost", "misconfigured"):
+            since = f" since {each['since']}" if each.get("since") else ""
+            why = f": {each['error']}" if each.get("error") else ""
+            sentence = f"is {each['connection']}{since}{why}. It gets no new work."
+            yield Notice("lost", f"Worker {each['name']}", "/clusters", sentence, "Its connection", "/clusters")
+
+
+def _errors(found: dict[str, Any]) -> Iterator[Notice]:
+    """The trees with errors. What a rule refuses at admission is an error of the audit."""
+    for each in [root for root in found.get("roots") or [] if root["errors"]][:_ROOTS]:
+        count, name = each["errors"], each["root"]["name"]
+        url = "/findings?" + urlencode({"root": name})
+        first = next((item["message"] for item in found["items"] if _of_root(item, each["root"])), "")
+        sentence = f"has {count} error{'s' * (count > 1)}" + (f". The first: {first}" if first else ".")
+        yield Notice("error", f"{each['root']['kind']} {name}", url, sentence, "All findings of this tree", url)
+
+
+def _of_root(item: dict[str, Any], root: dict[str, Any]) -> bool:
+    return str(item["severity"]) == "error" and item.get("root") == root
+
+
+def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree, now: datetime) -> Iterator[Notice]:
+    """List the queues with the most pending work: those that are stopped, then by how long the first in line waits."""
+    heads = [(queue, _head(reader, queue) if dialect == "Kueue" else {}) for queue in tree.waiting[:ASKED]]
+    for queue, head in sorted(heads, key=lambda each: (each[1].get("reason") != SUSPENDED, _created(each[1]) or "~")):
+        waits = f"has {queue.waiting} pending."
+        step, url = "What is pending there", node_url(queue)
+        if head:
+            meta = head["metadata"]
+            long = age(_created(head), now)
+            named = f"{meta['namespace']}/{meta['name']}"
+            waits += f" {named} is first" + (f" and has waited {long}" if long else "") + f": {head['message']}"
+            step, url = f"Why {named} waits", workload_url(meta["namespace"], meta["name"])
+        kind = "stopped" if head.get("reason") == SUSPENDED else "waiting"
+        yield _about(kind, queue, waits, step, url)
+
+
+def _head(reader: CachedReader, queue: TreeNode) -> dict[str, Any]:
+    """The first pending workload; empty if this person may not see it."""
+    path = f"/v1/clusterqueues/{path_part(queue.name)}/pendingworkloads"
+    items = part(lambda: list(reader.ask(path, {"limit": "1"})["items"])).value
+    return dict(items[0]) if items else {}
+
+
+def _created(head: dict[str, Any]) -> str:
+    return str(head.get("metadata", {}).get("creationTimestamp") or "")
+
+
+def _unused(found: UnusedQuota) -> Notice:
+    node, pair = found.node, found.pair
+    quota = amount(pair, found.amounts.quota)
+    few = "1 workload waits" if found.pending == 1 else f"{found.pending} workloads wait"
+    kept = found.amounts.own.get("lendingLimit")
+    lends = f"It lends at most {kept}." if kept is not None else "It lends all of it."
+    sentence = f"uses none of its {quota} {pair} while {few} at queues of its tree. {lends}"
+    url = what_if_url(node)
+    return _about("unused", node, sentence, "What if it had less?" if url else "", url)
+
+
+def _borrower(found: Borrower) -> Notice:
+    node, pair, amounts = found.node, found.pair, found.amounts
+    sentence = f"borrows {amount(pair, amounts.borrowed)} {pair} beyond its quota of {amount(pair, amounts.quota)}"
+    if found.lenders:
+        sentence += f", which {' and '.join(each.name for each in found.lenders)} may have lent"
+    return _about("borrowed", node, f"{sentence}.", "Its siblings", node_url(node))
+
+
+def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:
+    return Notice(kind, f"{node.key.kind} {node.name}", node_url(node), sentence, step, step_url)
+
+
+def _line(found: RootLoad) -> TreeLine:
+    root, pair, amounts = found.root, found.pair, found.amounts
+    query = urlencode({"node": node_text(root.key), **({"pair": str(pair)} if pair else {})})
+    used = share = ""
+    if pair is not None and amounts is not None:
+        used, share = f"{amount(pair, amounts.used)} of {amount(pair, amounts.quota)}", f"{amounts.share:.0%}"
+    filled = min(100, round(100 * amounts.share)) if amounts else 0
+    return TreeLine(root, f"/trees/{root.dialect.lower()}?{query}", found.pending, str(pair or ""), used, share, filled)

@@ -1,0 +1,151 @@
+"""What of a tree matters first: where work is pending, who borrows from whom, and which quota is unused meanwhile."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
+
+MOST = 3
+"""How many borrowers, and how many nodes with unused quota, are named."""
+BUSIEST = 10
+"""How many trees are named."""
+_LENDERS = 2
+_NONE = Amounts(None, 0, 0, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class RootLoad:
+    """One tree: its root, the pending work of all its nodes, and the pair of which most is used.
+
+    `pair`, `amounts`: None if the tree has no quota.
+    """
+
+    root: TreeNode
+    pending: int
+    pair: FlavorPair | None
+    amounts: Amounts | None
+
+
+@dataclass(frozen=True, slots=True)
+class Borrower:
+    """A node that uses more of a pair than its quota. `lenders` may have lent it, the largest first."""
+
+    node: TreeNode
+    pair: FlavorPair
+    amounts: Amounts
+    lenders: tuple[TreeNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedQuota:
+    """A node without use of its quota, while `pending` workloads wait in its tree at queues that have the pair too."""
+
+    node: TreeNode
+    pair: FlavorPair
+    amounts: Amounts
+    pending: int
+
+
+class ContendedTree(DialectTree):
+    """A tree that also tells what matters first. Each answer is computed once, since trees have 10 000 queues."""
+
+    @cached_property
+    def busiest(self) -> list[RootLoad]:
+        """The trees with the most pending work first, then those that use the largest share of their quota."""
+        pending = self._pending_by_root()
+
+        def load(root: TreeNode) -> tuple[int, float]:
+            return sum(node.waiting for node in pending.get(root.key, ())), _share(root)
+
+        return [
+            _load(root, pending.get(root.key, [])) for root in heapq.nlargest(BUSIEST, self.children(None), key=load)
+        ]
+
+    @cached_property
+    def waiting(self) -> list[TreeNode]:
+        """The queues with pending work, the most pending first."""
+        found = (node for node in self.nodes.values() if node.waiting and self._has_work(node))
+        return sorted(found, key=lambda node: (-node.waiting, node.key))
+
+    @cached_property
+    def borrowers(self) -> list[Borrower]:
+        """The largest borrowers of trees with pending work, by share of their quota."""
+        found = (
+            (pair, node, node.amounts(pair))
+            for node in self._below_pending_roots()
+            if self._has_work(node)
+            for pair in _borrowed(node)
+        )
+        largest = heapq.nlargest(MOST, found, key=lambda each: (_beyond(each[2]), each[1].key))
+        return [Borrower(node, pair, amounts, self._lenders(node, pair)) for pair, node, amounts in largest]
+
+    @cached_property
+    def unused(self) -> list[UnusedQuota]:
+        """The largest quota that nobody uses while work is pending in the same tree, by share of the root's quota.
+
+        Of each tree only the pair counts that is used most among those of the queues where work is pending.
+        """
+        found: list[tuple[float, NodeKey, UnusedQuota]] = []
+        for root, waiting in self._waiting_by_root():
+            wanted = {pair: root.amounts(pair) for pair in {pair for queue in waiting for pair in queue.pairs}}
+            pair = max(sorted(wanted), key=lambda each: wanted[each].share, default=None)
+            if pair is None or not (whole := wanted[pair].quota):
+                continue
+            pending = sum(queue.waiting for queue in waiting if pair in queue.pairs)
+            for _, node in self.walk(root):
+                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else _NONE
+                if amounts.quota and not amounts.used:
+                    found.append((amounts.quota / whole, node.key, UnusedQuota(node, pair, amounts, pending)))
+        return [each for *_, each in heapq.nlargest(MOST, found, key=lambda each: each[:2])]
+
+    def _has_work(self, node: TreeNode) -> bool:
+        """Whether work is submitted to this very node; others count what is pending below them."""
+        return node.key.kind != "Cohort" and not self.children(node)
+
+    def _lenders(self, node: TreeNode, pair: FlavorPair) -> tuple[TreeNode, ...]:
+        siblings = self.children(self.parent(node)) if self.parent(node) else ()
+        lending = ((lent(self, each, pair), each.key, each) for each in siblings if each is not node)
+        return tuple(each for amount, _, each in heapq.nlargest(_LENDERS, lending) if amount > 0)
+
+    def _root(self, node: TreeNode) -> TreeNode:
+        while (parent := self.parent(node)) is not None:
+            node = parent
+        return node
+
+    def _pending_by_root(self) -> Mapping[NodeKey, list[TreeNode]]:
+        found: dict[NodeKey, list[TreeNode]] = {}
+        for node in self.waiting:
+            found.setdefault(self._root(node).key, []).append(node)
+        return found
+
+    def _waiting_by_root(self) -> Iterable[tuple[TreeNode, list[TreeNode]]]:
+        return ((self.nodes[key], waiting) for key, waiting in self._pending_by_root().items())
+
+    def _below_pending_roots(self) -> Iterator[TreeNode]:
+        for root, _ in self._waiting_by_root():
+            yield from (node for _, node in self.walk(root))
+
+
+def _borrowed(node: TreeNode) -> Iterator[FlavorPair]:
+    """The pairs that it borrows; amounts are not parsed for the others."""
+    return (FlavorPair(row["flavor"], row["resource"]) for row in node.entry["quota"] if "borrowed" in row["own"])
+
+
+def _beyond(amounts: Amounts) -> float:
+    return amounts.borrowed / amounts.quota if amounts.quota else float("inf")
+
+
+def _share(node: TreeNode) -> float:
+    """The largest of its pairs. Most of 10 000 trees may be unused: their amounts are not parsed."""
+    used = (row for row in node.entry["quota"] if row["own"].get("used", "0") != "0")
+    return max((node.amounts(FlavorPair(row["flavor"], row["resource"])).share for row in used), default=0.0)
+
+
+def _load(root: TreeNode, waiting: list[TreeNode]) -> RootLoad:
+    pair = max(root.pairs, key=lambda each: root.amounts(each).share, default=None)
+    amounts = root.amounts(pair) if pair is not None else None
+    return RootLoad(root, sum(node.waiting for node in waiting), pair, amounts)

@@ -1,0 +1,172 @@
+"""The first page: the worst comes first, each thing has its next step, and nobody learns what they may not see."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cluster.errors import Unreachable
+from dashboard.pages.morning import age
+from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
+from tests.dashboard.trees.entries import kueue, tree
+
+NOW = datetime.now(UTC)
+BUSY = tree(
+    kueue("org", cohort=True, below="24", used="16", pending=3),
+    kueue("a", "org", "8", "16", borrowed="8", pending=1),
+    kueue("late", "org", "4", "0", pending=2),
+    kueue("spare", "org", "12", "0"),
+)
+
+
+def head(name: str, minutes: int) -> dict[str, Any]:
+    created = (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    meta = {"namespace": "team", "name": name, "creationTimestamp": created}
+    return {"items": [{"metadata": meta, "message": "insufficient unused quota for cpu in flavor spot, 3 more needed"}]}
+
+
+def cluster(**more: Any) -> Cluster:
+    found = Cluster()
+    found.answers = {
+        "/v1/tree": BUSY,
+        "/v1/clusterqueues/a/pendingworkloads": head("young", 5),
+        "/v1/clusterqueues/late/pendingworkloads": head("old", 200),
+        "/v1/clusters": {"items": []},
+        "/v1/findings": {"items": [], "roots": []},
+        **more,
+    }
+    return found
+
+
+def notices(found: Cluster, who: str = ADMIN) -> list[tuple[str, str, str]]:
+    """The word, the text, and where its next step leads."""
+    page = signed_in(found, who).get("/").text
+    entries = re.findall(r'<li class="(\w+)">(.*?)</li>', page, re.DOTALL)
+    return [
+        (kind, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split()), re.findall(r'href="([^"]+)"', text)[-1])
+        for kind, text in entries
+    ]
+
+
+def test_who_waits_longest_comes_first_then_unused_quota_then_who_borrows() -> None:
+    short = "insufficient unused quota for cpu in flavor spot, 3 more needed"
+    late = f"has 2 pending. team/old is first and has waited 3 h 20 min: {short} Why team/old waits"
+    young = f"has 1 pending. team/young is first and has waited 5 min: {short} Why team/young waits"
+    spare = "uses none of its 12 spot/cpu while 3 workloads wait at queues of its tree. It lends all of it."
+    borrows = "borrows 8 spot/cpu beyond its quota of 8, which spare and late may have lent."
+
+    assert notices(cluster()) == [
+        ("waiting", f"waiting ClusterQueue late {late}", "/workloads/team/old"),
+        ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
+        (
+            "unused",
+            f"unused ClusterQueue spare {spare} What if it had less?",
+            "/what-if?kind=ClusterQueue&amp;name=spare&amp;flavor=spot&amp;resource=cpu",
+        ),
+        ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
+    ]
+
+
+def test_a_queue_that_is_stopped_comes_before_those_that_wait() -> None:
+    stopped = head("young", 5)
+    stopped["items"][0] |= {"reason": "Suspended", "message": "ClusterQueue a is inactive: Can't admit: is stopped"}
+    said = notices(cluster(**{"/v1/clusterqueues/a/pendingworkloads": stopped}))
+
+    assert [(kind, text.split()[2]) for kind, text, _ in said[:2]] == [("stopped", "a"), ("waiting", "late")]
+
+
+def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
+    root = {"kind": "Cohort", "name": "org"}
+    found = {
+        "items": [
+            {"severity": "warning", "message": "odd", "root": root},
+            {"severity": "error", "message": "children get more than org has", "root": root},
+        ],
+        "roots": [
+            {"root": {"kind": "Cohort", "name": "fine"}, "errors": 0, "warnings": 2},
+            {"root": root, "errors": 2},
+        ],
+    }
+    workers = [
+        {"name": "one", "connection": "connected"},
+        {"name": "two", "connection": "lost", "since": "2026-01-01T00:00:00Z", "error": "no route"},
+    ]
+    circle = [kueue("x", "y", cohort=True), kueue("y", "x", cohort=True), kueue("z", "z", cohort=True)]
+    answers = {
+        "/v1/tree": tree(*BUSY["nodes"], *circle),
+        "/v1/clusters": {"items": workers},
+        "/v1/findings": found,
+    }
+    said = notices(cluster(**answers))
+
+    assert [kind for kind, *_ in said] == ["stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
+    assert said[0][1] == (
+        "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted. Its parents"
+    )
+    assert said[1][1].startswith("lost Worker two is lost since 2026-01-01T00:00:00Z: no route. It gets no new work.")
+    assert said[2][1:] == (
+        "error Cohort org has 2 errors. The first: children get more than org has All findings of this tree",
+        "/findings?root=org",
+    )
+
+
+def test_a_quiet_cluster_says_so_with_the_time() -> None:
+    page = signed_in(cluster(**{"/v1/tree": tree(kueue("a", quota="8", used="4"))}), ADMIN).get("/").text
+
+    assert re.search(r"Nothing is wrong: no work is pending, and nothing is stopped. Read at <time>20\d\d-", page)
+    assert '<a href="/trees/kueue?node=ClusterQueue%2Fa&amp;pair=spot%2Fcpu">a</a>' in page
+
+
+def test_a_cluster_without_queues_says_how_to_begin() -> None:
+    assert "There are no queues yet." in signed_in(cluster(**{"/v1/tree": tree()}), ADMIN).get("/").text
+
+
+def test_a_tenant_gets_the_way_to_its_namespace_and_no_name_of_anybody() -> None:
+    page = signed_in(cluster(), TENANT).get("/").text
+
+    assert "You may not list the queues of this cluster" in page
+    assert 'action="/namespaces/"' in page
+    for name in ("org", "late", "spare", "young"):
+        assert not re.search(rf"\b{name}\b", page)
+
+
+def test_who_may_not_see_what_is_pending_sees_how_much_it_is() -> None:
+    found = cluster()
+    del found.answers["/v1/clusterqueues/late/pendingworkloads"]
+
+    assert (
+        "waiting",
+        "waiting ClusterQueue late has 2 pending. What is pending there",
+        "/queues/kueue/ClusterQueue/late",
+    ) in (notices(found))
+
+
+@pytest.mark.parametrize("path", ["/v1/tree", "/v1/findings"])
+def test_a_part_that_cannot_be_read_is_not_taken_for_good_news(path: str) -> None:
+    page = signed_in(cluster(**{path: Unreachable("v1", "no route", "")}), ADMIN).get("/").text
+
+    assert "cannot be read now" in page
+    assert "Nothing is wrong" not in page
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        ({"seconds": 59}, "less than a minute"),
+        ({"minutes": 59, "seconds": 59}, "59 min"),
+        ({"hours": 23, "minutes": 59}, "23 h 59 min"),
+        ({"days": 2, "hours": 1}, "2 d 1 h"),
+        ({"days": -1}, "less than a minute"),
+    ],
+)
+def test_an_age_has_two_units(since: dict[str, int], said: str) -> None:
+    assert age((NOW - timedelta(**since)).isoformat(), NOW) == said
+
+
+@pytest.mark.parametrize("since", ["", "yesterday", "2026-01-01T00:00:00"])
+def test_what_is_not_a_moment_has_no_age(since: str) -> None:
+    assert age(since, NOW) == ""

@@ -1,0 +1,94 @@
+"""What of a tree the first page names: busy trees, borrowers, quota that nobody uses."""
+
+from __future__ import annotations
+
+from dashboard.trees.contention import BUSIEST, MOST, ContendedTree
+from dashboard.trees.tree import NodeKey
+from tests.dashboard.trees.entries import kueue, tree
+
+
+def names(nodes: object) -> list[str]:
+    return [each.name for each in nodes]  # type: ignore[attr-defined]
+
+
+def test_trees_with_pending_work_come_first_then_those_that_use_most() -> None:
+    found = ContendedTree(
+        tree(
+            kueue("idle", quota="8"),
+            kueue("half", quota="8", used="4"),
+            kueue("org", cohort=True, below="8", used="1", pending=3),
+            kueue("a", "org", "4", "1", pending=1),
+            kueue("b", "org", "4", pending=2),
+            kueue("full", quota="8", used="8"),
+        )
+    ).busiest
+
+    assert [(each.root.name, each.pending) for each in found] == [("org", 3), ("full", 0), ("half", 0), ("idle", 0)]
+    assert [each.amounts.share for each in found if each.amounts] == [1 / 8, 1, 0.5, 0]
+
+
+def test_few_trees_are_named() -> None:
+    assert len(ContendedTree(tree(*(kueue(f"q{number}", quota="1") for number in range(40)))).busiest) == BUSIEST
+
+
+def test_a_cohort_is_not_a_queue_where_work_is_pending() -> None:
+    found = ContendedTree(tree(kueue("org", cohort=True, pending=3), kueue("a", "org", "4", pending=3)))
+
+    assert names(found.waiting) == ["a"]
+
+
+def test_who_borrows_most_of_its_quota_comes_first_with_those_who_may_have_lent() -> None:
+    found = ContendedTree(
+        tree(
+            kueue("org", cohort=True, below="30", used="26"),
+            kueue("little", "org", "10", "12", borrowed="2"),
+            kueue("much", "org", "5", "14", borrowed="9", pending=1),
+            kueue("gave", "org", "12", "0"),
+            kueue("kept", "org", "3", "3"),
+        )
+    ).borrowers
+
+    assert [(each.node.name, names(each.lenders)) for each in found] == [("much", ["gave"]), ("little", ["gave"])]
+
+
+def test_where_nobody_waits_borrowing_and_unused_quota_are_as_they_should_be() -> None:
+    found = ContendedTree(
+        tree(
+            kueue("org", cohort=True, below="20", used="12"),
+            kueue("a", "org", "8", "12", borrowed="4"),
+            kueue("b", "org", "12"),
+            kueue("alone", quota="1", used="1", pending=1),
+        )
+    )
+
+    assert (found.borrowers, found.unused) == ([], [])
+
+
+def test_unused_quota_is_named_by_its_share_of_the_tree_if_queues_with_its_flavor_wait() -> None:
+    other = kueue("other", "org", "90")
+    other["quota"][0]["flavor"] = "other"
+    queues = [kueue(f"idle-{number}", "org", str(number + 1)) for number in range(MOST + 2)]
+    found = ContendedTree(
+        tree(
+            kueue("org", cohort=True, below="100", used="2"),
+            kueue("late", "org", "2", "2", pending=4),
+            kueue("some", "org", "40", "1"),
+            kueue("none", "org", "0"),
+            other,
+            *queues,
+        )
+    ).unused
+
+    assert [(each.node.name, each.pending) for each in found] == [
+        (f"idle-{MOST + 1 - turn}", 4) for turn in range(MOST)
+    ]
+
+
+def test_a_tree_with_a_cycle_has_answers() -> None:
+    found = ContendedTree(
+        tree(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True), kueue("q", "x", "1", pending=1))
+    )
+
+    assert found.on_cycles == {NodeKey("Cohort", "x"), NodeKey("Cohort", "y")}
+    assert [each.root.name for each in found.busiest] == ["x", "y"]
+    assert (found.borrowers, found.unused) == ([], [])

@@ -64,7 +64,12 @@ class ListProgress:
 
 
 def news(before: Observed[object] | None, after: Observed[object]) -> bool:
-    """Whether `after` is neither known already nor older than the known version."""
+    """Whether `after` is neither known already nor older than the known version.
+
+    The answer to a deletion shows the object at the version of its end, and may come before the watch reports that end.
+    """
     if before is None:
         return True
-    return not older(after.version, before.version) and not after.version == before.version != ""
+    if after.version == before.version != "":
+        return after.value is None and before.value is not None
+    return not older(after.version, before.version)

@@ -58,6 +58,7 @@ def test_no_node_is_over_and_nobody_is_forgotten(
             storm(load.act, reconciler, load.chance, SOAK_SECONDS, lacks)
             proxy.faults = 0.0
             reconciler.again()
+            load.lose_node()
             wrong = rest(load)
         finally:
             reconciler.kill(signal.SIGTERM)

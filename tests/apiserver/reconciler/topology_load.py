@@ -135,11 +135,13 @@ class TopologyLoad(Load):
     def _there(self) -> set[str]:
         return {each["metadata"]["name"] for each in self._yard.server.request("GET", "/api/v1/nodes")["items"]}
 
+    def lose_node(self) -> None:
+        self.happened["nodes lost"] += 1
+        self._yard.lose(self.chance.choice(sorted(self._there() & self._racks.keys())))
+
     def _node_goes(self) -> None:
-        there = sorted(self._there() & self._racks.keys())
-        if len(there) > RACKS * HOSTS - 3:
-            self.happened["nodes lost"] += 1
-            self._yard.lose(self.chance.choice(there))
+        if len(self._there() & self._racks.keys()) > RACKS * HOSTS - 3:
+            self.lose_node()
 
     def _node_comes(self) -> None:
         for name in sorted(self._racks.keys() - self._there()):

@@ -18,6 +18,15 @@ def test_an_older_object_than_the_known_one_is_not_taken() -> None:
     assert found.value == "new"
 
 
+def test_an_object_goes_although_the_answer_to_its_deletion_came_first() -> None:
+    """The API server answers with the object, at the version that the watch reports for its end."""
+    known = NewestObjects()
+    assert known.take(Observed(KEY, "10", "there"))
+    assert known.take(Observed(KEY, "11", "deleting"))
+    assert known.take(Observed(KEY, "11", None))
+    assert known.at(KEY) is None
+
+
 def test_what_a_list_lacks_is_gone_and_the_kind_is_listed() -> None:
     known = NewestObjects()
     known.take(Observed(KEY, "10", "a"))

@@ -49,8 +49,8 @@ def test_a_new_metric_is_one_file(tmp_path: Path) -> None:
     scratch.write("reconciler/metrics/families/tree_size.py", METRIC)
     scratch.write("scrape.py", SCRAPE)
 
-    assert scratch.run("generators").splitlines() == ["wrote docs/metrics.md"]
-    row = "| `quotree_reconciler_tree_nodes` | gauge | `kind` | alpha | Nodes of the tree, by kind. |"
+    assert scratch.run("generators").splitlines() == ["wrote docs/surfaces/metrics.txt", "wrote docs/metrics.md"]
+    row = "| `quotree_reconciler_tree_nodes` | gauge | `kind` | beta | Nodes of the tree, by kind. |"
     assert row in (tmp_path / "docs" / "metrics.md").read_text(encoding="utf-8").splitlines()
 
     scraped = scratch.run("scrape").splitlines()

@@ -11,9 +11,12 @@ BY_FILE := --numprocesses=5 --dist=loadfile --no-loadscope-reorder
 # Go programs take 25% less time with it, most of all kube-apiserver, and 80 MB more memory each.
 LAZY_GC := GOGC=300
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
+, := ,
+IMAGE = ghcr.io/$(shell echo "$${GITHUB_REPOSITORY:-quotree/quotree}" | tr A-Z a-z)
+PLATFORMS = linux/amd64,linux/arm64
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run quickstart test nightly programs unit thorough explore check format generate field-names conformance bench docs version release fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run quickstart test nightly nightly-tests programs unit thorough explore check format generate field-names conformance bench docs version release licences check-base-image docker-image docker-push image-digest image-name sign-image publish fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,10 +49,12 @@ quickstart: venv ## the quick start of the README without Docker, on its own con
 test: unit programs ## every test, storms in their short form; builds the control plane on first use, starts servers, commands and the demo
 	$(LAZY_GC) $(BIN)/python -m pytest -m "apiserver and not nightly" $(BY_FILE)
 
-nightly: venv programs ## every test with forty times as many random examples, then each long run; takes hours
+nightly: nightly-tests ## every test with forty times as many random examples, then each long run; takes hours
+	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers
+
+nightly-tests: venv programs ## the tests of make nightly without the long runs
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=nightly
 	$(LAZY_GC) $(BIN)/python -m pytest -m apiserver $(BY_FILE) --hypothesis-profile=nightly
-	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers
 
 programs: venv
 	-$(BIN)/python -m tests.apiserver.build
@@ -97,7 +102,36 @@ version: venv ## write VERSION into every file that names it, and for a release 
 
 release: venv ## what a release publishes, in build/release/VERSION; without DRY_RUN=1 it wants the tag at HEAD, and pushes it
 	$(BIN)/python -m generators.release build $(VERSION) $(if $(DRY_RUN),,--tagged)
-	$(if $(DRY_RUN),,git push origin v$(VERSION))
+	$(if $(DRY_RUN)$(CI),,git push origin v$(VERSION))
+
+licences: venv ## the licences of the packages in the image; fails for one that is not allowed
+	$(BIN)/python -m generators.release.licences
+
+check-base-image: ## fail unless the base image of the Dockerfile is pinned to a digest
+	@grep -Eqx 'ARG PYTHON=[^@ ]+@sha256:[0-9a-f]{64}' Dockerfile \
+	  || { echo "the base image of the Dockerfile has no digest; run make base-image and commit it" >&2; exit 1; }
+
+docker-image: ## the image VERSION for each of PLATFORMS, with SBOM and provenance, in build/image.tar; needs docker
+docker-push: ## the same, pushed to IMAGE
+docker-image docker-push:
+	mkdir -p build
+	docker buildx build --platform $(PLATFORMS) --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --sbom=true \
+	  --provenance=mode=max --tag $(IMAGE):$(VERSION) --metadata-file build/image.json \
+	  --output $(if $(filter docker-push,$@),type=registry,type=oci$(,)dest=build/image.tar) .
+
+image-digest: ## print digest=... of the image that was built last
+	@sed -n 's/.*"containerimage.digest": "\(sha256:[0-9a-f]*\)".*/digest=\1/p' build/image.json | grep .
+
+image-name: ## print image=IMAGE
+	@echo image=$(IMAGE)
+
+sign-image: ## sign the image IMAGE@DIGEST by the identity of the workflow; needs cosign
+	cosign sign --yes $(IMAGE)@$(DIGEST)
+
+publish: ## make a release on GitHub of build/release/VERSION and of BUNDLE, the signed provenance; needs gh
+	cp "$(BUNDLE)" build/release/$(VERSION)/quotree-$(VERSION).intoto.jsonl
+	gh release create v$(VERSION) --verify-tag --title "Quotree $(VERSION)" \
+	  --notes-file build/release/$(VERSION)/quotree-$(VERSION).changelog.md build/release/$(VERSION)/*
 
 fuzz: venv ## wrong inputs through the webhook and all readers; FUZZ_INPUTS, default 1000000, and FUZZ_SEED
 	$(BIN)/python -m tests.fuzz

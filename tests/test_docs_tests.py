@@ -1,4 +1,4 @@
-"""The tests that docs/security.md and docs/kueue.md name for each row exist."""
+"""The tests that docs/security.md, docs/kueue.md and docs/supply-chain.md name for each row exist."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SECURITY, KUEUE = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("security.md", "kueue.md"))
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(test_\w+)`", SECURITY + KUEUE)))
+SECURITY, KUEUE, SUPPLY = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("security.md", "kueue.md", "supply-chain.md")
+)
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(test_\w+)`", SECURITY + KUEUE + SUPPLY)))
 
 
 def test_what_shows_a_promise_exists() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from generators.files import ROOT
 from generators.release import artefacts, provenance
 from generators.release.commit import Commit, NotTaggedError
+from generators.release.licences import ForbiddenLicenceError
 from generators.release.numbering import present, set_version, valid
 
 
@@ -27,7 +28,7 @@ def main() -> int:
         return 0
     try:
         build(given.version, given.out or ROOT / "build" / "release" / given.version, tagged=given.tagged)
-    except NotTaggedError as error:
+    except (NotTaggedError, ForbiddenLicenceError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

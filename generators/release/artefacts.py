@@ -1,4 +1,4 @@
-"""Wheel, sdist, chart, manifests, changelog and SBOM of a source tree."""
+"""Wheel, sdist, chart, manifests, changelog, SBOM, licences and VEX of a source tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from generators.release import bill
+from generators.release import bill, licences, vex
 from generators.release.commit import Commit
 from generators.release.numbering import section
 
@@ -27,6 +27,9 @@ def write(source: Path, version: str, commit: Commit, out: Path) -> list[Path]:
     manifests.write_bytes(packed(source, ("manifests", "monitoring"), f"quotree-{version}/", commit.epoch))
     (out / f"quotree-{version}.changelog.md").write_text(section(source, version), encoding="utf-8")
     (out / f"quotree-{version}.cdx.json").write_text(bill.of_materials(source, version, commit), encoding="utf-8")
+    (out / f"quotree-{version}.licences.md").write_text(licences.report(source), encoding="utf-8")
+    if (statements := vex.document(source, version, commit)) is not None:
+        (out / f"quotree-{version}.openvex.json").write_text(statements, encoding="utf-8")
     return sorted(out.iterdir())
 
 

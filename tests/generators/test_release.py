@@ -12,6 +12,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from cli.version import VERSION
 from generators.locks import pins
+from generators.release import licences, vex
 from generators.release.commit import Commit, NotTaggedError
 from generators.release.numbering import valid
 from tests.apiserver import helm
@@ -133,6 +135,18 @@ class TestRelease:
         assert done.returncode == 0, done.stderr
         assert f"quotree:{RELEASE}" in done.stdout
 
+    def test_the_licences_are_those_of_the_image(self, release: Path) -> None:
+        report = (release / f"quotree-{RELEASE}.licences.md").read_text()
+        rows = re.findall(r"^\| ([a-z0-9._-]+) \| (\S+) \| (.+?) \| .* \|$", report, re.MULTILINE)
+
+        assert [(name, version) for name, version, _ in rows] == [
+            (pin.name, pin.version) for pin in pins("runtime.txt")
+        ]
+        assert [row for row in rows if not row[2]] == []
+
+    def test_without_statements_there_is_no_vex_document(self, release: Path) -> None:
+        assert [*release.glob("*.openvex.json")] == []
+
     def test_the_sbom_has_each_package_of_the_image(self, release: Path) -> None:
         text = (release / f"quotree-{RELEASE}.cdx.json").read_text()
         bom = json.loads(text)
@@ -146,6 +160,86 @@ class TestRelease:
             f"pkg:pypi/{pin.name}@{pin.version}" for pin in pins("runtime.txt")
         }
         assert reached == needed.keys(), "each package is there since another needs it"
+
+
+@pytest.mark.parametrize(
+    ("expression", "may"),
+    [
+        ("MIT", True),
+        ("Apache-2.0 AND MIT", True),
+        ("GPL-3.0-only OR MIT", True),
+        ("GPL-3.0-only AND MIT", False),
+        ("MIT AND (GPL-2.0-only OR ISC)", True),
+        ("AGPL-3.0-only", False),
+        ("GPL-2.0-only WITH Classpath-exception-2.0", False),
+    ],
+)
+def test_a_licence_is_allowed_by_all_of_and_and_one_of_or(expression: str, may: bool) -> None:
+    assert licences.allowed(expression) is may
+
+
+def test_a_release_with_another_licence_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(licences, "ALLOWED", tuple(each for each in licences.ALLOWED if each != "MPL-2.0"))
+
+    with pytest.raises(licences.ForbiddenLicenceError, match=r"certifi \S+: MPL-2\.0"):
+        licences.report()
+
+
+STATEMENT = {
+    "vulnerability": {"name": "CVE-2026-0001"},
+    "package": "urllib3",
+    "status": "not_affected",
+    "justification": "vulnerable_code_not_in_execute_path",
+    "timestamp": "2026-11-27T00:00:00Z",
+}
+
+
+def stated(folder: Path, **changed: object) -> dict[str, Any]:
+    """The VEX document of a tree with one statement."""
+    (folder / "generators" / "release").mkdir(parents=True)
+    (folder / "requirements").symlink_to(ROOT / "requirements")
+    statement = {key: value for key, value in (STATEMENT | changed).items() if value is not None}
+    (folder / vex.STATEMENTS).write_text(yaml.safe_dump({"statements": [statement]}))
+    text = vex.document(folder, RELEASE, Commit(folder, "c" * 40, 1_800_000_000, dirty=False))
+    assert text is not None
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def test_a_statement_names_the_package_that_is_locked(tmp_path: Path) -> None:
+    document = stated(tmp_path)
+    (urllib3,) = [pin for pin in pins("runtime.txt") if pin.name == "urllib3"]
+
+    assert (document["@context"], document["version"]) == ("https://openvex.dev/ns/v0.2.0", 1)
+    assert document["statements"] == [
+        {
+            "vulnerability": {"name": "CVE-2026-0001"},
+            "timestamp": "2026-11-27T00:00:00Z",
+            "products": [
+                {
+                    "@id": f"pkg:pypi/quotree@{RELEASE}",
+                    "subcomponents": [{"@id": f"pkg:pypi/urllib3@{urllib3.version}"}],
+                }
+            ],
+            "status": "not_affected",
+            "justification": "vulnerable_code_not_in_execute_path",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"package": "left-pad"}, "left-pad is not in requirements/runtime.txt"),
+        ({"status": "harmless"}, "'harmless' is not a status"),
+        ({"justification": None}, "not_affected needs justification or impact_statement"),
+        ({"justification": "we looked"}, "'we looked' is not a justification"),
+        ({"status": "affected"}, "affected needs action_statement"),
+    ],
+)
+def test_a_wrong_statement_is_refused(tmp_path: Path, changed: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        stated(tmp_path, **changed)
 
 
 @pytest.mark.parametrize("version", ["1", "0.1", "v0.1.0", "0.1.0-rc1", "00.1.0", "0.1.0; rm -rf /"])

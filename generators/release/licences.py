@@ -1,0 +1,79 @@
+"""The licences of what the image installs, and whether each is allowed.
+
+`python -m generators.release.licences` prints the report. It exits with 1 if a licence is outside of ALLOWED.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from license_expression import OR, get_spdx_licensing
+
+from generators.files import ROOT, table
+from generators.locks import Pin, pins
+
+ALLOWED = (
+    *(
+        "0BSD",
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "ISC",
+        "MIT",
+        "MIT-0",
+        "PSF-2.0",
+        "Python-2.0",
+        "Unlicense",
+    ),
+    "MPL-2.0",  # obliges to publish changes of its own files, which we do not change
+)
+"""SPDX's identifiers. .github/dependency-review.yml has the same list, for what a pull request adds."""
+_NOT_HERE = "not read: the package is for other platforms"
+
+
+class ForbiddenLicenceError(Exception):
+    """A package has a licence that is not in ALLOWED."""
+
+
+def report(source: Path = ROOT) -> str:
+    """A table of the packages in the image. Raises ForbiddenLicenceError, which names each that is not allowed."""
+    locked = list(pins("runtime.txt", source))
+    if refused := [f"{pin.name} {pin.version}: {pin.licence}" for pin in locked if not _may_be_used(pin)]:
+        raise ForbiddenLicenceError(f"not in ALLOWED of generators/release/licences.py: {'; '.join(refused)}")
+    return _written(locked)
+
+
+def allowed(expression: str) -> bool:
+    """Whether a licence expression can be met by ALLOWED alone: each part of AND, one part of OR."""
+    return _met(get_spdx_licensing().parse(expression))
+
+
+def _met(node: object) -> bool:
+    parts = getattr(node, "args", ())
+    if parts:
+        return (any if isinstance(node, OR) else all)(map(_met, parts))
+    return str(node) in ALLOWED
+
+
+def _may_be_used(pin: Pin) -> bool:
+    licence = pin.licence
+    return licence is None or allowed(licence)
+
+
+def _written(locked: Iterable[Pin]) -> str:
+    rows = ((pin.name, pin.version, pin.licence or _NOT_HERE, ", ".join(pin.wanted_by)) for pin in locked)
+    return (
+        "# Licences of the packages in the image\n\n"
+        "Quotree is under Apache-2.0. The image has the texts that the packages bring, in their `.dist-info` folders."
+        f"\n\n{table('| package | version | licence | needed by |', rows)}\n"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        print(report(), end="")
+    except ForbiddenLicenceError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,144 @@
+"""The workflows run targets of the Makefile, with pinned actions, few rights and no text of strangers in a shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from generators.release.licences import ALLOWED
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".github"
+FILES = sorted((FOLDER / "workflows").glob("*.yml"))
+TEXTS = {file.name: file.read_text(encoding="utf-8") for file in FILES}
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+_PIN = re.compile(r"uses: ([\w./-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$")
+_MAKE = re.compile(
+    r'make( --silent)?(?P<targets>( [a-z-]+| "\$TARGET")+)'
+    r'( [A-Z_]+=("\$\{?[A-Z_]+(#v)?\}?"|\w+))*( >> "\$GITHUB_OUTPUT")?'
+)
+
+
+def parsed(name: str) -> dict[Any, Any]:
+    document: dict[Any, Any] = yaml.safe_load(TEXTS[name])
+    return document
+
+
+def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in TEXTS:
+        for job in parsed(name)["jobs"].values():
+            yield name, job
+
+
+def used(text: str) -> list[str]:
+    return [line.strip().removeprefix("- ") for line in text.splitlines() if re.search(r"^\s*(- )?uses:", line)]
+
+
+def test_there_are_the_workflows_that_the_docs_name() -> None:
+    page = (ROOT / "docs" / "supply-chain.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"^\| `([a-z-]+\.yml)` \|", page, re.MULTILINE)) == set(TEXTS)
+
+
+@pytest.mark.parametrize("file", [*FILES, ROOT / "action.yml"], ids=lambda file: file.name)
+def test_every_action_is_pinned_by_a_commit_and_says_its_version(file: Path) -> None:
+    lines = used(file.read_text(encoding="utf-8"))
+
+    assert lines
+    assert [line for line in lines if not _PIN.fullmatch(line)] == []
+
+
+def test_an_action_has_one_version_everywhere() -> None:
+    texts = [*TEXTS.values(), (ROOT / "action.yml").read_text(), (ROOT / "docs/continuous-integration.md").read_text()]
+    found = [match.groups() for text in texts for line in used(text) if (match := _PIN.fullmatch(line))]
+    versions: dict[str, set[tuple[str, str]]] = {}
+    for action, commit, version in found:
+        versions.setdefault("/".join(action.split("/")[:2]), set()).add((commit, version))
+
+    assert len(versions) > 8
+    assert {action: pins for action, pins in versions.items() if len(pins) > 1} == {}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_workflow_has_no_rights_and_each_job_says_which_it_needs(name: str) -> None:
+    workflow = parsed(name)
+
+    assert workflow["permissions"] == {}
+    for job in workflow["jobs"].values():
+        assert job["permissions"], name
+        assert "write-all" not in str(job["permissions"])
+        assert job["timeout-minutes"] <= 350, "GitHub ends a job after six hours"
+
+
+def test_only_what_publishes_may_write() -> None:
+    writing = {
+        f"{name} {right}" for name, job in jobs() for right, level in job["permissions"].items() if level == "write"
+    }
+
+    assert writing == {
+        "codeql.yml security-events",
+        "release.yml attestations",
+        "release.yml contents",
+        "release.yml id-token",
+        "release.yml packages",
+        "scorecard.yml id-token",
+        "scorecard.yml security-events",
+    }
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_workflow_runs_a_strangers_change_with_rights(name: str) -> None:
+    occasions = parsed(name)[True]  # YAML 1.1 reads the key `on` as true
+
+    assert not {"pull_request_target", "workflow_run", "issue_comment", "issues"} & set(occasions)
+    if "pull_request" in occasions:
+        rights = {right for each, job in jobs() if each == name for right in job["permissions"].items()}
+        assert rights <= {("contents", "read"), ("security-events", "write")}
+
+
+def test_a_checkout_leaves_no_token_behind() -> None:
+    for name, job in jobs():
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False, name
+
+
+def test_every_command_is_a_target_of_the_makefile() -> None:
+    commands = [(job, step["run"]) for _, job in jobs() for step in job["steps"] if "run" in step]
+    unknown = []
+    for job, command in commands:
+        found = _MAKE.fullmatch(command)
+        named = found["targets"].split() if found else [command]
+        if '"$TARGET"' in named:
+            named = job["strategy"]["matrix"]["target"]
+        unknown += [name for name in named if name not in TARGETS]
+
+    assert len(commands) > 10
+    assert unknown == []
+
+
+@pytest.mark.parametrize(
+    "command", ["make check; curl x", "make ${{ github.head_ref }}", 'make "$(id)"', "bash x.sh", "make check VAR=$X"]
+)
+def test_what_a_shell_would_expand_is_no_command(command: str) -> None:
+    assert _MAKE.fullmatch(command) is None
+
+
+def test_the_review_of_dependencies_allows_the_same_licences() -> None:
+    review = yaml.safe_load((FOLDER / "dependency-review.yml").read_text(encoding="utf-8"))
+
+    assert sorted(review["allow-licenses"]) == sorted(ALLOWED)
+
+
+def test_nothing_is_published_without_a_pinned_base_image() -> None:
+    release = parsed("release.yml")["jobs"]
+    steps = [step["run"] for step in release["build"]["steps"] if "run" in step]
+
+    assert steps[0] == "make check-base-image"
+    assert release["image"]["needs"] == "build"
+    assert release["publish"]["needs"] == ["build", "image"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from generators.release import bill, licences, vex
 from generators.release.commit import Commit
-from generators.release.numbering import section
+from generators.release.numbering import every_change, section
 
 
 def write(source: Path, version: str, commit: Commit, out: Path) -> list[Path]:
@@ -26,6 +26,8 @@ def write(source: Path, version: str, commit: Commit, out: Path) -> list[Path]:
     chart.write_bytes(packed(source / "charts", ("quotree",), "", commit.epoch))
     manifests.write_bytes(packed(source, ("manifests", "monitoring"), f"quotree-{version}/", commit.epoch))
     (out / f"quotree-{version}.changelog.md").write_text(section(source, version), encoding="utf-8")
+    if (every := source / every_change(version)).is_file():
+        (out / f"quotree-{version}.changes.md").write_bytes(every.read_bytes())
     (out / f"quotree-{version}.cdx.json").write_text(bill.of_materials(source, version, commit), encoding="utf-8")
     (out / f"quotree-{version}.licences.md").write_text(licences.report(source), encoding="utf-8")
     if (statements := vex.document(source, version, commit)) is not None:

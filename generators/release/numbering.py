@@ -44,8 +44,40 @@ def set_version(source: Path, version: str, day: datetime.date) -> None:
         if before in text:
             path.write_text(text.replace(before, version), encoding="utf-8")
     if ".dev" not in version:
-        _run(source, "towncrier", "build", "--yes", "--version", version, "--date", day.isoformat())
+        write_changes(source, version, day)
     _run(source, "generators")
+
+
+def write_changes(source: Path, version: str, day: datetime.date) -> None:
+    """Make the section of a version in CHANGELOG.md, and remove the fragments.
+
+    Where somebody has written `changelog.d/VERSION.md`, that is the section, and all fragments go into a file of their
+    own.
+    """
+    arguments = ("build", "--yes", "--version", version, "--date", day.isoformat())
+    _run(source, "towncrier", *arguments)
+    summary = source / "changelog.d" / f"{version}.md"
+    if not summary.is_file():
+        return
+    every = source / every_change(version)
+    every.parent.mkdir(exist_ok=True)
+    fragments, text = section(source, version), summary.read_text(encoding="utf-8").strip()
+    every.write_text(f"# Every change of {version}\n\n{_moved(fragments)}", encoding="utf-8")
+    short = f"{text}\n\n[Every change]({every_change(version)}) has one entry.\n"
+    changelog = source / "CHANGELOG.md"
+    whole = changelog.read_text(encoding="utf-8")
+    changelog.write_text(whole.replace(fragments.rstrip("\n"), short.rstrip("\n"), 1), encoding="utf-8")
+    summary.unlink()
+
+
+def every_change(version: str) -> str:
+    """The file with the fragments of a version that has a summary."""
+    return f"changelog.d/released/{version}.md"
+
+
+def _moved(text: str) -> str:
+    """The text with links that start from its new folder; those of fragments start from the root."""
+    return re.sub(r"\]\((?![a-z]+:|#)(?:\.\./)*", "](../../", text)
 
 
 def section(source: Path, version: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from cli.version import VERSION
 from generators.locks import pins
 from generators.release import licences, vex
 from generators.release.commit import Commit, NotTaggedError
-from generators.release.numbering import valid
+from generators.release.numbering import section, valid, write_changes
 from tests.apiserver import helm
 
 ROOT = Path(__file__).parents[2]
@@ -137,8 +140,9 @@ class TestRelease:
 
     def test_the_licences_are_those_of_the_image(self, release: Path) -> None:
         report = (release / f"quotree-{RELEASE}.licences.md").read_text()
-        rows = re.findall(r"^\| ([a-z0-9._-]+) \| (\S+) \| (.+?) \| .* \|$", report, re.MULTILINE)
+        head, *rows = re.findall(r"^\| ([a-z0-9._-]+) \| (\S+) \| (.+?) \| .* \|$", report, re.MULTILINE)
 
+        assert head == ("package", "version", "licence")
         assert [(name, version) for name, version, _ in rows] == [
             (pin.name, pin.version) for pin in pins("runtime.txt")
         ]
@@ -240,6 +244,59 @@ def test_a_statement_names_the_package_that_is_locked(tmp_path: Path) -> None:
 def test_a_wrong_statement_is_refused(tmp_path: Path, changed: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         stated(tmp_path, **changed)
+
+
+TOWNCRIER = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]
+
+
+def tree_with_changes(folder: Path) -> Path:
+    """A tree with two fragments and the settings of the project."""
+    fragments = folder / "changelog.d"
+    fragments.mkdir()
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copy(ROOT / TOWNCRIER["template"], fragments)
+    shutil.copy(ROOT / "changelog.d" / "README.md", fragments)
+    (folder / "CHANGELOG.md").write_text(f"# Changelog\n\n{TOWNCRIER['start_string']}\n## 0.0.9 (2026-01-01)\n\nOld.\n")
+    (fragments / "one.added.md").write_text("One, see [there](docs/there.md) and [here](../docs/here.md).\n")
+    (fragments / "two.fix.md").write_text("Two, as [Kueue](https://kueue.sigs.k8s.io).\n")
+    return folder
+
+
+DAY = datetime.date(2026, 11, 27)
+
+
+def test_fragments_become_the_section(tmp_path: Path) -> None:
+    source = tree_with_changes(tmp_path)
+    write_changes(source, RELEASE, DAY)
+
+    assert section(source, RELEASE).startswith("### Added\n\n- One, see [there](docs/there.md)")
+    assert section(source, "0.0.9") == "Old.\n"
+    assert sorted(path.name for path in (source / "changelog.d").iterdir()) == [".template.md", "README.md"]
+
+
+def test_a_summary_is_the_section_and_the_fragments_are_beside_it(tmp_path: Path) -> None:
+    source = tree_with_changes(tmp_path)
+    (source / "changelog.d" / f"{RELEASE}.md").write_text("Short.\n\n### Known limits\n\n- A \\1 and a \\g<0>.\n")
+    write_changes(source, RELEASE, DAY)
+    every = source / "changelog.d" / "released" / f"{RELEASE}.md"
+
+    assert section(source, RELEASE) == (
+        "Short.\n\n### Known limits\n\n- A \\1 and a \\g<0>.\n\n"
+        f"[Every change](changelog.d/released/{RELEASE}.md) has one entry.\n"
+    )
+    assert section(source, "0.0.9") == "Old.\n"
+    assert every.read_text() == (
+        f"# Every change of {RELEASE}\n\n### Added\n\n"
+        "- One, see [there](../../docs/there.md) and [here](../../docs/here.md).\n\n"
+        "### Fixed\n\n- Two, as [Kueue](https://kueue.sigs.k8s.io).\n"
+    )
+    assert not (source / "changelog.d" / f"{RELEASE}.md").exists()
+
+
+@pytest.mark.parametrize("summary", sorted((ROOT / "changelog.d").glob("[0-9]*.md")), ids=lambda path: path.name)
+def test_a_summary_can_be_read(summary: Path) -> None:
+    assert valid(summary.stem) == summary.stem
+    assert len(summary.read_text().splitlines()) <= 150
 
 
 @pytest.mark.parametrize("version", ["1", "0.1", "v0.1.0", "0.1.0-rc1", "00.1.0", "0.1.0; rm -rf /"])

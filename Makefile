@@ -1,4 +1,4 @@
-# `make run` and `make test` are the two commands of the README; `make help` lists the rest.
+# `make run` and `make test` are the two commands of the README; `make help` lists the rest by use.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,10 +16,28 @@ IMAGE = ghcr.io/$(shell echo "$${GITHUB_REPOSITORY:-quotree/quotree}" | tr A-Z a
 PLATFORMS = linux/amd64,linux/arm64
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run quickstart test nightly nightly-tests programs unit thorough explore check format generate field-names conformance bench docs version release licences check-base-image docker-image docker-push image-digest image-name sign-image publish fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
+# Each target that people run, by use; `make help` prints them so.
+TRY := run quickstart
+CHANGE := venv format generate check unit test clean
+PROVE := thorough explore conformance nightly nightly-tests fuzz race
+SOAKS := soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers
+WRITE := docs bench
+UPDATE := lock base-image field-names controlplane
+RELEASE := version licences release check-base-image docker-image docker-push image-digest image-name sign-image publish
 
-help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+.PHONY: help programs $(TRY) $(CHANGE) $(PROVE) $(SOAKS) $(WRITE) $(UPDATE) $(RELEASE)
+
+help:
+	@$(call group,Try it,$(TRY))
+	@$(call group,Change it,$(CHANGE))
+	@$(call group,Prove it: hours,$(PROVE))
+	@$(call group,Random faults under load,$(SOAKS))
+	@$(call group,Documents and figures,$(WRITE))
+	@$(call group,Take newer versions,$(UPDATE))
+	@$(call group,Release,$(RELEASE))
+
+group = echo "$(1)"; for target in $(2); do sed -n "s/^$$target:[^\#]*\#\# /  $$target	/p" Makefile; done | expand -t 22; echo
+
 
 venv: $(STAMP) ## the virtual environment, exactly as locked
 
@@ -65,7 +83,7 @@ programs: venv
 unit: venv ## the tests that need no API server, no process of ours and no copy of the project
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
 
-thorough: venv ## the same with four hundred times as many random examples
+thorough: venv ## make unit with four hundred times as many random examples
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=thorough
 
 check: venv ## format, lint, types, import contract, generated files
@@ -112,7 +130,7 @@ check-base-image: ## fail unless the base image of the Dockerfile is pinned to a
 	  || { echo "the base image of the Dockerfile has no digest; run make base-image and commit it" >&2; exit 1; }
 
 docker-image: ## the image VERSION for each of PLATFORMS, with SBOM and provenance, in build/image.tar; needs docker
-docker-push: ## the same, pushed to IMAGE
+docker-push: ## the same image, pushed to IMAGE
 docker-image docker-push:
 	mkdir -p build
 	docker buildx build --platform $(PLATFORMS) --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --sbom=true \
@@ -139,7 +157,7 @@ fuzz: venv ## wrong inputs through the webhook and all readers; FUZZ_INPUTS, def
 race: venv ## pairs of changes at one moment by 1, 2 and 3 replicas, also with kill -9 and beside who wastes entries; RACE_PAIRS, default 10000
 	$(BIN)/python -m tests.apiserver.race
 
-soak: soak-kueue soak-volcano soak-yunikorn ## these three, one after the other; SOAK_SECONDS of each, default 1800, and SOAK_SEED
+soak: soak-kueue soak-volcano soak-yunikorn ## the next three, one after the other; SOAK_SECONDS of each, default 1800, and SOAK_SEED
 
 soak-kueue: venv ## random load on a reconciler that is killed again and again behind a failing connection, then work in a topology
 	$(SOAK) tests/apiserver/reconciler/test_faults.py tests/apiserver/reconciler/test_topology_faults.py

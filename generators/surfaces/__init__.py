@@ -19,9 +19,11 @@ SURFACES: dict[str, tuple[Level, Callable[[], Iterable[str]]]] = {
     "configuration": (Level.STABLE, configuration.keys),
     "configuration-of-kueue": (Level.STABLE, configuration.kueues_keys),
     "custom-resources": (Level.STABLE, documents.custom_resources),
+    "environment": (Level.STABLE, names.variables),
     "exit-codes": (Level.STABLE, commands.exit_codes),
     "marks": (Level.STABLE, names.marks),
     "metrics": (Level.BETA, names.metrics),
+    "paths": (Level.BETA, names.paths),
     "reports": (Level.BETA, documents.reports),
     "rules": (Level.STABLE, names.rules),
 }

@@ -1,4 +1,4 @@
-"""Names that other programs and people rely on: rules, metrics, annotations and labels."""
+"""Names that other programs and people rely on: rules, metrics, annotations, paths, environment variables."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
+from audit.api import PATH as FINDINGS
 from audit.metrics import FAMILIES as OF_THE_AUDIT
 from generators.files import ROOT
 from policies.rules import registry
+from reconciler.api.routes import ROUTES
 from reconciler.metrics.catalogue import families
+from webhook.app import CONVERTING
+from webhook.desk import MUTATING, VALIDATING
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
 
 _PACKAGES = ("policies", "scheduling", "cluster", "certs", "webhook", "reconciler", "audit", "analysis", "cli")
 _MARK = re.compile(r"(?<![\w.-])((?:[a-z]+\.)*quotree\.dev/[A-Za-z0-9.-]*[A-Za-z0-9]|(?:[a-z]+\.)+quotree\.dev/)")
+_VARIABLE = re.compile(r"\bQUOTREE_[A-Z_]+")
 _VERSION = re.compile(r".*/v\d+(alpha|beta)?\d*").fullmatch
 
 
@@ -33,15 +38,35 @@ def metrics() -> Iterator[str]:
 
 def marks() -> Iterator[str]:
     """Annotations, labels, finalizers and conditions below quotree.dev, or how their names begin."""
-    found = (node.value for file in _modules() for node in ast.walk(ast.parse(file)) if isinstance(node, ast.Constant))
+    found = (
+        node.value
+        for file in _modules("quotree.dev/")
+        for node in ast.walk(ast.parse(file))
+        if isinstance(node, ast.Constant)
+    )
     yield from (text for text in found if isinstance(text, str) and _MARK.fullmatch(text) and not _VERSION(text))
     for file in (ROOT / "manifests").rglob("*.yaml"):
         yield from (text for text in _MARK.findall(file.read_text(encoding="utf-8")) if not _VERSION(text))
 
 
-def _modules() -> Iterator[str]:
+def variables() -> Iterator[str]:
+    """The environment variables that we read by a name of ours."""
+    return (name for file in _modules("QUOTREE_") for name in _VARIABLE.findall(file))
+
+
+def paths() -> Iterator[str]:
+    """What the servers answer beside pages: NAME stands for a part of the path that the caller chooses."""
+    yield from (f"webhook {path}" for path in (*VALIDATING, *MUTATING, CONVERTING))
+    yield f"audit {FINDINGS}"
+    for pattern, _ in ROUTES:
+        path = pattern.replace("([^/]+)", "NAME")
+        yield from dict.fromkeys(f"reconciler {each}" for each in (path.replace("?", ""), re.sub(r".\?", "", path)))
+
+
+def _modules(has: str) -> Iterator[str]:
+    """The texts of the modules that have a text in them."""
     for package in _PACKAGES:
         for file in (ROOT / package).rglob("*.py"):
             text = file.read_text(encoding="utf-8")
-            if "quotree.dev/" in text:
+            if has in text:
                 yield text

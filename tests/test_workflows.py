@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,6 +136,49 @@ def test_the_review_of_dependencies_allows_the_same_licences() -> None:
     review = yaml.safe_load((FOLDER / "dependency-review.yml").read_text(encoding="utf-8"))
 
     assert sorted(review["allow-licenses"]) == sorted(ALLOWED)
+
+
+def made(folder: Path, target: str) -> subprocess.CompletedProcess[str]:
+    """What a target of the Makefile does in a folder."""
+    command = ["make", "--silent", "-f", str(ROOT / "Makefile"), target]
+    environment = {**os.environ, "GITHUB_REPOSITORY": "Some-Body/Quotree"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_image_has_the_name_of_the_repository_in_small_letters(tmp_path: Path) -> None:
+    assert made(tmp_path, "image-name").stdout == "image=ghcr.io/some-body/quotree\n"
+
+
+def test_the_digest_is_that_of_the_image_and_not_of_its_configuration(tmp_path: Path) -> None:
+    digests = {"containerimage.config.digest": "sha256:" + "a" * 64, "containerimage.digest": "sha256:" + "b" * 64}
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "image.json").write_text(json.dumps({**digests, "image.name": "x"}, indent=2))
+
+    assert made(tmp_path, "image-digest").stdout == f"digest=sha256:{'b' * 64}\n"
+
+
+def test_without_a_digest_nothing_is_signed(tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "image.json").write_text("{}")
+
+    assert made(tmp_path, "image-digest").returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("argument", "passes"),
+    [
+        (f"python:3.13-slim-trixie@sha256:{'0' * 64}", True),
+        ("python:3.13-slim-trixie", False),
+        ("python@sha256:0", False),
+        (f"sha256:{'0' * 64}", False),
+    ],
+)
+def test_a_base_image_needs_a_digest(tmp_path: Path, argument: str, passes: bool) -> None:
+    (tmp_path / "Dockerfile").write_text(f"# a comment\nARG PYTHON={argument}\nFROM ${{PYTHON}}\n")
+    done = made(tmp_path, "check-base-image")
+
+    assert (done.returncode == 0) is passes
+    assert passes or "run make base-image and commit it" in done.stderr
 
 
 def test_nothing_is_published_without_a_pinned_base_image() -> None:

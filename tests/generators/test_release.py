@@ -298,6 +298,8 @@ def test_a_summary_is_the_section_and_the_fragments_are_beside_it(tmp_path: Path
 def test_a_summary_can_be_read(summary: Path) -> None:
     assert valid(summary.stem) == summary.stem
     assert len(summary.read_text().splitlines()) <= 150
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", summary.read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 @pytest.mark.parametrize("version", ["1", "0.1", "v0.1.0", "0.1.0-rc1", "00.1.0", "0.1.0; rm -rf /"])

@@ -90,6 +90,14 @@ def test_a_deleted_cohort_is_shown_as_long_as_a_cluster_queue_names_it() -> None
     assert value(made, "cohort_subtree_quota", cohort="c", **pair) is None
 
 
+def test_what_moves_to_another_cohort_counts_there_at_once() -> None:
+    made = world()
+    made.put_workload(running("a", "1"), NOW)
+    made.put_cohort(CohortSettings("c", "other", {}), NOW)
+    admitted = "cohort_subtree_admitted_active_workloads"
+    assert [value(made, admitted, cohort=name) for name in ("c", "other", "top")] == [1, 1, None]
+
+
 def test_where_a_node_stands_is_shown() -> None:
     made = world()
     assert value(made, "cluster_queue_info", cluster_queue="q", parent_cohort="c", root_cohort="top") == 1

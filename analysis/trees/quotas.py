@@ -102,7 +102,7 @@ def _kueue_sums(forest: Forest, downward: Sequence[Ref]) -> dict[Ref, dict[Pair,
         if not isinstance(node, kueue.KueueNode) or node.parent is None or forest.on_cycle(ref):
             continue
         total = below.setdefault(node.parent, {})
-        for flavor, resource in node.quotas():
+        for flavor, resource in node.quotas_in_force():
             if resource.nominal is not None:
                 pair = (flavor.name, resource.name)
                 total[pair] = total.get(pair, 0) + resource.nominal.nano
@@ -116,7 +116,7 @@ def _written(node: Node) -> Iterable[tuple[str, Quantity]]:
         for amounts in (node.guarantee, node.deserved, node.capability):
             yield from amounts.items()
     elif isinstance(node, kueue.KueueNode):
-        yield from ((resource.name, resource.nominal) for _, resource in node.quotas() if resource.nominal)
+        yield from ((resource.name, resource.nominal) for _, resource in node.quotas_in_force() if resource.nominal)
 
 
 def _volcano(node: Node | None) -> dict[Pair, dict[str, str]]:
@@ -130,7 +130,7 @@ def _volcano(node: Node | None) -> dict[Pair, dict[str, str]]:
 
 def _kueue(node: kueue.KueueNode) -> dict[Pair, dict[str, str]]:
     found: dict[Pair, dict[str, str]] = {}
-    for flavor, resource in node.quotas():
+    for flavor, resource in node.quotas_in_force():
         amounts = {
             "nominalQuota": resource.nominal,
             "borrowingLimit": resource.borrowing_limit,

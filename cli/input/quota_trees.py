@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from analysis.context import Context
@@ -14,10 +15,12 @@ from cli.input.against import Against
 from cli.input.context import load
 from cli.input.settings import settings
 from cli.output import note
-from policies.configuration.settings import Configuration, YuniKornSettings
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects import kueue
 from policies.dialects.declared import DECLARED
 from policies.model.forest import Forest
+from scheduling.quota.state import Options
+from scheduling.simulation.settings import SimulationSettings
 from scheduling.volcano.world import SessionWorld as Volcano
 from scheduling.world.world import World
 from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
@@ -33,7 +36,8 @@ def context_of(against: Against) -> Context:
     """The context; empty for files, which are read together with the inputs."""
     if not against.of_cluster:
         return Context(against, Forest(frozenset(DECLARED)))
-    return load(against, Configuration(yunikorn=YuniKornSettings(follow=False)))  # its objects are not drawn
+    configuration = settings(None, (), None)
+    return load(against, replace(configuration, yunikorn=YuniKornSettings(follow=False)))  # its objects are not drawn
 
 
 def users(against: Against, forest: Forest) -> Users:
@@ -58,7 +62,8 @@ def _usage(against: Against, forest: Forest) -> World | None:
     from cli.input.snapshot import read  # here, since it takes long to load and files have no usage
 
     try:
-        return read(against)
+        options = Options(orchestrated=settings(None, (), None).kueue.orchestrated)
+        return read(against, SimulationSettings(options))
     except OutOfReach as error:
         note(f"the usage is left out: {error.message}")
         return None

@@ -107,6 +107,10 @@ class KueueNode(Node):
         """Every quota of spec with its flavor, in the order of the manifest."""
         return _quotas(self.groups)
 
+    def quotas_in_force(self) -> Iterator[tuple[FlavorQuotas, ResourceQuota]]:
+        """Every quota that counts with its flavor: as an orchestrator wrote it, or else as spec has it."""
+        return _quotas(self.in_force)
+
     def share(self, below: SubtreeShare) -> SubtreeShare:
         """Per flavor and resource the nominal quota listed here, else the sum of what is listed next below.
 

@@ -44,7 +44,7 @@ class MultiKueueRunner:
         may_write: Callable[[], bool],
         watched: Iterable[WatchedKind[object]],
     ) -> None:
-        kinds = remote_kinds(settings.placing.origin, watched)
+        kinds = remote_kinds(settings.placing.origin, watched, orchestrated=settings.placing.orchestrated)
         self.connections = Connections(post, post, kinds, may_write, settings.pulse)
         self._sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
 

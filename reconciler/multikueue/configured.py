@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies.configuration.kueue.gates import KueueVersion
+from policies.configuration.kueue.gates import ORCHESTRATION, KueueVersion
 from policies.configuration.kueue.values import KueueConfiguration
 from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from policies.dialects.kueue_jobs import IDENTIFIERS
@@ -70,6 +70,7 @@ def _placing(found: KueueConfiguration, own: MultiKueueOptions) -> PlacementSett
         step=usual.step if kueue.step_size is None else kueue.step_size,
         elastic=gates.enabled("ElasticJobsViaWorkloadSlices"),
         gated=gates.enabled("MultiKueueOrchestratedPreemption"),
+        orchestrated=gates.enabled(ORCHESTRATION),
         syncs_spec=gates.enabled("MultiKueueRemoteSpecSync"),
         annotated=gates.enabled(IDENTIFIERS),
         short=gates.enabled("ShortWorkloadNames"),

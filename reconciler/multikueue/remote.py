@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from cluster.resource import NAMESPACES
 from reconciler.multikueue.remote_objects import (
@@ -42,11 +43,19 @@ class RemoteKinds:
         return (*self.queues, *self.ours)
 
 
-def remote_kinds(origin: str, jobs: Iterable[WatchedKind[object]]) -> RemoteKinds:
-    """The kinds to watch on a worker: Workloads and jobs that this manager created, and queues."""
+def remote_kinds(origin: str, jobs: Iterable[WatchedKind[object]], *, orchestrated: bool = False) -> RemoteKinds:
+    """The kinds to watch on a worker: Workloads and jobs that this manager created, and queues.
+
+    `orchestrated`: status.effectiveQuotas applies there in place of the quotas of spec, as it does here.
+    """
     label = f"{ORIGIN}={origin}"
     ours = (WORKLOAD_VIEW, *jobs)
     return RemoteKinds(
         tuple(replace(each, label_selector=label) for each in ours),
-        (REMOTE_COHORTS, REMOTE_CLUSTER_QUEUES, REMOTE_LOCAL_QUEUES, REMOTE_NAMESPACES),
+        (
+            replace(REMOTE_COHORTS, read=partial(read_cohort_settings, orchestrated=orchestrated)),
+            replace(REMOTE_CLUSTER_QUEUES, read=partial(read_remote_cluster_queue, orchestrated=orchestrated)),
+            REMOTE_LOCAL_QUEUES,
+            REMOTE_NAMESPACES,
+        ),
     )

@@ -43,8 +43,10 @@ def read_remote_local_queue(manifest: Manifest) -> RemoteLocalQueue:
     return RemoteLocalQueue(read_local_queue_settings(manifest), _activity(manifest))
 
 
-def read_remote_cluster_queue(manifest: Manifest) -> RemoteClusterQueue:
-    return RemoteClusterQueue(read_queue_settings(manifest), _activity(manifest), dict(_reserved(manifest)))
+def read_remote_cluster_queue(manifest: Manifest, *, orchestrated: bool = False) -> RemoteClusterQueue:
+    """`orchestrated`: status.effectiveQuotas applies in place of the quotas of spec."""
+    settings = read_queue_settings(manifest, orchestrated=orchestrated)
+    return RemoteClusterQueue(settings, _activity(manifest), dict(_reserved(manifest)))
 
 
 def read_remote_namespace(manifest: Manifest) -> str:

@@ -39,8 +39,9 @@ class PlacementSettings:
 
     `origin` identifies this manager on a worker. `collect_every`: the interval of garbage collection, 0: never.
     `by_name`: the incremental dispatcher sorts workers by name, as Kueue did before 0.19, not in the config's order.
-    `elastic`, `gated`, `syncs_spec`, `annotated`, `short`: Kueue's gates ElasticJobsViaWorkloadSlices,
-    MultiKueueOrchestratedPreemption, MultiKueueRemoteSpecSync, WorkloadIdentifierAnnotations and ShortWorkloadNames.
+    `elastic`, `gated`, `orchestrated`, `syncs_spec`, `annotated`, `short`: Kueue's gates ElasticJobsViaWorkloadSlices,
+    MultiKueueOrchestratedPreemption, DynamicQuotaOrchestration, MultiKueueRemoteSpecSync, WorkloadIdentifierAnnotations
+    and ShortWorkloadNames.
     `without_managed_by`: a job without `managedBy: kueue.x-k8s.io/multikueue` is rejected, as in Kueue, or stays
     suspended on the manager while it runs on a worker. `explain`: the check says why no worker admits the workload.
     `rules` by the name of the MultiKueueConfig.
@@ -54,6 +55,7 @@ class PlacementSettings:
     by_name: bool = False
     elastic: bool = False
     gated: bool = False
+    orchestrated: bool = False
     syncs_spec: bool = True
     annotated: bool = True
     short: bool = False

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builders import FLAVOR, queued_job
+from tests.builders import FLAVOR, cluster_queue, cohort, flavor, group, queued_job
+from tests.cli.clusters import holding
 from tests.cli.organisations import local, org_queue
-from tests.cli.runs import run, write
+from tests.cli.runs import kubeconfig, run, write
+from tests.cluster.fake import FakeApi
 from tests.scheduling.volcano import manifests as volcano
 from tests.scheduling.yunikorn import manifests as yunikorn
 from tests.schemas import checked
@@ -20,6 +23,13 @@ def nodes(*arguments: object) -> dict[str, Any]:
     """By kind and name."""
     found = checked(json.loads(run("tree", *arguments, "-o", "json").stdout))
     return {f"{each['kind']} {each['name']}": each for each in found["nodes"]}
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    server = FakeApi()
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -66,6 +76,19 @@ def test_in_json_as_well(eng: Path) -> None:
         "limit": "2",
         "allocated": "2",
     }
+
+
+def test_the_quota_that_an_orchestrator_wrote_is_shown_where_the_gate_is_on(tmp_path: Path, api: FakeApi) -> None:
+    made = cluster_queue("team", "org", group("cpu", flavor("spot", cpu="9")))
+    made["status"] = {"effectiveQuotas": {"resourceGroups": [group("cpu", flavor("spot", cpu="4"))]}}
+    holding(api, clusterqueues=[made], cohorts=[cohort("org")])
+    own = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration", "kueueVersion": "0.20"}
+    on = write(tmp_path / "on.yaml", {**own, "kueue": {"featureGates": {"DynamicQuotaOrchestration": True}}})
+    login = ("--kubeconfig", kubeconfig(tmp_path, api.url))
+    shown = {str(file): run("tree", *login, env={"QUOTREE_CONFIG": file}).stdout for file in (str(on), None)}
+
+    assert "cpu: nominalQuota 4" in shown[str(on)]
+    assert "cpu: nominalQuota 9" in shown["None"]
 
 
 def test_without_work_only_the_quota_is_shown(tmp_path: Path) -> None:

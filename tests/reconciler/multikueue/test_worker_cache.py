@@ -42,6 +42,19 @@ def test_the_usage_of_a_queue_wakes_nobody(cache: WorkerCache) -> None:
     assert [amount for _, _, amount in cache.left()] == [amount - 3000 for amount in before]
 
 
+@pytest.mark.parametrize(("orchestrated", "free"), [(True, 2000), (False, 8000)])
+def test_the_quota_that_an_orchestrator_wrote_is_what_is_free_where_the_gate_is_on(
+    orchestrated: bool, free: int
+) -> None:
+    made = queue()
+    made["status"]["effectiveQuotas"] = {"resourceGroups": [plain_queues.cpus(2)]}
+    watched = {each.kind: each for each in remote_kinds("here", (), orchestrated=orchestrated).kinds}
+    cache = WorkerCache()
+    cache.take(watched["ClusterQueue"].observed({**made, "metadata": {**made["metadata"], "resourceVersion": "5"}}))
+
+    assert [amount for _, _, amount in cache.left()] == [free]
+
+
 @pytest.mark.parametrize("changed", [queue(cpus=9), queue(active=False)])
 def test_whether_a_queue_takes_workloads_concerns_all_that_wait(cache: WorkerCache, changed: dict[str, Any]) -> None:
     assert cache.take(seen(changed, 6)) == OF_ALL_THAT_WAIT

@@ -69,7 +69,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
             rival = next((_RIVALS[each] for each in _RIVALS if each in settings.dialects), None)
             permit = _permit(opened, process, times, rival) if manage else NeverPermitted()
             cluster = opened.enter_context(process.connect())
-            labels = CustomLabels(configured.custom_labels)
+            labels = CustomLabels(configured.custom_labels, configured.settings.configuration.kueue.version)
             queues = ChosenQueues(configured.local_queues)
             spans = open_spans() if open_spans else None
             if spans is not None:
@@ -92,7 +92,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
                 opened.enter_context(_writing(process, times)),
                 spans,
             )
-            return _Running(reconciler, permit, registry).until_signalled(process)
+            return _Running(reconciler, permit, registry, labels).until_signalled(process)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
@@ -124,14 +124,18 @@ class _Running:
     """A reconciler with its probes and metrics."""
 
     def __init__(
-        self, reconciler: Reconciler, permit: ManagePermit | NeverPermitted, registry: CollectorRegistry
+        self,
+        reconciler: Reconciler,
+        permit: ManagePermit | NeverPermitted,
+        registry: CollectorRegistry,
+        labels: CustomLabels,
     ) -> None:
         self._reconciler = reconciler
         self._permit = permit
         self._ended = threading.Event()
         self.registry = registry
         ProcessCollector(registry=registry)
-        export(registry, reconciler, permit.held, kueue=isinstance(permit, ManagePermit))
+        export(registry, reconciler, permit.held, kueue=isinstance(permit, ManagePermit), labels=labels)
 
     def until_signalled(self, process: ProcessSettings) -> Exit:
         """Serve until a signal arrives or the loop fails. Raises OSError where the address is not available."""

@@ -2,29 +2,40 @@
 
 Gauges get them at a scrape, by the object that a series names, so a series follows a change of its object. A counter
 keeps the values that its object had when it counted. The labels of Workloads split a count of Workloads into several.
-Source: Kueue v0.19, metrics.customLabels; KEP-7066.
+Source: Kueue v0.19 and v0.20, metrics.customLabels; KEP-7066.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
+from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.kueue.values import CustomLabel
 from policies.dialects.reading import metadata, texts
 from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
+from scheduling.world.world import World
 
 UNTRACKED = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
 """Replaces all values that are not tracked."""
 _PREEMPTING = "preempting_cluster_queue"
 _KUEUE = "kueue_"
-_SPLIT = f"{_KUEUE}admitted_active_workloads"
+_ADMITTED = f"{_KUEUE}admitted_active_workloads"
 """The one metric that Kueue v0.19 splits by labels of Workloads."""
+_LOCALLY_ADMITTED = f"{_KUEUE}local_queue_admitted_active_workloads"
+_PENDING = f"{_KUEUE}pending_workloads"
+_LOCALLY_PENDING = f"{_KUEUE}local_queue_pending_workloads"
+_SPLIT_0_20 = frozenset((_LOCALLY_ADMITTED, _PENDING, _LOCALLY_PENDING))
+_COUNTERS_0_20 = frozenset(
+    f"{_KUEUE}local_queue_{name}" for name in ("admitted_workloads_total", "admission_wait_time_seconds")
+)
+"""The metrics that Kueue v0.20 splits as well."""
 Texts: TypeAlias = Mapping[str, str]
 Values: TypeAlias = tuple[str, ...]
 """The values of the labels from Workloads, in their order."""
@@ -32,23 +43,33 @@ _NOTHING: Texts = {}
 
 
 class CustomLabels:
-    """`put` belongs to the loop's thread; other threads read."""
+    """`put` and `count` belong to the loop's thread; other threads read.
 
-    def __init__(self, labels: Iterable[CustomLabel] = ()) -> None:
+    `version` of Kueue decides which metrics the labels of Workloads split.
+    """
+
+    def __init__(self, labels: Iterable[CustomLabel] = (), version: KueueVersion = KueueVersion.V0_19) -> None:
         self._of_kind: dict[str, list[CustomLabel]] = {}
         for label in labels:
             self._of_kind.setdefault(label.kind, []).append(label)
         self._of_workloads = self._of_kind.pop("Workload", [])
+        later = bool(self._of_workloads) and version is not KueueVersion.V0_19
+        self._split = frozenset((_ADMITTED,) if self._of_workloads else ()) | (_SPLIT_0_20 if later else frozenset())
+        self._counters = _COUNTERS_0_20 if later else frozenset[str]()
         self._known: dict[Key, Texts] = {}
-        self._admitted = _Admitted()
+        self._said: dict[str, Values] = {}
+        self._admitted, self._locally_admitted = _Admitted(), _Admitted()
+        self._pending: dict[tuple[str, str], dict[Values, int]] = {}
 
     def put(self, observed: Observed[object]) -> None:
         """Take in an object, None if it is gone."""
         kind, name = observed.key
         if kind == "Workload" and self._of_workloads:
-            self._admitted.put(name, self._place(observed))
+            self._see(name, observed)
         elif kind == "ClusterQueue" and observed.value is None:
             self._admitted.forget(name)
+        elif kind == "LocalQueue" and observed.value is None:
+            self._locally_admitted.forget(name)
         labels = self._of_kind.get(kind)
         if labels is None:
             return
@@ -58,20 +79,42 @@ class CustomLabels:
         else:
             self._known.pop(observed.key, None)
 
+    def count(self, world: World) -> None:
+        """Count the pending Workloads by what they say, before a scrape, where the version splits them."""
+        if _PENDING not in self._split:
+            return
+        counts: dict[tuple[str, str], Counter[Values]] = {}
+        for local, queue in world.queues.local_queues.items():
+            pending = world.queues.pending.get(queue.cluster_queue)
+            ready = pending is not None and world.is_ready(queue.cluster_queue)
+            for workload in world.queues.waiting_at(local):
+                active = ready and pending is not None and pending.is_active(workload.key)
+                values = self._said.get(workload.key, self._untracked)
+                status = "active" if active else "inadmissible"
+                for place in (local, queue.cluster_queue):
+                    counts.setdefault((place, status), Counter())[values] += 1
+        self._pending = {place: dict(found) for place, found in counts.items()}
+
     def added(self, metric: Metric) -> Metric:
         """The metric with custom labels, if its series name an object that has them."""
-        split = bool(self._of_workloads) and metric.name == _SPLIT
+        split = metric.name in self._split
         if not (self._of_kind or split) or not metric.name.startswith(_KUEUE):
             return metric
         made = Metric(metric.name, metric.documentation, metric.type, metric.unit)
         for sample in metric.samples:
             named = sample._replace(labels={**self.of(sample.labels), **sample.labels})
-            made.samples += self._parts(named) if split else [named]
+            made.samples += self._parts(metric.name, named) if split else [named]
         return made
 
-    def names(self, labels: Iterable[str]) -> tuple[str, ...]:
-        """The custom labels of a metric that has these labels."""
-        return tuple(self.of(dict.fromkeys(labels, "")))
+    def names(self, metric: str, labels: Iterable[str]) -> tuple[str, ...]:
+        """The custom labels of a counter or histogram that has these labels."""
+        own = self.of(dict.fromkeys(labels, ""))
+        return (*own, *map(_name, self._of_workloads)) if metric in self._counters else tuple(own)
+
+    def values(self, metric: str, series: Texts, workload: str) -> Values:
+        """The values of these labels now, for what happened to the Workload `namespace/name`."""
+        own = tuple(self.of(series).values())
+        return (*own, *self._said.get(workload, self._untracked)) if metric in self._counters else own
 
     def of(self, series: Texts) -> Texts:
         """The custom labels of a series with these labels, with their values now."""
@@ -81,27 +124,41 @@ class CustomLabels:
             return _NOTHING
         return self._known.get(key) or _values(labels, _NOTHING, _NOTHING)
 
-    def _parts(self, sample: Sample) -> Iterator[Sample]:
+    @property
+    def _untracked(self) -> Values:
+        return (UNTRACKED,) * len(self._of_workloads)
+
+    def _parts(self, metric: str, sample: Sample) -> Iterator[Sample]:
         """The values of the stored object; if it is not stored, all values are untracked."""
         names = [_name(label) for label in self._of_workloads]
-        none = {(UNTRACKED,) * len(names): 0}
-        for values, count in {**none, **self._admitted.of(sample.labels[CLUSTER_QUEUE])}.items():
+        for values, count in {self._untracked: 0, **self._counted(metric, sample.labels)}.items():
             yield sample._replace(value=count, labels={**sample.labels, **dict(zip(names, values, strict=True))})
 
-    def _place(self, observed: Observed[object]) -> tuple[str, Values] | None:
-        """The place where an admitted Workload counts: its ClusterQueue and its values; None if it counts nowhere."""
+    def _counted(self, metric: str, series: Texts) -> Mapping[Values, int]:
+        kind, name = _object_of(series) or ("", "")
+        if metric in (_PENDING, _LOCALLY_PENDING):
+            return self._pending.get((name, series["status"]), {})
+        return (self._locally_admitted if kind == "LocalQueue" else self._admitted).of(name)
+
+    def _see(self, name: str, observed: Observed[object]) -> None:
+        """Take in a Workload. One that is admitted counts at its ClusterQueue and at its LocalQueue."""
         workload, packed = WORKLOAD_VIEW.value(observed), observed.packed
-        if workload is None or packed is None or workload.admission is None:
-            return None
-        if not (workload.admitted and workload.counts):
-            return None
+        if workload is None or packed is None:
+            self._said.pop(name, None)
+            self._admitted.put(name, None)
+            self._locally_admitted.put(name, None)
+            return
         meta = metadata(packed.manifest())
         labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
-        return workload.admission.cluster_queue, tuple(_values(self._of_workloads, labels, annotations).values())
+        values = tuple(_values(self._of_workloads, labels, annotations).values())
+        self._said[name] = values
+        held = workload.admission if workload.admitted and workload.counts else None
+        self._admitted.put(name, (held.cluster_queue, values) if held is not None else None)
+        self._locally_admitted.put(name, (workload.local_queue, values) if held is not None else None)
 
 
 class _Admitted:
-    """The number of admitted Workloads of each ClusterQueue, by combination of label values.
+    """The number of admitted Workloads of each queue, by combination of label values.
 
     A count stays, also at 0. Combinations are few, because the values of Workloads come from a list.
     """
@@ -122,7 +179,7 @@ class _Admitted:
             self._add(*place, 1)
 
     def forget(self, queue: str) -> None:
-        """The ClusterQueue is gone: remove its empty series."""
+        """The queue is gone: remove its empty series."""
         left = {values: count for values, count in self._counts.pop(queue, {}).items() if count}
         if left:
             self._counts[queue] = left

@@ -12,8 +12,11 @@ from prometheus_client import CollectorRegistry
 
 from policies.configuration.settings import Dialect
 from reconciler.api.clusters import clusters, dispatched, worker_statuses
+from reconciler.core.core import Core
 from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.collector import Ask, Read, Scraped
+from reconciler.metrics.custom_labels import CustomLabels
+from reconciler.metrics.instruments import NO_CUSTOM_LABELS
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import (
     BuildInfo,
@@ -37,11 +40,19 @@ PATIENCE = 2.0
 """Seconds that a scrape waits for the loop; Prometheus gives up after ten seconds."""
 
 
-def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Callable[[], bool], *, kueue: bool) -> None:
+def export(
+    registry: CollectorRegistry,
+    reconciler: Reconciler,
+    may_write: Callable[[], bool],
+    *,
+    kueue: bool,
+    labels: CustomLabels = NO_CUSTOM_LABELS,
+) -> None:
     """Build the export.
 
     `may_write`: whether this process may write.
     `kueue`: no other process exports Kueue's metrics for this cluster.
+    `labels`: those of the registry.
     """
 
     def role() -> str:
@@ -55,7 +66,7 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
     if kueue:
         build = BuildInfo(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
         registry.register(Scraped(BuildInfo, lambda read: read(build)))
-        registry.register(Scraped(World, asking(reconciler), role=role))
+        registry.register(Scraped(World, asking(reconciler, labels), role=role))
         if reconciler.multikueue is not None:
             registry.register(Scraped(Dispatches, lambda read: read(_dispatches(reconciler)), role=role))
 
@@ -86,9 +97,17 @@ def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) ->
         registry.register(Scraped(QuotaGates, _of_leader(reconciler, QuotaGates(standing))))
 
 
-def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:
+def asking(reconciler: Reconciler, labels: CustomLabels = NO_CUSTOM_LABELS, patience: float = PATIENCE) -> Ask[World]:
     """Read the world in the loop's thread between two steps, because the world belongs to the loop."""
-    return lambda read: reconciler.ask(lambda core: read(core.state.world), timeout=patience)
+
+    def read_world(read: Callable[[World], Read]) -> Read:
+        def counted(core: Core) -> Read:
+            labels.count(core.state.world)
+            return read(core.state.world)
+
+        return reconciler.ask(counted, timeout=patience)
+
+    return read_world
 
 
 def _of_leader(reconciler: Reconciler, occasion: T) -> Ask[T]:

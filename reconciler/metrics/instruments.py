@@ -12,6 +12,7 @@ from reconciler.controllers.yunikorn import QUOTA_NAMESPACE
 from reconciler.metrics.catalogue import sources
 from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, LEADER, LOCAL_QUEUE, ROLE
+from reconciler.metrics.occasions import WorkloadChange
 
 NO_CUSTOM_LABELS = CustomLabels()
 _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -35,7 +36,7 @@ class Instruments:
         self._sources = {occasion: sources(occasion) for occasion in occasions}
         families = [family for every in self._sources.values() for each in every for family in each.families]
         self._custom = custom
-        self._names = {family.name: custom.names(family.labels) for family in families}
+        self._names = {family.name: custom.names(family.name, family.labels) for family in families}
         self._made = {family.name: _made(_with(family, self._names[family.name]), registry) for family in families}
         self._series: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Any] = {}
         self._labels = {family.name: family.labels for family in families}
@@ -44,7 +45,7 @@ class Instruments:
         """Count the samples that the sources make of the occasion."""
         for source in self._sources[type(occasion)]:
             for sample in source.read(occasion) if source.applies(occasion) else ():
-                self._add(sample)
+                self._add(sample, occasion)
 
     def forget(self, kind: str, key: str) -> None:
         """An object is gone: remove the series that name it."""
@@ -55,8 +56,8 @@ class Instruments:
                 if named.keys() <= set(known):
                     self._made[name].remove_by_labels(named)
 
-    def _add(self, sample: Sample) -> None:
-        custom = self._values(sample)
+    def _add(self, sample: Sample, occasion: object) -> None:
+        custom = self._values(sample, occasion)
         place = sample.family.name, sample.labels, custom
         series = self._series.get(place)
         if series is None:
@@ -66,11 +67,13 @@ class Instruments:
         else:
             series.inc(sample.value)
 
-    def _values(self, sample: Sample) -> tuple[str, ...]:
+    def _values(self, sample: Sample, occasion: object) -> tuple[str, ...]:
         """The values of the custom labels now."""
         if not self._names[sample.family.name]:
             return ()
-        return tuple(self._custom.of(dict(zip(sample.family.labels, sample.labels, strict=False))).values())
+        workload = occasion.after.key if isinstance(occasion, WorkloadChange) else ""
+        series = dict(zip(sample.family.labels, sample.labels, strict=False))
+        return self._custom.values(sample.family.name, series, workload)
 
     def _find(self, sample: Sample, custom: tuple[str, ...]) -> Counter | Histogram:
         """The series of a sample, cached because the client library takes longer to find it than to add to it."""

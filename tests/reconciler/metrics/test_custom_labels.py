@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from policies.configuration.kueue.gates import KueueVersion
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import CustomLabel
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.core.state import ClusterState
-from reconciler.metrics.collector import Scraped
+from reconciler.metrics.collector import Read, Scraped
 from reconciler.metrics.custom_labels import UNTRACKED, CustomLabels
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.occasions import CycleDecided
@@ -20,6 +22,7 @@ from scheduling.quota.state import Options
 from scheduling.world.world import World
 from tests.builders import kueue
 from tests.reconciler.two_queues import NOW, running, world
+from tests.scheduling.manifests import pod_set, workload
 
 LABELS = (
     CustomLabel("team", "ClusterQueue", "team"),
@@ -33,12 +36,16 @@ LEADER = {"replica_role": "leader"}
 class Scrape:
     """What is exported of two queues."""
 
-    def __init__(self, *labels: CustomLabel) -> None:
+    def __init__(self, *labels: CustomLabel, version: KueueVersion = KueueVersion.V0_19) -> None:
         self.world = world(Options(fair_sharing=True))
-        self.labels = CustomLabels(labels)
+        self.labels = CustomLabels(labels, version)
         self.registry = ChosenRegistry((), self.labels)
         self.observer = KueueObserver(ClusterState(self.world), lambda: True, self.registry, self.labels)
-        self.registry.register(Scraped(World, lambda read: read(self.world)))
+        self.registry.register(Scraped(World, self._read))
+
+    def _read(self, read: Callable[[World], Read]) -> Read:
+        self.labels.count(self.world)
+        return read(self.world)
 
     def see(self, kind: str, name: str, **metadata: Any) -> None:
         namespace = {"namespace": "ns"} if kind == "LocalQueue" else {}
@@ -197,3 +204,44 @@ def test_workloads_take_what_is_counted_from_their_jobs() -> None:
     assert (found.copied_labels, found.copied_annotations) == (("team-of", "example.com/kind"), ("owner",))
     without = read_configured(manifest).settings.jobs
     assert (without.copied_labels, without.copied_annotations) == (("team-of",), ())
+
+
+def queued(name: str, version: str, kind: str = "") -> Observed:
+    labels = {"example.com/kind": kind} if kind else {}
+    whole = kueue("Workload", name, {}, labels=labels)
+    read = workload(pod_set(gpu="1"), spec={"queueName": "q"}, name=name, uid=name)
+    return Observed(("Workload", f"ns/{name}"), version, read, Packed.of(whole))
+
+
+def test_pending_workloads_are_counted_by_what_they_say_since_0_20() -> None:
+    for version, expected in ((KueueVersion.V0_19, None), (KueueVersion.V0_20, 2)):
+        scrape = Scrape(KIND, version=version)
+        for each in (queued("a", "1", "train"), queued("b", "1", "train"), queued("c", "1", "other")):
+            scrape.observer.changing(None, each, NOW)
+            scrape.world.put_workload(each.value, NOW)
+        queue, local = {"cluster_queue": "q", "status": "active"}, {"name": "q", "namespace": "ns", "status": "active"}
+
+        assert scrape.value("pending_workloads", **queue, custom_kind="train") == expected
+        assert scrape.value("local_queue_pending_workloads", **local, custom_kind="train") == expected
+        unsplit = scrape.value("pending_workloads", **queue)
+        assert unsplit == (3 if expected is None else None)
+    assert scrape.value("pending_workloads", **queue, custom_kind=UNTRACKED) == 1
+    inadmissible = {**queue, "status": "inadmissible"}
+    assert scrape.value("pending_workloads", **inadmissible, custom_kind=UNTRACKED) == 0
+    assert scrape.value("pending_workloads", **inadmissible, custom_kind="train") is None
+
+
+def test_admitted_workloads_of_local_queues_are_counted_by_what_they_say_since_0_20() -> None:
+    for version, expected in ((KueueVersion.V0_19, None), (KueueVersion.V0_20, 1)):
+        scrape = Scrape(KIND, version=version)
+        waits, runs = stored("a", "1", "train", admitted=False), stored("a", "2", "train")
+        scrape.observer.changing(None, waits, NOW)
+        scrape.observer.changing(waits, runs, NOW)
+        local = {"name": "q", "namespace": "ns"}
+        counted = {**local, "priority_class": ""}
+
+        assert scrape.value("local_queue_admitted_active_workloads", **local, custom_kind="train") == expected
+        for name in ("local_queue_admitted_workloads_total", "local_queue_admission_wait_time_seconds_count"):
+            assert scrape.value(name, **counted, custom_kind="train") == expected
+            assert scrape.value(name, **counted) == (1 if expected is None else None)
+        assert scrape.value("admitted_workloads_total", cluster_queue="q", priority_class="") == 1

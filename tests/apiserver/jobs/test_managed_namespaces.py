@@ -1,0 +1,67 @@
+"""End to end: jobs are suspended in the namespaces where they are managed, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.webhook.guard import Guard
+from tests.builders import batch_job, kueue, template
+from tests.waiting import eventually
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+CONFIGURATION = {
+    "apiVersion": "config.quotree.dev/v1alpha1",
+    "kind": "Configuration",
+    "kueue": {
+        "manageJobs": True,
+        "managedJobsNamespaceSelector": {"matchLabels": {"batch": "yes"}},
+        "manageJobsWithoutQueueName": True,
+    },
+}
+_NAMES = count()
+
+
+@pytest.fixture(scope="module")
+def server(programs: build.Programs) -> Iterator[ControlPlane]:
+    with ControlPlane() as made, Guard(made, yaml.safe_dump(CONFIGURATION)):
+        for name, labels in (("theirs", {}), ("ours", {"batch": "yes"})):  # a webhook that knows ours knows theirs
+            made.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        yield made
+
+
+def stored(server: ControlPlane, namespace: str, **labels: str) -> tuple[Any, bool]:
+    """The queue and the switch that a job would be stored with."""
+    job = batch_job(f"job-{next(_NAMES)}", {"suspend": False, "template": template("1")}, None, labels=labels)
+    answer = server.request("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs?dryRun=All", job)
+    return answer["metadata"].get("labels", {}).get(QUEUE), answer["spec"]["suspend"]
+
+
+def test_jobs_wait_where_they_are_managed_with_a_queue_or_without(server: ControlPlane) -> None:
+    eventually(lambda: stored(server, "ours") == (None, True))
+    assert stored(server, "theirs") == (None, False)
+    assert stored(server, "ours", **{QUEUE: "a"}) == ("a", True)
+    assert stored(server, "theirs", **{QUEUE: "a"}) == ("a", False)
+
+
+def test_a_queue_for_all_who_name_none_is_for_managed_namespaces(server: ControlPlane) -> None:
+    for namespace in ("ours", "theirs"):
+        local = kueue("LocalQueue", "default", {"clusterQueue": "team"}, namespace=namespace)
+        server.request("POST", f"{KUEUE}/namespaces/{namespace}/localqueues", local)
+
+    eventually(lambda: stored(server, "ours") == ("default", True))
+    assert stored(server, "theirs") == (None, False)
+
+
+def test_a_namespace_that_is_labelled_later_is_managed_from_then_on(server: ControlPlane) -> None:
+    body = {"metadata": {"labels": {"batch": "yes"}}}
+    server.request("PATCH", "/api/v1/namespaces/theirs", body, content_type="application/merge-patch+json")
+
+    eventually(lambda: stored(server, "theirs", **{QUEUE: "a"}) == ("a", True))

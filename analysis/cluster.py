@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.client import ClusterClient
+from cluster.resource import PODS
 from cluster.sources import NODES_ONCE, WatchSource, sources
 from cluster.store import load as read_all
 from policies.configuration.settings import YuniKornSettings
+from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.reading import Manifest, identity
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 from reconciler.objects.watched import WATCHED_KINDS
+
+_OF_VOLCANO = f"spec.schedulerName={VOLCANO_SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
 
 Keep = Callable[[Ref, Manifest], None]
 """Gets each object, and keeps the parts that it needs."""
@@ -25,10 +29,12 @@ def followed(cluster: ClusterClient, following: Iterable[WatchSource], keep: Kee
 
 
 def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
-    """All kinds of a cluster that rules or decisions read."""
+    """All kinds of a cluster that rules or decisions read, and the Pods of Volcano."""
     followed = [*sources(yunikorn), NODES_ONCE]
     kinds = {source.kind for source in followed}
     watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
+    if POD in kinds:  # else the snapshot would seem to have all Pods of YuniKorn
+        followed.append(WatchSource(POD, (PODS,), where=_OF_VOLCANO))
     return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analysis.change import ChangeSet
+from analysis.elsewhere import ManifestsElsewhere
 from analysis.inputs import InputObjects
 from analysis.simulation import SimulatedFiles, beside
 from policies.configuration.settings import Configuration
@@ -23,17 +24,20 @@ from scheduling.impact.elsewhere import Elsewhere, PlayedElsewhere, WorkChange, 
 from scheduling.impact.prediction import Prediction, predict
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.simulation import KueueSimulation, begin
+from scheduling.volcano.play.simulation import VolcanoSimulation
 from scheduling.world.world import World
+from scheduling.yunikorn.simulation import YuniKornSimulation
 
 _OTHER_TREES = frozenset({volcano.QUEUE, core.NAMESPACE, CONFIG_MAP})
 """The kinds that make the trees of Volcano and YuniKorn."""
+_NOTHING = ManifestsElsewhere()
 
 
 @dataclass(frozen=True, slots=True)
 class Impact:
     """`nodes` are those that differ: of Kueue, then of Volcano and YuniKorn.
 
-    `elsewhere` is the effect on work of Volcano and YuniKorn; empty for a cluster, where that work is not read.
+    `elsewhere` is the effect on work of Volcano and YuniKorn.
     """
 
     change: ChangeSet
@@ -71,14 +75,22 @@ def effect_text(node: NodeChange) -> str:
 
 
 def impact(
-    change: ChangeSet, configuration: Configuration, decisions: SimulationSettings, world: World | None
+    change: ChangeSet,
+    configuration: Configuration,
+    decisions: SimulationSettings,
+    world: World | None,
+    elsewhere: ManifestsElsewhere | None = None,
 ) -> Impact:
-    """Simulate the change and compare. `world` is what decisions read in the cluster; None for files."""
+    """Simulate the change and compare. `world` is what decisions read in the cluster; None for files.
+
+    `elsewhere`: the work of Volcano and YuniKorn in the cluster.
+    """
     files = SimulatedFiles(configuration, trees=False)
     if world is not None:
         simulation = of_cluster(world, change.cluster.world, decisions, files)
         simulation.add(files.accept(change.before))
-        return played(change, simulation, files)
+        found = elsewhere or _NOTHING
+        return played(change, simulation, files, _of_cluster(found, files, simulation.now), found)
     manifests = files.accept(change.before)
     applied = (placed.document.manifest for placed in change.applied.objects.values())
     simulation = KueueSimulation(decisions, begin([*manifests, *applied]))
@@ -87,12 +99,19 @@ def impact(
 
 
 def played(
-    change: ChangeSet, simulation: KueueSimulation, files: SimulatedFiles, others: Iterable[PlayedElsewhere] = ()
+    change: ChangeSet,
+    simulation: KueueSimulation,
+    files: SimulatedFiles,
+    others: Iterable[PlayedElsewhere] = (),
+    there: ManifestsElsewhere = _NOTHING,
 ) -> Impact:
-    """The impact of the change on a finished simulation, which continues. `others`: those of other projects."""
+    """The impact of the change on a finished simulation, which continues. `others`: those of other projects.
+
+    `there`: work of theirs in a cluster, which stays as it is there if its manifest is applied again.
+    """
     manifests, deleted = files.accept(change.applied), [each.ref for each in change.deleted]
     prediction = predict(simulation, manifests, deleted)
-    applied = files.take_others()
+    applied = there.without(files.take_others())
     elsewhere = tuple(predict_elsewhere(each, applied, deleted) for each in others)
     nodes = differences(prediction.before, prediction.after) + differences(*_other_quotas(change))
     return Impact(change, tuple(nodes), prediction, simulation, files, elsewhere)
@@ -100,12 +119,24 @@ def played(
 
 def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[PlayedElsewhere]:
     """The simulations of Volcano's and YuniKorn's queues, at rest before the change."""
-    others = beside(kueue.start, files.configuration)
+    return _at_rest(beside(kueue.start, files.configuration), files)
+
+
+def _of_cluster(found: ManifestsElsewhere, files: SimulatedFiles, now: int) -> list[PlayedElsewhere]:
+    """The same for the work of a cluster: as YuniKorn decides, not as it should."""
+    volcanos, yunikorns = VolcanoSimulation(now), YuniKornSimulation(now, strict=False)
+    volcanos.change(found.volcano)
+    yunikorns.change(found.yunikorn)
+    return _at_rest((volcanos, yunikorns), files)
+
+
+def _at_rest(others: Iterable[PlayedElsewhere], files: SimulatedFiles) -> list[PlayedElsewhere]:
     manifests = files.take_others()
-    for each in others:
+    made = [*others]
+    for each in made:
         each.change(manifests)
         each.settle()
-    return [*others]
+    return made
 
 
 def of_cluster(world: World, forest: Forest, settings: SimulationSettings, files: SimulatedFiles) -> KueueSimulation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from analysis.impact import impact
+from cli.input import elsewhere
 from cli.input.change_set import ChangeRequest, change_options, read_change
 from cli.input.kueue_version import installed_beside
 from cli.input.options import EngineOptions
@@ -43,8 +44,9 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
     change = read_change(request, configuration)
     decisions = engine_settings(engine, configuration)
     world = read(request.against, decisions) if request.against.of_cluster else None
+    others = elsewhere.manifests(request.against, configuration) if request.against.of_cluster else None
     stage("simulating")
-    found = impact(change, configuration, decisions, world)
+    found = impact(change, configuration, decisions, world, others)
     code = note_problems(found.files, found.simulation)
     deliver(outputs, OF_IMPACTS, found)
     click.get_current_context().exit(code)

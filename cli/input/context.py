@@ -16,10 +16,11 @@ from cli.input.snapshot_file import WORK
 from cli.progress import stage, tick
 from policies import dialects
 from policies.configuration.settings import Configuration, YuniKornSettings
+from policies.dialects import core, yunikorn
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest
 from policies.model.forest import Forest
-from policies.model.objects import GroupKind, Ref
+from policies.model.objects import GroupKind, KubeObject, Ref
 
 if TYPE_CHECKING:
     from analysis.cluster import Keep
@@ -57,11 +58,16 @@ def _of_snapshot(against: Against, configuration: Configuration, wanted: Contain
     taken = snapshot_file.read(against.name)
     read = partial(dialects.read, orchestrated=configuration.kueue.orchestrated)
     found = [(each, manifest) for manifest in taken.objects if (each := read(manifest)) is not None]
-    found = [(each, manifest) for each, manifest in found if each.ref.group_kind in taken.complete]
+    found = [(each, manifest) for each, manifest in found if each.ref.group_kind in taken.complete and _is_read(each)]
     objects = (each for each, _ in found if each.ref.group_kind not in WORK or each.ref not in wanted)
     manifests = {each.ref: manifest for each, manifest in found if each.ref in wanted}
     world = Forest.of(objects, taken.complete)
     return Context(against, world, manifests=manifests, as_of=taken.taken, cluster=taken.cluster)
+
+
+def _is_read(found: KubeObject) -> bool:
+    """Whether rules would read it in the cluster, too: of Pods, only those of YuniKorn."""
+    return not isinstance(found, core.Pod) or found.scheduler_name == yunikorn.SCHEDULER
 
 
 def _of_cluster(

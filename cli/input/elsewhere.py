@@ -1,25 +1,26 @@
-"""The work in the queues of Volcano and YuniKorn of a cluster, as it is now.
-
-No time passes here: what waits is compared once with the queues and Nodes, to find the reasons.
-"""
+"""The work in the queues of Volcano and YuniKorn of a cluster, as it is now, or as a snapshot has it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from analysis.elsewhere import ManifestsElsewhere
 from analysis.simulation import OtherQueues
 from cli.exits import OutOfReach
+from cli.input import snapshot_file
 from cli.input.against import Against
 from cli.output import note
 from policies.configuration.settings import Configuration
-from policies.dialects import volcano, yunikorn
+from policies.dialects import core, volcano, yunikorn
 from policies.dialects.core import VOLCANO_SCHEDULER
-from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
-from policies.dialects.yunikorn_config.configmap import refs
+from policies.dialects.priority_class import PRIORITY_CLASS
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, texts
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
 from policies.dialects.yunikorn_gangs import PLACEHOLDER, TASK_GROUP, TASK_GROUPS
+from policies.model.objects import GroupKind
 from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano
 from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 
@@ -32,34 +33,65 @@ _NOT_READ = ("volumes", "ephemeralContainers")
 
 
 def of_cluster(against: Against, configuration: Configuration) -> OtherQueues:
-    """Read the queues of Volcano and YuniKorn; kinds that may not be read are noted and left out.
+    """The queues of Volcano and YuniKorn. Raises OutOfReach.
 
-    Raises OutOfReach if the cluster cannot be reached.
+    No time passes: what waits is compared once with the queues and Nodes, to find the reasons.
     """
-    from cluster.errors import ClusterError  # here, since it takes long to load and files need none of it
-
+    read = manifests(against, configuration, idle=False)
     now = time.time_ns()
     found = OtherQueues(Volcano(now), YuniKorn(now, strict=False))  # as YuniKorn decides, not as it should
-    try:
-        with against.login.connect() as cluster:
-            around = cache(partial(_surroundings, cluster))
-            found.volcano.change(_noted("Volcano", _of_volcano(cluster, around)))
-            found.yunikorn.change(_noted("YuniKorn", _of_yunikorn(cluster, around, configuration.yunikorn.namespace)))
-    except ClusterError as error:
-        raise OutOfReach(f"cannot read {against}: {error}") from error
+    found.volcano.change(read.volcano)
+    found.yunikorn.change(read.yunikorn)
     found.volcano.look()
     return found
 
 
-def _noted(project: str, manifests: Iterator[Manifest]) -> list[Manifest]:
+def manifests(against: Against, configuration: Configuration, *, idle: bool = True) -> ManifestsElsewhere:
+    """Read a cluster or a snapshot; kinds that may not be read are noted and left out.
+
+    `idle`: also read the queues of a project that has no work. Raises OutOfReach if the cluster cannot be reached.
+    """
+    from cluster.errors import ClusterError  # here, since it takes long to load and files need none of it
+
+    if against.kind == "snapshot":
+        return _of_snapshot(snapshot_file.read(against.name).objects)
+    try:
+        with against.login.connect() as cluster:
+            around = cache(partial(_surroundings, cluster))
+            yunikorns = _of_yunikorn(cluster, around, configuration.yunikorn.namespace, idle)
+            return ManifestsElsewhere(
+                _noted("Volcano", _of_volcano(cluster, around, idle)), _noted("YuniKorn", yunikorns)
+            )
+    except ClusterError as error:
+        raise OutOfReach(f"cannot read {against}: {error}") from error
+
+
+def _of_snapshot(objects: Iterable[Manifest]) -> ManifestsElsewhere:
+    """A snapshot of an earlier version has no Pods with a phase, so the work in it is unknown."""
+    by_kind: dict[GroupKind, list[Manifest]] = {}
+    for each in objects:
+        by_kind.setdefault(group_kind(each), []).append(each)
+
+    def of(*kinds: GroupKind) -> list[Manifest]:
+        return [each for kind in kinds for each in by_kind.get(kind, ())]
+
+    around = of(core.NODE, PRIORITY_CLASS, core.NAMESPACE)
+    pods = [each for each in of(core.POD) if mapping(each.get("status")).get("phase")]
+    volcanos = [each for each in pods if mapping(each.get("spec")).get("schedulerName") == VOLCANO_SCHEDULER]
+    yunikorns = [_alone(each) for each in pods if mapping(each.get("spec")).get("schedulerName") == yunikorn.SCHEDULER]
+    groups = of(volcano.POD_GROUP) if volcanos or not of(core.POD) else []
+    return ManifestsElsewhere((*of(volcano.QUEUE), *around, *groups, *volcanos), (*of(CONFIG_MAP), *around, *yunikorns))
+
+
+def _noted(project: str, found: Iterator[Manifest]) -> tuple[Manifest, ...]:
     """All of them, or none where some may not be read. Raises ClusterError for what concerns the whole cluster."""
     from cluster.errors import ApiError
 
     try:
-        return [*manifests]
+        return tuple(found)
     except ApiError as error:
         note(f"the work of {project} is left out: {error}")
-        return []
+        return ()
 
 
 def _surroundings(cluster: ClusterClient) -> list[Manifest]:
@@ -69,26 +101,29 @@ def _surroundings(cluster: ClusterClient) -> list[Manifest]:
     return [each for resource in (NODES, PRIORITY_CLASSES, NAMESPACES) for each in _listed(cluster, resource)]
 
 
-def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]]) -> Iterator[Manifest]:
+def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]], idle: bool) -> Iterator[Manifest]:
     """Volcano's objects; empty if it is not installed. Jobs are left out, since their PodGroups and Pods are read."""
     from cluster.sources import FOLLOWED
 
     (queues,), (groups,) = FOLLOWED[volcano.QUEUE], FOLLOWED[volcano.POD_GROUP]
     found = _listed(cluster, groups)
-    if not found:
+    trees = _listed(cluster, queues) if found or idle else []
+    if not found and not trees:
         return
-    yield from _listed(cluster, queues)
+    yield from trees
     yield from around()
     yield from found
     yield from _pods(cluster, VOLCANO_SCHEDULER)
 
 
-def _of_yunikorn(cluster: ClusterClient, around: Callable[[], list[Manifest]], namespace: str) -> Iterator[Manifest]:
+def _of_yunikorn(
+    cluster: ClusterClient, around: Callable[[], list[Manifest]], namespace: str, idle: bool
+) -> Iterator[Manifest]:
     """YuniKorn's objects; empty if no Pod is YuniKorn's."""
     from cluster.resource import CONFIG_MAPS
 
     pods = _pods(cluster, yunikorn.SCHEDULER)
-    if not pods:
+    if not pods and not idle:
         return
     for ref in refs(namespace):
         yield from _listed(cluster, CONFIG_MAPS, ref.namespace, f"metadata.name={ref.name}")

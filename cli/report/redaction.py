@@ -59,7 +59,8 @@ _WORKLOAD = (
 _POD_SET = ("name", "count", "minCount", "topologyRequest")
 _JOB = ("queue", "minAvailable", "schedulerName", "priorityClassName")
 _TASK = ("name", "replicas", "minAvailable")
-_POD_GROUP = ("queue", "minMember", "minResources", "priorityClassName")
+_POD_GROUP = ("queue", "minMember", "minTaskMember", "minResources", "priorityClassName")
+_POD = ("schedulerName", "nodeName", "priority", "priorityClassName", "preemptionPolicy", "schedulingGates")
 
 
 def selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
@@ -220,7 +221,10 @@ def _node(manifest: Manifest) -> dict[str, Any]:
 
 
 def _pod(manifest: Manifest) -> dict[str, Any]:
-    return {"spec": _some(manifest.get("spec"), ["schedulerName"])}
+    """What its scheduler decides by, and whether it runs."""
+    spec = mapping(manifest.get("spec"))
+    phase = mapping(manifest.get("status")).get("phase") or "Pending"
+    return {"spec": {**_pod_spec(spec), **_some(spec, _POD)}, "status": {"phase": phase}}
 
 
 _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.volcano.queue_world import QUEUES, install
-from tests.cli.runs import run
+from tests.cli.runs import run, write
 from tests.scheduling.volcano.manifests import node, pod, pod_group, queue
 from tests.scheduling.yunikorn import manifests as yunikorn
 from tests.waiting import eventually
@@ -38,7 +39,7 @@ def create(server: ControlPlane, made: dict[str, Any], *, bound: bool = False) -
         server.request("POST", f"{path}/{name}/binding", target)
 
 
-def test_work_of_both_is_explained_as_it_is_stored(server: ControlPlane) -> None:
+def test_work_of_both_is_explained_and_changed_as_it_is_stored(server: ControlPlane, tmp_path: Path) -> None:
     for each in (queue("root"), queue("org", "root", capability={"cpu": "4"}), queue("a", "org"), queue("b", "org")):
         server.request("POST", QUEUES, each)
     for name, where, phase in (("runs", "a", "Running"), ("train", "b", "Inqueue")):
@@ -60,3 +61,10 @@ def test_work_of_both_is_explained_as_it_is_stored(server: ControlPlane) -> None
     drawn = run("tree", "--against", "cluster", *login).stdout
     assert "cpu: capability 4, limit 4, allocated 3" in drawn
     assert "cpu: max 3, used 2" in drawn
+
+    change = write(tmp_path / "change.yaml", queue("org", "root", capability={"cpu": "6"}))
+    snapshot = tmp_path / "taken.json"
+    assert run("snapshot", "--file", snapshot, *login).exit_code == 0
+    for against in (("cluster", *login), (f"snapshot:{snapshot}",)):
+        shown = run("diff", change, "--against", *against)
+        assert "starts     PodGroup ml/train in b: 0 -> 3 Pods run" in shown.stdout, shown.output

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.cli.clusters import holding
-from tests.cli.runs import kubeconfig, run
+from tests.cli.runs import kubeconfig, run, write
 from tests.cluster.fake import FakeApi
-from tests.scheduling.volcano.manifests import node, pod, pod_group, queue
+from tests.scheduling.volcano.manifests import job, node, pod, pod_group, queue, task
 from tests.scheduling.yunikorn import manifests as yunikorn
 
 TRAIN = {
@@ -111,3 +111,45 @@ def test_what_may_not_be_read_is_left_out_and_told(api: FakeApi, tmp_path: Path)
     for project in ("Volcano", "YuniKorn"):
         assert f"the work of {project} is left out: " in shown.stderr
     assert "Forbidden" in shown.stderr
+
+
+def differences(login: tuple[str, Path], *arguments: Any) -> dict[str, tuple[int, int]]:
+    result = run("diff", *arguments, "-o", "json")
+    assert result.exit_code == 0, result.output
+    return {each["name"]: (each["podsBefore"], each["podsAfter"]) for each in json.loads(result.stdout)["elsewhere"]}
+
+
+@pytest.mark.parametrize("source", ["cluster", "snapshot"])
+def test_diff_starts_from_what_runs_there(api: FakeApi, login: tuple[str, Path], tmp_path: Path, source: str) -> None:
+    def shown(name: str, *changed: dict[str, Any]) -> dict[str, tuple[int, int]]:
+        holding(api, **CLUSTER)
+        file = write(tmp_path / f"{name}.yaml", *changed)
+        return differences(login, file, "--against", *against)
+
+    snapshot = tmp_path / "taken.json"
+    assert run("snapshot", "--file", snapshot, *login).exit_code == 0
+    against = ("cluster", *login) if source == "cluster" else (f"snapshot:{snapshot}",)
+
+    assert shown("larger", queue("org", "root", capability={"cpu": "7"})) == {"Job ml/train": (0, 2)}
+    assert shown("new", queue("free", "root"), job("late", "free", task("w", 4))) == {"Job ml/late": (0, 4)}
+    assert shown("again", job("train", "b", task("w", 2))) == {}, "its Pods are there already, and wait"
+    assert shown("app", yunikorn.pod("new", "third", "2", space="ml")) == {"application third": (0, 1)}
+    assert shown("over", yunikorn.pod("more", "fourth", "2")) == {}, "the namespace has 1 of 3 left"
+
+
+def test_a_snapshot_without_requests_of_pods_has_no_work_to_start_from(
+    api: FakeApi, login: tuple[str, Path], tmp_path: Path
+) -> None:
+    """As an earlier version wrote it."""
+    taken = tmp_path / "taken.json"
+    assert run("snapshot", "--file", taken, "--hash-names", *login).exit_code == 0
+    assert "train" not in taken.read_text()
+    assert '"n1"' in taken.read_text()
+    found = json.loads(taken.read_text())
+    for each in found["objects"]:
+        if each["kind"] == "Pod":
+            del each["status"]
+            each["spec"] = {"schedulerName": each["spec"]["schedulerName"]}
+    taken.write_text(json.dumps(found))
+    file = write(tmp_path / "larger.yaml", queue("org", "root", capability={"cpu": "7"}))
+    assert differences((), file, "--against", f"snapshot:{taken}") == {}

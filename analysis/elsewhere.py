@@ -1,0 +1,36 @@
+"""The work of Volcano and YuniKorn that a cluster has, as manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestsElsewhere:
+    """The objects that decide about it: queues, Nodes and the like, PodGroups and Pods."""
+
+    volcano: tuple[Manifest, ...] = ()
+    yunikorn: tuple[Manifest, ...] = ()
+
+    def without(self, manifests: Iterable[Manifest]) -> list[Manifest]:
+        """The manifests, but for work that is there already, by itself or as the owner of a PodGroup or a Pod."""
+        there = self._work()
+        return [each for each in manifests if _key(each) not in there]
+
+    def _work(self) -> set[tuple[str, str, str]]:
+        found: set[tuple[str, str, str]] = set()
+        for each in (*self.volcano, *self.yunikorn):
+            if each.get("kind") in ("PodGroup", "Pod"):
+                namespace = text(metadata(each).get("namespace")) or ""
+                owners = map(mapping, listing(metadata(each).get("ownerReferences")))
+                found |= {(str(owner.get("kind")), namespace, str(owner.get("name"))) for owner in owners}
+                found.add(_key(each))
+        return found
+
+
+def _key(manifest: Manifest) -> tuple[str, str, str]:
+    meta = metadata(manifest)
+    return str(manifest.get("kind")), text(meta.get("namespace")) or "", text(meta.get("name")) or ""

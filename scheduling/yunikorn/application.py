@@ -40,12 +40,21 @@ class Ask:
     pinned: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class NamespaceQuota:
+    """What all applications of a Namespace may have together in dynamic queues. 0 applications means no limit."""
+
+    namespace: str
+    maximum: Amounts
+    applications: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class Application:
     """`pending` has what waits and may be tried, `kept` what waits for the placeholders of its gang.
 
     `pods` counts its Pods, which are not all of its asks. `placeholders` counts those that no Pod has replaced yet, by
-    group; None before they have their room.
+    group; None before they have their room. `quota` holds beside the queues; None if only the queues count, as in YuniKorn.
     """
 
     name: str
@@ -62,6 +71,7 @@ class Application:
     held: dict[str, Ask] = field(default_factory=dict)
     allocated: Amounts = field(default_factory=dict)
     placeholders: Counter[str] | None = None
+    quota: NamespaceQuota | None = None
     _priorities: Counter[int] = field(default_factory=Counter)
 
     @property

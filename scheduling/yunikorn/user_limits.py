@@ -1,4 +1,4 @@
-"""Limits on users and groups at run time: who counts where, and what is short.
+"""Limits on users and groups at run time, and quotas of Namespaces that hold once: who counts where, what is short.
 
 A user is limited alone, by the entry with its name or else by `*`. An application counts for one group: the first group
 that a queue names and that it has, from the leaf up; or for `*`, which is all others together.
@@ -17,7 +17,7 @@ from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
 
 _Key = tuple[str, str, str]
-"""Queue, `user` or `group`, and the name that amounts count for."""
+"""Queue, `user` or `group`, and the name that amounts count for; for a Namespace the second is empty."""
 
 
 @dataclass(slots=True)
@@ -28,15 +28,20 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit that an application has to keep in a queue of its path."""
+    """A limit that an application has to keep in a queue of its path, or in all queues of its Namespace together."""
 
     key: _Key
     maximum: Amounts
     applications: int
 
     @property
+    def of_namespace(self) -> bool:
+        return not self.key[1]
+
+    @property
     def whose(self) -> str:
-        return f"{self.key[1]} {self.key[2]}"
+        """The user or group; empty for a Namespace, which is named in place of the queue."""
+        return "" if self.of_namespace else f"{self.key[1]} {self.key[2]}"
 
 
 class UserLimits:
@@ -72,7 +77,9 @@ class UserLimits:
     def lacks(self, application: Application, asked: Amounts) -> Iterator[QueueLack]:
         for bound in self.bounds(application):
             used = self._use[bound.key].allocated
-            for name in sorted(asked.keys() & bound.maximum.keys()):
+            # A dynamic queue has the quota of its Namespace, too: it says what is short as long as all is in it.
+            said = {lack.resource for lack in application.leaf.lacks(asked)} if bound.of_namespace else set()
+            for name in sorted(asked.keys() & bound.maximum.keys() - said):
                 limit, uses = bound.maximum[name], used.get(name, 0)
                 if asked[name] + uses > limit:
                     yield QueueLack(bound.key[0], name, asked[name], uses, limit, bound.whose)
@@ -88,6 +95,8 @@ class UserLimits:
 def _bounds(application: Application) -> Iterator[Bound]:
     path = list(application.leaf.up())
     group = _group(application, path)
+    if (quota := application.quota) is not None:
+        yield Bound((f"Namespace {quota.namespace}", "", quota.namespace), quota.maximum, quota.applications)
     for queue in path:
         for kind, name in (("user", application.user), ("group", group)):
             limit = _limit(queue, kind, name) if name else None

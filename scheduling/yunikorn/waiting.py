@@ -76,4 +76,7 @@ def _full(scheduler: Scheduler, application: Application) -> str:
     if full is not None:
         return f"{full.path} runs {full.running} applications, and {full.settings.max_applications} is its limit"
     bound = scheduler.limits.full(application)
-    return f"{bound.whose} may run {bound.applications} applications in {bound.key[0]}" if bound else ""
+    if bound is None:
+        return ""
+    who, where = (bound.key[0], "") if bound.of_namespace else (bound.whose, f" in {bound.key[0]}")
+    return f"{who} may run {bound.applications} applications{where}"

@@ -63,7 +63,7 @@ class YuniKornJudge(Judge[YuniKornGatekeeper]):
     pods = SCHEDULED_POD
 
     def __init__(self, namespace: str) -> None:
-        super().__init__(YuniKornGatekeeper(QueuesInForce(namespace)))
+        super().__init__(YuniKornGatekeeper(QueuesInForce(namespace), once=False))
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         kind, name = after.key

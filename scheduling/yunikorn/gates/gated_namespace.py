@@ -8,8 +8,11 @@ from typing import NamedTuple, Self, TypeAlias
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
+from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
+from policies.dialects.yunikorn_config.placement import ReportedApplication
 from policies.dialects.yunikorn_flaws import deciding
 from policies.dialects.yunikorn_gates import has_quota
+from scheduling.yunikorn.application import NamespaceQuota
 
 Usage: TypeAlias = Mapping[str, tuple[int, int]]
 """The part of a quota that is in use, and the quota, by resource in YuniKorn's units."""
@@ -69,6 +72,15 @@ class GatedNamespaces:
     def quotas(self) -> Iterator[tuple[str, Mapping[str, int]]]:
         """Each Namespace with a readable quota, and the quota."""
         yield from ((name, each.quota) for name, each in self._found.items() if each.quota)
+
+    def bound(self, name: str) -> NamespaceQuota | None:
+        """What all its dynamic queues may have together; None without a quota."""
+        if name not in self._found:
+            return None
+        leaf = with_tags(Leaf(name, False, None, None, 0), ReportedApplication(tags=self._found[name].tags))
+        if leaf.maximum is None and not leaf.max_applications:
+            return None
+        return NamespaceQuota(name, leaf.maximum or {}, leaf.max_applications)
 
     def parent_of(self, name: str) -> str:
         """The queue that the Namespace names as its parent; empty for none."""

@@ -41,11 +41,20 @@ class _Refused(NamedTuple):
 class YuniKornGatekeeper:
     """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue.
     `standing` counts what is stored. Pods that are marked for the quota of `others` are theirs. With `preempts` Pods
-    leave so that queues get what they are guaranteed, see `evictions`.
+    leave so that queues get what they are guaranteed, see `evictions`. `once`: the quota of a Namespace holds for all
+    its dynamic queues together, also after it was moved; False for each of them, as in YuniKorn.
     """
 
-    def __init__(self, queues: QueuesInForce, others: frozenset[str] = frozenset(), *, preempts: bool = False) -> None:
+    def __init__(
+        self,
+        queues: QueuesInForce,
+        others: frozenset[str] = frozenset(),
+        *,
+        preempts: bool = False,
+        once: bool = True,
+    ) -> None:
         self.queues = queues
+        self._once = once
         self.evictions = Evictions() if preempts else None
         self._others = others
         self.granted: dict[str, str] = {}
@@ -354,7 +363,8 @@ class YuniKornGatekeeper:
             self._drop_empty(leaf)
             return ApplicationRefusal(REJECTED, excess)
         _, user, groups = pod.whose
-        application = Application(pod.application, leaf, user, groups, self._submitted_at(pod), gang)
+        quota = self.spaces.bound(pod.namespace) if self._once and not leaf.settings.managed else None
+        application = Application(pod.application, leaf, user, groups, self._submitted_at(pod), gang, quota=quota)
         self.scheduler.submit(application, runs=runs)
         return application
 

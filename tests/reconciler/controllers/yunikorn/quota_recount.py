@@ -2,8 +2,8 @@
 
 It shares no code with the decisions, on purpose. Amounts are thousandths: of a cpu, of a byte. A Pod counts from the
 version without its gate until it has ended or is gone, in the queue that it names; of that queue it is checked that
-its Namespace led there. Queues that placement rules make have the name of their Namespace, and each member of a gang
-asks what the gang says.
+its Namespace led there. Queues that placement rules make have the name of their Namespace, whose quota holds once for
+all of them, and each member of a gang asks what the gang says.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ class Recount:
         """It is not counted yet."""
         if pod.queue not in self._ways(pod, at):
             yield f"{pod.name} passed in {pod.queue}, where nothing led"
-        beside = self._applications_in(pod.queue) - {pod.app}
+        beside = self._applications_of(pod.space) - {pod.app}
         if pod.app not in self._begun and len(beside) >= max(_recent(self._applications[pod.space], at - self._lag)):
             yield f"{pod.name} passed in {pod.queue}, beside {sorted(beside)}"
         first = not any(not each.gated for each in self._members(pod.app))
         asked = _whole_gang(pod) if first else pod.ask
         for queue in path(pod.queue):
-            used = self.used(queue)
+            used = self._used_beside(queue, pod)
             for resource, amount in asked.items():
                 most = self._most(_limit_of(queue, pod), resource, at)
                 if amount and used[resource] + amount > most:
@@ -166,6 +166,14 @@ class Recount:
                 total.update(pod.ask)
         return total
 
+    def _used_beside(self, queue: str, pod: Pod) -> Counter[str]:
+        """What counts with the Pod in the queue."""
+        total: Counter[str] = Counter()
+        for each in self.pods.values():
+            if each.runs and _counts_in(queue, each.queue, pod):
+                total.update(each.ask)
+        return total
+
     def _fits(self, pod: Pod) -> bool:
         """Wherever it may be placed. An application that ran and waits again may still count for the next."""
         running = {each.queue for each in self._members(pod.app) if each.runs}
@@ -180,17 +188,18 @@ class Recount:
     def _has_room(self, asked: Amounts, queue: str, pod: Pod, but: str = "") -> bool:
         """Beside what runs, and what is kept for gangs other than one."""
         for here in path(queue):
-            used, limit = self.used(here), self._limits.get(_limit_of(here, pod), [(0.0, {})])[-1][1]
+            limit = self._limits.get(_limit_of(here, pod), [(0.0, {})])[-1][1]
+            used = self._used_beside(here, pod)
             for app, (where, kept) in self.kept().items():
-                used.update(kept if app != but and here in path(where) else {})
+                used.update(kept if app != but and _counts_in(here, where, pod) else {})
             if any(used[name] + amount > limit.get(name, _WITHOUT_LIMIT) for name, amount in asked.items() if amount):
                 return False
         return True
 
     # --- what is stored
 
-    def _applications_in(self, queue: str) -> set[str]:
-        return {pod.app for pod in self.pods.values() if pod.runs and pod.queue == queue}
+    def _applications_of(self, space: str) -> set[str]:
+        return {pod.app for pod in self.pods.values() if pod.runs and pod.space == space}
 
     def _members(self, app: str) -> Iterable[Pod]:
         return (pod for pod in self.pods.values() if pod.app == app)
@@ -198,6 +207,13 @@ class Recount:
     def _most(self, name: str, resource: str, at: float) -> int:
         recent = _recent(self._limits.get(name, [(0.0, {})]), at - self._lag)
         return max(limit.get(resource, _WITHOUT_LIMIT) for limit in recent)
+
+
+def _counts_in(queue: str, other: str, pod: Pod) -> bool:
+    """Whether what runs in the other queue counts in this one, as the Pod sees it."""
+    if _limit_of(queue, pod) == _of_space(pod.space):
+        return other.rpartition(".")[2] == pod.space
+    return queue in path(other)
 
 
 def path(queue: str) -> list[str]:

@@ -39,3 +39,35 @@ def test_who_waits_stays_while_another_runs(moved: GateCluster) -> None:
     moved.delete("other/beside")
     moved.settle()
     assert moved.note("waits", "quotree.dev/quota-admitted") == "root.team.dev"
+
+
+def test_the_quota_of_a_namespace_holds_once_after_it_was_moved(moved: GateCluster) -> None:
+    """1 of its 3 cpus runs in the former queue, so 2 are left in the new one."""
+    moved.put(pod("fits", app="new", cpu="1"))
+    moved.put(pod("over", app="new", cpu="2"))
+    moved.settle()
+    assert moved.note("fits", "quotree.dev/quota-admitted") == "root.dev"
+    assert {*moved.gated()} == {"waits", "over"}
+    assert moved.note("over", "quotree.dev/quota-waits") == (
+        "NotEnoughQueueQuota in root.dev: Namespace dev lacks cpu=1, asked 2, 2 of 3 in use"
+    )
+    moved.start()
+    moved.settle()
+    assert {*moved.gated()} == {"waits", "over"}, "a new process finds the same"
+
+    moved.change(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "namespace.quota": '{"cpu":"4"}'}}})
+    moved.settle()
+    assert moved.gated() == ["waits"]
+
+
+def test_the_number_of_applications_holds_once_as_well(moved: GateCluster) -> None:
+    moved.change(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "namespace.maxApps": "1"}}})
+    moved.put(pod("next", app="new", cpu="1"))
+    moved.settle()
+    assert moved.note("next", "quotree.dev/quota-waits") == (
+        "MaxApplications in root.dev: Namespace dev may run 1 applications"
+    )
+    moved.delete("waits")
+    moved.end("runs")
+    moved.settle()
+    assert moved.note("next", "quotree.dev/quota-admitted") == "root.dev"

@@ -54,7 +54,8 @@ class Application:
     """`pending` has what waits and may be tried, `kept` what waits for the placeholders of its gang.
 
     `pods` counts its Pods, which are not all of its asks. `placeholders` counts those that no Pod has replaced yet, by
-    group; None before they have their room. `quota` holds beside the queues; None if only the queues count, as in YuniKorn.
+    group; None before they have their room. `quota` holds beside those of the queues; None: only these count, as in
+    YuniKorn.
     """
 
     name: str

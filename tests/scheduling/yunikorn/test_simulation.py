@@ -7,6 +7,7 @@ import json
 import pytest
 
 from scheduling.objects.times import SECOND
+from scheduling.yunikorn.properties import FAIR, FENCE, Properties
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, PodPreempted, YuniKornSimulation
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, waiting
 from tests.scheduling.yunikorn.manifests import Manifest, namespace, node, pod, queues_yaml
@@ -217,3 +218,19 @@ def test_a_configuration_that_yunikorn_refuses_admits_nobody_at_the_start_and_ch
     assert (most(simulation), most(simulation, "root")) == ({"vcore": 1000}, simulation.intake.capacity)
     assert runs(simulation) == ["dev/a"]
     assert simulation.faults
+
+
+def test_properties_that_are_removed_fall_back_to_what_is_inherited_or_default() -> None:
+    """YuniKorn up to 1.9 kept them until its next start."""
+    above = "- name: p\n  properties: {preemption.delay: 5s}\n  queues:\n  - name: a\n"
+    own = "    properties: {application.sort.policy: fair, preemption.delay: 1s, preemption.policy: fence}\n"
+    simulation = played(queues_yaml(above + own))
+
+    def properties() -> Properties:
+        return simulation.scheduler.tree.queues["root.p.a"].settings.properties
+
+    assert properties() == Properties(sort=FAIR, preemption_delay=SECOND, preemption=FENCE)
+    add(simulation, queues_yaml(above))
+    assert properties() == Properties(preemption_delay=5 * SECOND)
+    add(simulation, queues_yaml("- name: p\n  queues:\n  - name: a\n"))
+    assert properties() == Properties()

@@ -9,6 +9,7 @@ from itertools import accumulate, islice
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
+from policies.dialects.volcano_node_groups import LIMITS, OVERCOMMIT
 from policies.model.forest import Forest
 from policies.model.objects import Attached, GroupKind, Node, Ref, SubtreeShare
 from policies.model.quantity import Quantity
@@ -65,6 +66,7 @@ class Queue(Node):
 
     Unset means: no limit (capability), nothing (deserved, guarantee). `allocated_pods` is status.allocated.pods, the
     only live figure of a queue. `written_parent` is spec.parent as it stands, None where it is absent.
+    `node_group_limits` and `overcommit_factor` are annotations as written, None where they are absent.
     `takes_children`: if the queue is deleted, the reconciler deletes its descendants first.
     """
 
@@ -76,6 +78,8 @@ class Queue(Node):
     written_parent: str | None = None
     hierarchy: str | None = None
     hierarchy_weights: str | None = None
+    node_group_limits: str | None = None
+    overcommit_factor: str | None = None
     takes_children: bool = False
 
     @property
@@ -156,6 +160,8 @@ def read_queue(manifest: Manifest) -> Queue:
         allocated_pods=pods.units() if pods else 0,
         hierarchy=notes.get(HIERARCHY),
         hierarchy_weights=notes.get(HIERARCHY_WEIGHTS),
+        node_group_limits=notes.get(LIMITS),
+        overcommit_factor=notes.get(OVERCOMMIT),
         takes_children=takes_children(manifest),
         defects=reader.defects(),
     )

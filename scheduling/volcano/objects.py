@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from policies.dialects.selectors import Requirement
 from policies.dialects.taints import Taint, Toleration
+from policies.dialects.volcano_node_groups import NodeGroupAffinity
 from policies.model.objects import parted
 from scheduling.queue_tree.amounts import Amounts
 
@@ -19,7 +20,10 @@ Devices = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class VolcanoQueueSettings:
-    """A Queue. `capability` is None where it is not set at all."""
+    """A Queue. `capability` is None where it is not set at all.
+
+    `affinity` is to node groups. `group_limits` are amounts by node group; None where they cannot be read.
+    """
 
     name: str
     parent: str = "root"
@@ -31,6 +35,8 @@ class VolcanoQueueSettings:
     deserved: Amounts = field(default_factory=dict)
     guarantee: Amounts = field(default_factory=dict)
     devices: Devices = field(default_factory=dict)
+    affinity: NodeGroupAffinity | None = None
+    group_limits: Mapping[str, Amounts] | None = field(default_factory=dict)
     created: int = 0
 
     @property

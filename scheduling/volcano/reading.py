@@ -13,9 +13,16 @@ from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
 from policies.dialects.taints import read_toleration
 from policies.dialects.volcano_gates import TASK_NAME
+from policies.dialects.volcano_node_groups import (
+    LIMITS,
+    BadNodeGroupLimits,
+    node_group_affinity,
+    node_group_limits,
+)
 from policies.model.quantity import Quantity
 from scheduling.objects import times
 from scheduling.objects.amounts import add_to
+from scheduling.queue_tree.amounts import Amounts
 from scheduling.volcano.objects import Devices, Machine, NodePlacement, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS, counted
 
@@ -38,6 +45,8 @@ def read_queue(manifest: Manifest) -> VolcanoQueueSettings:
         deserved=counted(_amounts(spec.get("deserved"))),
         guarantee=counted(_amounts(mapping(spec.get("guarantee")).get("resource"))),
         devices=_limits(capability),
+        affinity=node_group_affinity(spec.get("affinity")),
+        group_limits=_group_limits(texts(metadata(manifest).get("annotations")).get(LIMITS)),
         created=_created(manifest),
     )
 
@@ -107,6 +116,13 @@ def read_claim(manifest: Manifest) -> tuple[str, Devices]:
 
 def read_priorities(classes: Iterable[Manifest]) -> dict[str, int]:
     return {_name(manifest): integer(manifest.get("value")) or 0 for manifest in classes}
+
+
+def _group_limits(written: str | None) -> Mapping[str, Amounts] | None:
+    try:
+        return {group: counted(amounts) for group, amounts in node_group_limits(written).items()}
+    except BadNodeGroupLimits:
+        return None
 
 
 def _limits(capability: Mapping[str, Quantity]) -> Devices:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from scheduling.volcano.capacity import Capacity, CapacitySettings
 from scheduling.volcano.engine import PluginEngine
+from scheduling.volcano.node_groups import NodeGroups
 from scheduling.volcano.objects import Machine, PodGroup, Task, VolcanoQueueSettings
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.plugins import Binpack, Conformance, Drf, GangPlugin, Predicates, PriorityPlugin
@@ -95,6 +96,9 @@ def _plugin(settings: PluginSettings, world: SessionWorld) -> Plugin | None:
             return Conformance()
         case "binpack":
             return Binpack(settings.arguments)
+        case "nodegroup":
+            hierarchy = settings.features is not None and HIERARCHY in settings.features
+            return NodeGroups(settings.arguments, hierarchy=hierarchy)
     return None
 
 
@@ -103,7 +107,9 @@ def is_played(plugin: str) -> bool:
     return plugin in _PLAYED
 
 
-_PLAYED = frozenset(["capacity", "proportion", "drf", "gang", "priority", "predicates", "conformance", "binpack"])
+_PLAYED = frozenset(
+    ["capacity", "proportion", "drf", "gang", "priority", "predicates", "conformance", "binpack", "nodegroup"]
+)
 
 
 def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:

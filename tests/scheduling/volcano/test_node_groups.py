@@ -1,0 +1,76 @@
+"""Groups of nodes that a queue may use, prefers, and how much of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.volcano.law import read_law
+from scheduling.volcano.play.simulation import VolcanoSimulation
+from tests.scheduling.volcano.manifests import Manifest, job, node, queue, task
+
+AMPERE = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["a100"]}}
+BOTH = {
+    "nodeGroupAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": ["a100", "t4"],
+        "preferredDuringSchedulingIgnoredDuringExecution": ["t4"],
+    }
+}
+
+
+def in_group(name: str, group: str) -> Manifest:
+    made = node(name, "8")
+    if group:
+        made["metadata"]["labels"] = {"volcano.sh/nodegroup-name": group}
+    return made
+
+
+NODES = (in_group("n1", "a100"), in_group("n2", "t4"), in_group("n3", ""))
+
+
+def limited(made: Manifest, text: str) -> Manifest:
+    made["metadata"]["annotations"] = {"volcano.sh/nodegroup-resource-limits": text}
+    return made
+
+
+def placed(*manifests: Manifest, hierarchy: bool = False, **arguments: object) -> dict[str, int]:
+    """How many pods run on each node."""
+    plugin = {"name": "nodegroup", "arguments": arguments, **({"enableHierarchy": True} if hierarchy else {})}
+    plugins = [{"name": "gang"}, {"name": "predicates"}, {"name": "capacity", "enableHierarchy": True}, plugin]
+    law = read_law({"actions": "enqueue, allocate", "tiers": [{"plugins": plugins}]})
+    assert not law.left_out
+    simulation = VolcanoSimulation(0, law)
+    simulation.change([*NODES, *manifests])
+    simulation.settle()
+    tasks = simulation.engine.world.tasks.values()
+    return {name: count for name in ("n1", "n2", "n3") if (count := sum(each.node == name for each in tasks))}
+
+
+def work(pods: int, where: str = "q") -> Manifest:
+    return job("j", where, task("w", pods), minAvailable=1)
+
+
+def test_a_queue_uses_the_groups_of_its_affinity_alone() -> None:
+    assert placed(queue("q", affinity=AMPERE), work(9)) == {"n1": 8}
+    assert placed(queue("q"), work(9)) == {}, "without an affinity it may use no group, and no other node"
+    assert placed(queue("q"), work(9), strict=False) == {"n3": 8}
+    anti = {"nodeGroupAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["a100"]}}
+    assert placed(queue("q", affinity={**BOTH, **anti}), work(9)) == {"n2": 8}
+
+
+def test_a_limit_of_a_group_sends_the_rest_to_another() -> None:
+    made = limited(queue("q", affinity=BOTH), '{"t4": {"cpu": "3"}, "a100": {"memory": "1Gi"}}')
+
+    assert placed(made, work(6)) == {"n1": 3, "n2": 3}, "t4 is preferred, up to its limit"
+    assert placed(limited(queue("q", affinity=AMPERE), '{"a100": {"cpu": "0"}}'), work(1)) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a100": {"cpu": "many"}}'])
+def test_limits_that_cannot_be_read_place_nothing(text: str) -> None:
+    assert placed(limited(queue("q", affinity=AMPERE), text), work(1)) == {}
+
+
+def test_an_affinity_is_inherited_with_hierarchy_and_limits_are_not() -> None:
+    tree = (limited(queue("p", affinity=AMPERE), '{"a100": {"cpu": "1"}}'), queue("q", "p"))
+
+    assert placed(*tree, work(4), hierarchy=True) == {"n1": 4}
+    assert placed(*tree, work(4)) == {}

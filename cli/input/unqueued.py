@@ -1,4 +1,4 @@
-"""A job without a Workload: what keeps it out of every queue, and what to do next."""
+"""A job without a Workload: what keeps it out of every queue, and what to do next. Or a Pod that waits at a gate."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from cli.input.login import ClusterLogin
 from cli.input.named import NamedWork
 from cli.output import first_of
 from cluster.errors import Forbidden, NotFound
+from cluster.resource import PODS
+from policies.dialects import core
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_owners import controller_of
+from policies.dialects.quota_gates import WAITS, is_gated
 from policies.dialects.reading import mapping, metadata, texts
 from policies.model.objects import GroupKind
 from policies.model.suggestion import close
@@ -28,9 +31,13 @@ _MOST = 5
 def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None:
     """Why no queue has this job, as `why` prints it; None where no job of a known kind has this name.
 
+    Of a Pod that waits for quota at a scheduling gate it is what the reconciler has written there.
     Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
     """
     with login.connected() as cluster:
+        if wanted.kind in ("", core.POD.kind) and (waits := _at_gate(cluster, wanted)):
+            head = {"kind": core.POD.kind, "namespace": wanted.namespace, "name": wanted.name}
+            return {"kind": "Explanation", "state": "atGate", "job": head, "reason": waits}
         for kind, job in _jobs(cluster, wanted):
             head = {"kind": kind.shape.kind.kind, "namespace": wanted.namespace, "name": wanted.name}
             if kind.ending(job) is not None:
@@ -42,6 +49,17 @@ def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None
                 "reason": _reason(cluster, wanted, kind, job),
             }
     return None
+
+
+def _at_gate(cluster: ClusterClient, wanted: NamedWork) -> str:
+    """Why the Pod waits at its gate; empty if it does not, or does not exist."""
+    try:
+        pod = cluster.get(PODS.item(wanted.name, wanted.namespace))
+    except (NotFound, Forbidden):
+        return ""
+    if not is_gated(pod):
+        return ""
+    return texts(metadata(pod).get("annotations")).get(WAITS) or "the reconciler has not looked at it yet"
 
 
 def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described, Manifest]]:

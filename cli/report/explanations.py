@@ -148,6 +148,8 @@ def _workload_lines(found: Found) -> Iterator[str]:
             yield plain(f"    {found['sentence']}")
     elif found["state"] == "inNoQueue":
         yield plain(f"{job_text(found['job'])} is in no queue: {found['reason']}")
+    elif found["state"] == "atGate":
+        yield plain(f"{job_text(found['job'])} waits at its scheduling gate: {found['reason']}")
     else:
         state = "is finished" if found["state"] == "finished" else "is being admitted"
         yield plain(f"{job_text(found['job'])} {state}")

@@ -233,6 +233,7 @@ def _explanation() -> Schema:
         "finished": ({"job": _ref("job")}, {}),
         "beingAdmitted": ({"job": _ref("job")}, {}),
         "inNoQueue": ({"job": _ref("job"), "reason": TEXT}, {}),
+        "atGate": ({"job": _ref("job"), "reason": TEXT}, {}),
     }
     head: Schema = {"apiVersion": True, "kind": True}
     trace: Schema = {

@@ -15,6 +15,7 @@ from tests.cli.runs import kubeconfig, run
 from tests.cluster.fake import Reply, Seen
 from tests.reconciler.api.lists import Lists
 from tests.reconciler.api.organisation import organisation
+from tests.schemas import checked
 
 RUNS = {"suspend": False, "template": template()}
 LABEL = "kueue.x-k8s.io/queue-name"
@@ -128,3 +129,17 @@ def test_one_that_is_over_and_one_that_nobody_knows(api: Jobs, why: Callable[...
     ghost = why("a/ghost")
     assert (ghost.exit_code, ghost.stdout) == (2, "")
     assert "there is no Workload a/ghost, and none of a job with this name; namespace a has no job of" in ghost.stderr
+
+
+def test_a_pod_at_a_gate_says_who_gives_way(api: Jobs, why: Callable[..., Result]) -> None:
+    pod = manifest("v1", "Pod", "p", {"schedulingGates": [{"name": "quotree.dev/quota"}]}, namespace="ml")
+    pod["metadata"]["annotations"] = {"quotree.dev/quota-waits": "WaitsForReclaim in rich: dev/p4 gives way"}
+    api.jobs["/api/v1/namespaces/ml/pods/p"] = pod
+
+    said = "Pod ml/p waits at its scheduling gate: WaitsForReclaim in rich: dev/p4 gives way"
+    assert reason(why("ml/p")) == reason(why("pod/p", "-n", "ml")) == said
+    found = checked(json.loads(why("ml/p", "-o", "json").stdout))
+    assert (found["state"], found["job"]["name"]) == ("atGate", "p")
+
+    del pod["metadata"]["annotations"]
+    assert reason(why("ml/p")).endswith("the reconciler has not looked at it yet")

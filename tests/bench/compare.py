@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import sysconfig
-import tempfile
-import venv
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import TypeAlias
 
-_ROOT = Path(__file__).parents[2]
+from tests.versions import current, installed
+
 _FIGURE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 _GAP = re.compile(r" {2,}")
 
@@ -26,16 +22,16 @@ def compare(revision: str, arguments: Sequence[str], rounds: int) -> None:
 
     The two take turns, and which one begins changes each round: a machine that grows slower meanwhile favours neither.
     """
-    with _checked_out(revision) as other, tempfile.TemporaryDirectory() as name:
-        old, new = _python(other, Path(name, "old")), _python(_ROOT, Path(name, "new"))
-        before, after = [], []
+    before: list[str] = []
+    after: list[str] = []
+    with installed(revision) as old, current() as new:
         for turn in range(rounds):
-            for folder, python, outputs in ((other, old, before), (_ROOT, new, after))[:: 1 if turn % 2 == 0 else -1]:
-                command = [python, "-m", "tests.bench", *arguments]
+            for version, outputs in ((old, before), (new, after))[:: 1 if turn % 2 == 0 else -1]:
+                command = [version.python, "-m", "tests.bench", *arguments]
                 outputs.append(
-                    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
+                    subprocess.run(command, cwd=version.root, check=True, stdout=subprocess.PIPE, text=True).stdout
                 )
-                print(f"round {turn + 1} of {rounds}: {folder.name} measured", file=sys.stderr, flush=True)
+                print(f"round {turn + 1} of {rounds}: {version.root.name} measured", file=sys.stderr, flush=True)
     for line in ratios(before, after):
         print(line)
 
@@ -78,29 +74,3 @@ def _pair(old: list[float], new: list[float], column: int) -> float | None:
 def _ratio(found: Sequence[float | None]) -> str:
     known = [each for each in found if each is not None]
     return f"{median(known):.2f} ({min(known):.2f}-{max(known):.2f})" if known else "-"
-
-
-@contextmanager
-def _checked_out(revision: str) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / revision.replace("/", "-")
-        _git("worktree", "add", "--quiet", "--detach", str(folder), revision)
-        try:
-            yield folder
-        finally:
-            _git("worktree", "remove", "--force", str(folder))
-
-
-def _git(*arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=_ROOT, check=True)
-
-
-def _python(checkout: Path, folder: Path) -> Path:
-    """A Python whose programs, `quotree` too, take this checkout's code whatever their environment says."""
-    venv.create(folder, with_pip=False)
-    python, packages = folder / "bin" / "python", sysconfig.get_path("purelib", vars={"base": str(folder)})
-    Path(packages, "checkout.pth").write_text(f"{checkout}\n{sysconfig.get_path('purelib')}\n")
-    program = python.with_name("quotree")
-    program.write_text(f"#!{python}\nimport sys\nfrom cli.main import main\nsys.exit(main())\n")
-    program.chmod(0o755)
-    return python

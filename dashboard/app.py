@@ -20,6 +20,7 @@ from dashboard.login.authenticators import ByKey
 from dashboard.login.ended import TooManyEnded
 from dashboard.login.sessions import LASTS, TokenTooLong
 from dashboard.pages import clusters, findings, morning, namespace, node, shown, topologies, trees, what_if, workload
+from dashboard.pages.times import relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.settings import DashboardSettings
@@ -79,6 +80,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "namespace_url": shown.namespace_url,
         "object_url": shown.object_url,
         "job_text": shown.job_text,
+        "relative": relative,
         "amount_text": amount_text,
         "effect_text": effect_text,
         "refresh": settings.refresh_seconds,

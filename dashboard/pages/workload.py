@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from cluster.resource import Resource
+from cluster.resource import PODS, Resource
+from dashboard.pages.headline import headline
 from dashboard.pages.parts import Part, part
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
@@ -14,6 +15,12 @@ from policies.dialects.kueue_kinds import GROUP
 WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
 EVENTS = Resource("", "v1", "events", namespaced=True)
 _MOST_EVENTS = 200
+_MOST_PODS = 200
+_LABELS = {
+    "Job": ("batch.kubernetes.io/controller-uid", "uid"),
+    "JobSet": ("jobset.sigs.k8s.io/jobset-name", "name"),
+}
+"""The label of the Pods of a job, and the field of the owner that is its value. Other Pods name their owner."""
 
 
 class TimelineStep(NamedTuple):
@@ -31,15 +38,57 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
     stored = reader.reader.stored(WORKLOADS, namespace, name)
     path = f"/v1/workloads/{quote(namespace, safe='')}/{quote(name, safe='')}/explanation"
     events = part(lambda: reader.listed(EVENTS, namespace, _MOST_EVENTS, f"involvedObject.name={name}"))
+    explanation = part(lambda: reader.ask(path))
     return {
         "namespace": namespace,
         "name": name,
         "spec": stored.get("spec") or {},
         "owners": (stored.get("metadata") or {}).get("ownerReferences") or [],
-        "explanation": part(lambda: reader.ask(path)),
+        "headline": headline(explanation.value, stored) if explanation.value else "",
+        "explanation": explanation,
+        "pods": part(lambda: _pods(reader, stored)),
+        "most_pods": _MOST_PODS,
         "events": events,
         "steps": _life(stored, events),
     }
+
+
+class WorkloadPod(NamedTuple):
+    """`node`: empty before it is scheduled."""
+
+    name: str
+    phase: str
+    node: str
+    since: str
+
+
+def _pods(reader: CachedReader, stored: Manifest) -> list[WorkloadPod]:
+    """The Pods of the job that owns the Workload, or that own it themselves."""
+    meta = stored["metadata"]
+    owners = meta.get("ownerReferences") or []
+    uids, selector = {each.get("uid") for each in owners} - {None}, ""
+    for each in owners:
+        if label := _LABELS.get(str(each.get("kind"))):
+            selector = f"{label[0]}={each.get(label[1])}"
+    if not uids:
+        return []
+    space = str(meta["namespace"])
+    found = reader.kept(
+        ("pods", space, selector), lambda: reader.reader.listed(PODS, space, _MOST_PODS, labels=selector)
+    )
+    mine = [each for each in found if selector or uids & _uids(each["metadata"])]
+    return sorted(_pod(each) for each in mine)
+
+
+def _uids(meta: Manifest) -> set[Any]:
+    return {meta.get("uid"), *(each.get("uid") for each in meta.get("ownerReferences") or ())} - {None}
+
+
+def _pod(manifest: Manifest) -> WorkloadPod:
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    gated = "gated" if spec.get("schedulingGates") else ""
+    phase = gated or _text(status, "reason") or _text(status, "phase")
+    return WorkloadPod(_text(manifest["metadata"], "name"), phase, _text(spec, "nodeName"), _text(status, "startTime"))
 
 
 def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[TimelineStep]:

@@ -1,0 +1,91 @@
+"""The state of a Workload in one sentence, made of its explanation: the facts of `quotree why`, and no others.
+
+The explanation leaves out what this person may not read, so the sentence names no queue that they may not see.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.pages.times import Clock, lasted, now
+from dashboard.reading.backend import Manifest
+
+_NOTHING = "0"
+
+
+def headline(why: Manifest, stored: Manifest, clock: Clock = now) -> str:
+    """`why`: the explanation of /v1; `stored`: the Workload. Empty where the state says it all."""
+    match why.get("state"):
+        case "waiting":
+            return _waits(why, lasted(pending_since(stored), clock))
+        case "running" if why.get("admitted"):
+            return _runs(why, lasted(_since(stored, "Admitted", "True"), clock))
+        case "finished":
+            ended = lasted(_since(stored, "Finished", "True"), clock)
+            return f"Finished {ended} ago." if ended else "Finished."
+    return ""
+
+
+def pending_since(stored: Manifest) -> str:
+    """When it began to wait: when it last lost its quota, or was created."""
+    created = str((stored.get("metadata") or {}).get("creationTimestamp") or "")
+    lost = _since(stored, "QuotaReserved", "False") if _since(stored, "Evicted", "True") else ""
+    return max(created, lost)
+
+
+def _since(stored: Manifest, kind: str, status: str) -> str:
+    for each in (stored.get("status") or {}).get("conditions") or ():
+        if (each.get("type"), each.get("status")) == (kind, status):
+            return str(each.get("lastTransitionTime") or "")
+    return ""
+
+
+def _waits(why: Manifest, span: str) -> str:
+    queue = why.get("clusterQueue")
+    head = f"Waits {span}".rstrip() + (f" in {queue}" if queue else "")
+    cause, place = _cause(why), _place(why.get("position") if queue else None)
+    if not cause:
+        return f"{head}{f', {place}' if place else ''}." if queue else f"{head}: {why.get('message', '')}."
+    return f"{head}: {'; '.join(filter(None, (*cause, place)))}."
+
+
+def _cause(why: Manifest) -> list[str]:
+    leaving = len(why.get("leaving") or ()) + int(why.get("leavingElsewhere") or 0)
+    if leaving:
+        return [f"{leaving} workload{'s' * (leaving > 1)} must end first, preempted for it"]
+    short = next((each for each in why.get("lacks") or () if each.get("obstacle")), None)
+    return [_shortage(short), *_holder(short)] if short else []
+
+
+def _shortage(lack: dict[str, Any]) -> str:
+    at, pair = lack["obstacle"], f"{lack['flavor']}/{lack['resource']}"
+    limit = " (borrowingLimit)" if at["limit"] == "borrowingLimit" else ""
+    ever = "" if lack["ever"] else ", even if nothing else ran"
+    return f"{at['lacking']} of {pair} are short at {at['name']}{limit}{ever}"
+
+
+def _holder(lack: dict[str, Any]) -> list[str]:
+    """The queue that holds most beyond its quota; those that may not be named are counted together."""
+    if lack["obstacle"]["limit"] == "borrowingLimit" or not lack["ever"]:
+        return []  # others' use is not in the way
+    for each in lack.get("holders") or ():
+        if each["borrowed"] != _NOTHING:
+            return [f"{each['clusterQueue']} holds {each['borrowed']} beyond its quota"]
+    return [f"other queues hold {lack['heldByOthers']} of it"] if lack.get("heldByOthers") else []
+
+
+def _place(position: int | None) -> str:
+    if position is None:
+        return ""
+    return "next in line" if position == 1 else f"{ordinal(position)} in line"
+
+
+def _runs(why: Manifest, span: str) -> str:
+    cluster = (why.get("placement") or {}).get("cluster")
+    place = f" on cluster {cluster}" if cluster else ""
+    return f"Admitted{f' {span} ago' if span else ''} in {why['clusterQueue']}{place}."
+
+
+def ordinal(number: int) -> str:
+    last = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{last}"

@@ -1,0 +1,49 @@
+"""Times as pages show them: how long ago, with the absolute time on hover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+_DAY, _HOUR = 24 * 60, 60
+"""In minutes."""
+Clock = Callable[[], datetime]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def lasted(since: str, clock: Clock = now) -> str:
+    """How long ago the RFC 3339 time was, in its two largest units; empty if it is not a time.
+
+    In whole minutes, so that a page stays the same between two refreshes and is not sent again.
+    """
+    minutes = _minutes(since, clock)
+    return "" if minutes is None else _span(minutes)
+
+
+def relative(moment: str, clock: Clock = now) -> str | Markup:
+    """A `<time>` that says how long ago it was; the text itself if it is not a time."""
+    minutes = _minutes(moment, clock)
+    if minutes is None:
+        return moment
+    text = f"{_span(minutes)} ago" if minutes >= 0 else f"in {_span(-minutes)}"
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment, text)
+
+
+def _minutes(moment: str, clock: Clock) -> int | None:
+    try:
+        return int((clock() - datetime.fromisoformat(moment)).total_seconds() / 60)
+    except (TypeError, ValueError):  # no time, or one without a zone
+        return None
+
+
+def _span(minutes: int) -> str:
+    if minutes >= _DAY:
+        return f"{minutes // _DAY} d {minutes % _DAY // _HOUR} h"
+    if minutes >= _HOUR:
+        return f"{minutes // _HOUR} h {minutes % _HOUR} min"
+    return f"{minutes} min" if minutes > 0 else "less than a minute"

@@ -1,0 +1,196 @@
+"""The page of a Workload: one sentence on top, who is ahead, its Pods, and nothing that its reader may not see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from markupsafe import escape
+
+from cluster.errors import Forbidden
+from cluster.resource import PODS
+from dashboard.pages.headline import headline, ordinal
+from dashboard.pages.times import lasted, relative
+from dashboard.pages.workload import EVENTS, WORKLOADS
+from tests.dashboard.people import ADMIN, Cluster, signed_in
+
+NOW = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
+AT = "/v1/workloads/team/late/explanation"
+LACK: dict[str, Any] = {
+    "podSet": "main",
+    "flavor": "h100",
+    "resource": "nvidia.com/gpu",
+    "wanted": "16",
+    "free": "8",
+    "ever": True,
+    "obstacle": {"kind": "Cohort", "name": "research", "limit": "nominalQuota", "lacking": "8"},
+    "holders": [{"clusterQueue": "language", "used": "40", "borrowed": "24"}],
+    "raise": [],
+    "kept": [],
+}
+WHY: dict[str, Any] = {
+    "state": "waiting",
+    "job": {"kind": "Job", "namespace": "team", "name": "late", "workload": "late"},
+    "sentence": "Waiting in ClusterQueue vision (LocalQueue team/main): needs 8 more nvidia.com/gpu of flavor h100",
+    "reason": "Pending",
+    "message": "insufficient unused quota",
+    "clusterQueue": "vision",
+    "position": 2,
+    "setAside": False,
+    "lacks": [LACK],
+    "others": [],
+    "leaving": [],
+    "ahead": {
+        "workloads": [{"kind": "Job", "namespace": "team", "name": "first", "workload": "job-first"}],
+        "others": 0,
+    },
+}
+STORED: dict[str, Any] = {
+    "metadata": {
+        "namespace": "team",
+        "name": "late",
+        "creationTimestamp": "2026-11-27T11:48:00Z",
+        "ownerReferences": [{"kind": "Job", "name": "late", "uid": "u1"}],
+    },
+    "spec": {"queueName": "main"},
+    "status": {},
+}
+
+
+def said(stored: dict[str, Any] = STORED, **other: Any) -> str:
+    return headline({**WHY, **other}, stored, lambda: NOW)
+
+
+def test_who_is_short_where_who_holds_and_the_place_in_line() -> None:
+    assert said() == (
+        "Waits 12 min in vision: 8 of h100/nvidia.com/gpu are short at research;"
+        " language holds 24 beyond its quota; 2nd in line."
+    )
+
+
+def test_a_queue_that_may_not_be_seen_is_another_queue() -> None:
+    hidden = {**LACK, "holders": [], "heldByOthers": "40"}
+
+    assert said(lacks=[hidden], position=1) == (
+        "Waits 12 min in vision: 8 of h100/nvidia.com/gpu are short at research;"
+        " other queues hold 40 of it; next in line."
+    )
+
+
+def test_a_limit_of_its_own_is_not_the_fault_of_who_borrows() -> None:
+    own = {**LACK, "obstacle": {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "8"}}
+    never = {**LACK, "ever": False}
+
+    assert "short at vision (borrowingLimit); 2nd in line." in said(lacks=[own])
+    assert "short at research, even if nothing else ran; 2nd in line." in said(lacks=[never])
+
+
+def test_room_that_is_being_made_is_counted_with_what_may_not_be_named() -> None:
+    named = {"kind": "Job", "namespace": "team", "name": "a", "workload": "a"}
+
+    assert "3 workloads must end first" in said(leaving=[named], leavingElsewhere=2)
+    assert "1 workload must end first" in said(leaving=[], leavingElsewhere=1)
+
+
+def test_it_waits_since_it_lost_its_quota() -> None:
+    lost = [
+        {"type": "Evicted", "status": "True", "lastTransitionTime": "2026-11-27T11:55:00Z"},
+        {"type": "QuotaReserved", "status": "False", "lastTransitionTime": "2026-11-27T11:57:00Z"},
+    ]
+
+    assert said({**STORED, "status": {"conditions": lost}}).startswith("Waits 3 min in vision")
+
+
+def test_without_a_queue_the_reason_is_the_sentence() -> None:
+    bare = {"state": "waiting", "message": "LocalQueue team/mian does not exist", "reason": "Misconfigured"}
+
+    assert headline(bare, STORED, lambda: NOW) == "Waits 12 min: LocalQueue team/mian does not exist."
+
+
+def test_what_runs_says_where_and_since_when() -> None:
+    admitted = [{"type": "Admitted", "status": "True", "lastTransitionTime": "2026-11-27T09:30:00Z"}]
+    running = {"state": "running", "admitted": True, "clusterQueue": "vision", "placement": {"cluster": "west"}}
+
+    found = headline(running, {**STORED, "status": {"conditions": admitted}}, lambda: NOW)
+
+    assert found == "Admitted 2 h 30 min ago in vision on cluster west."
+
+
+@pytest.mark.parametrize(
+    ("since", "text"),
+    [
+        ("2026-11-27T11:59:30Z", "less than a minute"),
+        ("2026-11-27T11:00:00Z", "1 h 0 min"),
+        ("2026-11-25T11:00:00Z", "2 d 1 h"),
+        ("yesterday", ""),
+        ("2026-11-27", ""),
+        ("", ""),
+    ],
+)
+def test_how_long_ago(since: str, text: str) -> None:
+    assert lasted(since, lambda: NOW) == text
+
+
+def test_a_time_is_relative_with_the_absolute_one_on_hover_and_escapes_what_is_none() -> None:
+    at = "2026-11-27T11:48:00Z"
+    assert relative(at, lambda: NOW) == f'<time datetime="{at}" title="{at}">12 min ago</time>'
+    assert relative("2026-11-27T12:05:00Z", lambda: NOW).endswith(">in 5 min</time>")
+    assert escape(relative('"><script>', lambda: NOW)) == "&#34;&gt;&lt;script&gt;"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (121, "121st")]
+)
+def test_ordinals(number: int, text: str) -> None:
+    assert ordinal(number) == text
+
+
+def cluster(**other: Any) -> Cluster:
+    made = Cluster()
+    pods = [
+        {
+            "metadata": {"name": "late-x", "ownerReferences": [{"uid": "u1"}]},
+            "spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]},
+            "status": {"phase": "Pending"},
+        },
+    ]
+    made.answers |= {
+        AT: {**WHY, **other},
+        WORKLOADS.item("late", "team"): STORED,
+        EVENTS.collection("team"): {"items": []},
+        PODS.collection("team"): {"items": pods},
+    }
+    return made
+
+
+def test_the_page_has_the_sentence_who_is_ahead_and_the_pods() -> None:
+    page = signed_in(cluster(), ADMIN).get("/workloads/team/late").text
+
+    assert '<p class="headline waiting">Waits ' in page
+    assert '<a href="/workloads/team/job-first">team/job-first</a>' in page
+    assert '<th scope="row">late-x</th><td data-label="Phase">gated</td>' in page
+
+
+def test_those_ahead_that_may_not_be_seen_are_counted() -> None:
+    page = signed_in(cluster(ahead={"workloads": [], "others": 4}), ADMIN).get("/workloads/team/late").text
+
+    assert "4 that are not listed" in page
+
+
+def test_pods_of_others_in_the_namespace_are_not_its_own() -> None:
+    made = cluster()
+    foreign = {**STORED["metadata"], "ownerReferences": [{"kind": "RayCluster", "name": "ray", "uid": "u2"}]}
+    made.answers[WORKLOADS.item("late", "team")] = {**STORED, "metadata": foreign}
+
+    assert "late-x" not in signed_in(made, ADMIN).get("/workloads/team/late").text
+
+
+def test_who_may_not_list_pods_still_sees_the_sentence() -> None:
+    made = cluster()
+    made.answers[PODS.collection("team")] = Forbidden(403, "Forbidden", "tina may not list pods")
+
+    page = signed_in(made, ADMIN).get("/workloads/team/late").text
+
+    assert '<p class="headline waiting">Waits ' in page
+    assert "You may not see Pods: tina may not list pods" in page

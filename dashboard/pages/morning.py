@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import DIALECTS, amount, node_url, path_part, what_if_url, workload_url
+from dashboard.pages.times import lasted
 from dashboard.pages.trees import node_text, read_tree
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, UnusedQuota
@@ -51,9 +51,8 @@ class TreeLine:
     filled: int
 
 
-def page(reader: CachedReader, *, audited: bool, now: datetime | None = None) -> dict[str, Any]:
+def page(reader: CachedReader, *, audited: bool) -> dict[str, Any]:
     """All that this person may see of it. Raises Unauthorized."""
-    now = now or datetime.now(UTC)
     trees = {dialect: part(lambda dialect=dialect: read_tree(reader, dialect)) for dialect in DIALECTS}  # type: ignore[misc]
     seen = {dialect: each.value for dialect, each in trees.items() if each.value is not None}
     workers = part(lambda: list(reader.ask("/v1/clusters")["items"]))
@@ -62,7 +61,7 @@ def page(reader: CachedReader, *, audited: bool, now: datetime | None = None) ->
         *(notice for tree in seen.values() for notice in _on_cycles(tree)),
         *_lost(workers.value or []),
         *_errors(findings.value or {}),
-        *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree, now)),
+        *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree)),
         *(_unused(each) for tree in seen.values() for each in tree.unused),
         *(_borrower(each) for tree in seen.values() for each in tree.borrowers),
     ]
@@ -74,20 +73,6 @@ def page(reader: CachedReader, *, audited: bool, now: datetime | None = None) ->
         "denied": not seen and all(each.denied or each.absent for each in trees.values()),
         "nodes": sum(len(tree.nodes) for tree in seen.values()),
     }
-
-
-def age(since: str, now: datetime) -> str:
-    """How long ago it was, in the two largest units; empty if it is not a time."""
-    try:
-        minutes = int((now - datetime.fromisoformat(since)).total_seconds() // 60)
-    except (TypeError, ValueError):
-        return ""
-    days, hours = minutes // 1440, minutes // 60 % 24
-    if days > 0:
-        return f"{days} d {hours} h"
-    if hours > 0:
-        return f"{hours} h {minutes % 60} min"
-    return f"{minutes} min" if minutes > 0 else "less than a minute"
 
 
 def _failed(found: Part[Any]) -> bool:
@@ -130,7 +115,7 @@ def _of_root(item: dict[str, Any], root: dict[str, Any]) -> bool:
     return str(item["severity"]) == "error" and item.get("root") == root
 
 
-def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree, now: datetime) -> Iterator[Notice]:
+def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree) -> Iterator[Notice]:
     """List the queues with the most pending work: those that are stopped, then by how long the first in line waits."""
     heads = [(queue, _head(reader, queue) if dialect == "Kueue" else {}) for queue in tree.waiting[:ASKED]]
     for queue, head in sorted(heads, key=lambda each: (each[1].get("reason") != SUSPENDED, _created(each[1]) or "~")):
@@ -138,7 +123,7 @@ def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree, now: datet
         step, url = "What is pending there", node_url(queue)
         if head:
             meta = head["metadata"]
-            long = age(_created(head), now)
+            long = lasted(_created(head))
             named = f"{meta['namespace']}/{meta['name']}"
             waits += f" {named} is first" + (f" and has waited {long}" if long else "") + f": {head['message']}"
             step, url = f"Why {named} waits", workload_url(meta["namespace"], meta["name"])

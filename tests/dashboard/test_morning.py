@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from cluster.errors import Unreachable
-from dashboard.pages.morning import age
 from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -151,22 +150,3 @@ def test_a_part_that_cannot_be_read_is_not_taken_for_good_news(path: str) -> Non
 
     assert "cannot be read now" in page
     assert "Nothing is wrong" not in page
-
-
-@pytest.mark.parametrize(
-    ("since", "said"),
-    [
-        ({"seconds": 59}, "less than a minute"),
-        ({"minutes": 59, "seconds": 59}, "59 min"),
-        ({"hours": 23, "minutes": 59}, "23 h 59 min"),
-        ({"days": 2, "hours": 1}, "2 d 1 h"),
-        ({"days": -1}, "less than a minute"),
-    ],
-)
-def test_an_age_has_two_units(since: dict[str, int], said: str) -> None:
-    assert age((NOW - timedelta(**since)).isoformat(), NOW) == said
-
-
-@pytest.mark.parametrize("since", ["", "yesterday", "2026-01-01T00:00:00"])
-def test_what_is_not_a_moment_has_no_age(since: str) -> None:
-    assert age(since, NOW) == ""

@@ -107,12 +107,12 @@ def _key(text: str) -> NodeKey:
     return NodeKey(kind, name)
 
 
-def _view(tree: DialectTree, dialect: str, query: Mapping[str, str]) -> TreePageView:
+def _view(tree: ContendedTree, dialect: str, query: Mapping[str, str]) -> TreePageView:
     """What the query does not say, or says of what is gone, is as on the first look."""
     pair = FlavorPair.parse(query.get("pair", ""))
-    if pair not in tree.pairs:
-        pair = tree.pairs[0] if tree.pairs else FlavorPair("", "")
     top, text = tree.nodes.get(_key(query.get("node", ""))), query.get("q", "").strip()[:200]
+    if pair not in tree.pairs:
+        pair = tree.most_used(top) or next(iter(tree.pairs), FlavorPair("", ""))
     return TreePageView(dialect, top, pair, text, offset_of(query))
 
 
@@ -131,6 +131,11 @@ def _drawn(view: TreePageView, block: Block) -> dict[str, Any]:
     numbers = f"{amount(pair, found.used)} of {amount(pair, found.quota)} {pair} used"
     if found.borrowed:
         numbers += f", {amount(pair, found.borrowed)} borrowed"
+    used, waiting = f"{amount(pair, found.used)} / {amount(pair, found.quota)}", block.node.waiting if block.node else 0
+    if waiting:
+        numbers += f", {waiting} pending"
+    if block.node is None and block.many == 0 and block.parent is not None:
+        return _own_quota(view, block, block.parent)
     if block.node is None:
         name = f"{block.many} {block.called}"
         target = view.url(node=node_text(block.parent.key) if block.parent else "") + "#table"
@@ -142,7 +147,21 @@ def _drawn(view: TreePageView, block: Block) -> dict[str, Any]:
         "more": node_url(block.node) if block.node else "",
         "name": f"{name}: {numbers}",
         "label": block.text(block.node.name if block.node else name),
-        "numbers": block.text(f"{amount(pair, found.used)} / {amount(pair, found.quota)}"),
+        "numbers": block.numbers(*([f"{used}, {waiting} pending"] if waiting else []), used),
         "over": found.borrowed > 0,
-        "waiting": block.node.waiting if block.node else 0,
+    }
+
+
+def _own_quota(view: TreePageView, block: Block, parent: TreeNode) -> dict[str, Any]:
+    """The block of the quota that a parent has itself, which all below may borrow."""
+    quota = amount(view.pair, block.amounts.quota)
+    return {
+        "block": block,
+        "url": node_url(parent),
+        "more": "",
+        "name": f"Own quota of {parent.key.kind} {parent.name}: {quota} {view.pair}",
+        "label": block.text("own quota"),
+        "numbers": block.numbers(quota),
+        "over": False,
+        "own": True,
     }

@@ -65,6 +65,11 @@ class ContendedTree(DialectTree):
             _load(root, pending.get(root.key, [])) for root in heapq.nlargest(BUSIEST, self.children(None), key=load)
         ]
 
+    def most_used(self, top: TreeNode | None) -> FlavorPair | None:
+        """The pair of which `top` uses the largest share, or with None the busiest tree; None if nothing is used."""
+        load = _load(top, []) if top is not None else next(iter(self.busiest), None)
+        return load.pair if load is not None and load.amounts is not None and load.amounts.used else None
+
     @cached_property
     def waiting(self) -> list[TreeNode]:
         """The queues with pending work, the most pending first."""

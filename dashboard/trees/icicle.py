@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, total
@@ -33,7 +34,10 @@ _LETTER = 6.9
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`node` None: it stands for `many` nodes, which are `called` so. `filled` is the width of what is used."""
+    """`node` None: it stands for `many` nodes, which are `called` so; with none, for the own quota of `parent`.
+
+    `filled` is the width of what is used.
+    """
 
     x: float
     y: float
@@ -45,6 +49,8 @@ class Block:
     many: int
     amounts: Amounts
     called: str = ""
+    shared: int = 0
+    """How many letters the names of all siblings have in common, up to a separator."""
 
     @property
     def filled(self) -> float:
@@ -56,13 +62,26 @@ class Block:
         used = self.amounts.used
         return round(self.filled * max(0, used - self.amounts.borrowed) / used, 2) if used > 0 else 0.0
 
-    def text(self, whole: str) -> str:
-        """The part of a name that fits into the block. Its end stays, since names of one tree often begin alike."""
-        room = int((self.width - 2 * _LETTER) / _LETTER)
-        if len(whole) <= room:
-            return whole
+    def text(self, name: str) -> str:
+        """The part of a name that fits into the block: without what all siblings begin with, then its end."""
+        if self._fits(name):
+            return name
+        if self.shared and self._fits(f"…{name[self.shared :]}"):
+            return f"…{name[self.shared :]}"
+        room = self._room
         end = room // 2
-        return f"{whole[: room - 1 - end]}…{whole[-end:]}" if room > 2 else ""
+        return f"{name[: room - 1 - end]}…{name[-end:]}" if room > 2 else ""
+
+    def numbers(self, *texts: str) -> str:
+        """The first of these that fits as a whole, since a part of a number is another number."""
+        return next(filter(self._fits, texts), "")
+
+    @property
+    def _room(self) -> int:
+        return int((self.width - 2 * _LETTER) / _LETTER)
+
+    def _fits(self, text: str) -> bool:
+        return len(text) <= self._room
 
 
 class _Space(NamedTuple):
@@ -72,6 +91,7 @@ class _Space(NamedTuple):
     width: float
     depth: int
     above: Amounts | None
+    shared: int = 0
 
 
 def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair) -> list[Block]:
@@ -82,7 +102,7 @@ def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair) -> list[Bl
     while spaces and len(drawn) < MOST:
         row: list[Block] = []
         for space in spaces:
-            row += _side_by_side(space, pair)
+            row += _side_by_side(space._replace(shared=_shared(space.children)), pair)
         drawn += row[: MOST - len(drawn)]
         spaces = [
             _Space(block.node, tree.children(block.node), block.x, block.width, block.depth + 1, block.amounts)
@@ -100,21 +120,27 @@ def _side_by_side(space: _Space, pair: FlavorPair) -> Iterator[Block]:
     sized = [(node, node.amounts(pair)) for node in space.children]
     sized.sort(key=lambda each: -_weight(each[1]))  # the widest first, else as they stand
     weights = [_weight(amounts) for _, amounts in sized]
+    own = 0
     if not any(weights):
         weights = [1] * len(sized)
-    whole = max(sum(weights), _weight(space.above) if space.above else 0)
+    elif space.above:
+        own = max(0, _weight(space.above) - sum(weights))
+    whole = sum(weights) + own
     shown = sum(1 for weight in weights if space.width * weight / whole >= _NARROW)
     shown = min(shown, _SIDE_BY_SIDE, int(space.width // _NARROW))
     room = space.width
     if shown < len(sized):
         room = max(0.0, space.width - max(_NARROW, min(_REST, space.width / 4)))
-        whole = sum(weights[:shown])
+        whole = sum(weights[:shown]) + own
     x, y = space.x, space.depth * (ROW + _GAP)
     for (node, amounts), weight in zip(sized[:shown], weights, strict=False):
         width = room * weight / whole
         yield _block(x, y, width, space, [node], amounts)
         x += width
     rest = [node for node, _ in sized[shown:]]
+    if own and (width := room * own / whole) >= _NARROW:
+        yield _block(x, y, width, space, [], Amounts(own, 0, 0, {}, {}))
+        x += width
     if rest:
         yield _block(x, y, space.x + space.width - x, space, rest, total(rest, pair))
 
@@ -123,7 +149,19 @@ def _block(x: float, y: float, width: float, space: _Space, nodes: Sequence[Tree
     gap = min(_GAP, width / 4)
     many, node = len(nodes), nodes[0] if len(nodes) == 1 else None
     called = "more" if many < len(space.children) else _together(nodes)
-    return Block(round(x, 2), y, round(width - gap, 2), ROW, space.depth, space.parent, node, many, amounts, called)
+    shared = space.shared if node is not None else 0
+    x, width = round(x, 2), round(width - gap, 2)
+    return Block(x, y, width, ROW, space.depth, space.parent, node, many, amounts, called, shared)
+
+
+def _shared(nodes: Sequence[TreeNode]) -> int:
+    """The length of what all their names begin with, up to the last separator in it."""
+    if len(nodes) < 2:
+        return 0
+    names = [node.name for node in nodes]
+    first, last = min(names), max(names)  # all others are between these two
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    return max(first.rfind(separator, 0, alike) for separator in "-._/") + 1
 
 
 def _together(nodes: Sequence[TreeNode]) -> str:

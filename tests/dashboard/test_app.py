@@ -24,7 +24,7 @@ NEWS = {"Cache-Control": "no-cache"}
 def test_the_trees_as_a_picture_and_as_a_table() -> None:
     page = signed_in(Cluster(), ADMIN).get("/trees/kueue").text
 
-    assert 'aria-label="ClusterQueue a: 11 of 8 spot/cpu used, 3 borrowed"' in page
+    assert 'aria-label="ClusterQueue a: 11 of 8 spot/cpu used, 3 borrowed, 1 pending"' in page
     assert '<td data-label="Kind">ClusterQueue</td>' in page
     assert 'class="block over"' in page
 

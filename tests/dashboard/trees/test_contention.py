@@ -27,6 +27,17 @@ def test_trees_with_pending_work_come_first_then_those_that_use_most() -> None:
     assert [each.amounts.share for each in found if each.amounts] == [1 / 8, 1, 0.5, 0]
 
 
+def test_a_picture_opens_at_what_is_used_most() -> None:
+    org = kueue("org", cohort=True, below="10", used="2")
+    org["quota"].append({"flavor": "h100", "resource": "gpu", "own": {"used": "6"}, "children": {"nominalQuota": "8"}})
+    found = ContendedTree(tree(org, kueue("a", "org", "10", "2"), kueue("idle", quota="5")))
+
+    assert str(found.most_used(None)) == "h100/gpu"
+    assert str(found.most_used(found.nodes[NodeKey("ClusterQueue", "a")])) == "spot/cpu"
+    assert found.most_used(found.nodes[NodeKey("ClusterQueue", "idle")]) is None
+    assert ContendedTree(tree()).most_used(None) is None
+
+
 def test_few_trees_are_named() -> None:
     assert len(ContendedTree(tree(*(kueue(f"q{number}", quota="1") for number in range(40)))).busiest) == BUSIEST
 

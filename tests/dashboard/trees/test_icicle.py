@@ -15,12 +15,23 @@ def test_children_stand_below_their_parent_as_wide_as_their_quota() -> None:
     found = DialectTree(
         tree(kueue("org", cohort=True, quota="4", below="12"), kueue("a", "org", "9"), kueue("b", "org", "3"))
     )
-    org, a, b = icicle(found, None, CPU)
+    org, a, b, own = icicle(found, None, CPU)
 
-    assert [each.node.name if each.node else "" for each in (org, a, b)] == ["org", "a", "b"]
+    assert [each.node.name if each.node else "" for each in (org, a, b, own)] == ["org", "a", "b", ""]
     assert (a.x, a.y) == (org.x, org.y + org.height + 3.0)
     assert round((a.width + 3) / (b.width + 3), 3) == 3.0
-    assert (b.x + b.width) / WIDTH < 0.76, "the Cohort's own quota is nobody's below it"
+    assert round((own.width + 3) / (b.width + 3), 3) == round(4 / 3, 3), "the Cohort's own quota has its own block"
+    assert (own.parent, own.many, own.amounts.quota) == (org.node, 0, 4 * 10**9)
+    assert round(own.x + own.width + 3) == org.x + org.width
+
+
+def test_own_quota_keeps_its_width_beside_children_that_are_too_narrow() -> None:
+    queues = [kueue(f"q-{each}", "org", "1") for each in range(1_000)] + [kueue("big", "org", "20000")]
+    found = DialectTree(tree(kueue("org", cohort=True, quota="20000", below="21000"), *queues))
+    big, own, rest = icicle(found, None, CPU)[1:]
+
+    assert (big.node is not None, own.many, rest.many) == (True, 0, 1_000)
+    assert abs(big.width - own.width) < 0.1
 
 
 def test_what_is_too_narrow_stands_together_and_nothing_is_left_out() -> None:
@@ -70,7 +81,16 @@ def test_names_that_begin_alike_are_told_apart_where_there_is_little_room() -> N
     labels = [each.text(each.node.name) for each in drawn if each.node and each.depth]
 
     assert len(set(labels)) == 20
-    assert labels[12] == "vi…-12"
+    assert labels[12] == "…12"
+
+
+def test_a_number_is_shown_as_a_whole_or_not_at_all() -> None:
+    queues = [kueue(f"q-{each}", "org", "1") for each in range(20)]
+    wide, *narrow = icicle(DialectTree(tree(kueue("org", cohort=True, below="20"), *queues)), None, CPU)
+
+    assert wide.numbers("12 / 4000, 3 pending", "12 / 4000") == "12 / 4000, 3 pending"
+    assert narrow[0].numbers("12 / 4000, 3 pending", "12 / 4") == "12 / 4"
+    assert narrow[0].numbers("12 / 4000") == ""
 
 
 def test_a_block_for_several_says_what_they_are() -> None:

@@ -21,6 +21,7 @@ from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from scheduling.objects.times import written
 from scheduling.objects.workload import Workload
+from scheduling.simulation.simulation import START
 
 T = TypeVar("T")
 
@@ -34,6 +35,8 @@ class FilesReader:
         self._audit = audit
         self._inputs, self._world, self._trees = inputs, played.kueue.world, trees
         self._read = time.monotonic()
+        dated = played.kueue.start != START
+        self._ahead = 0 if dated else time.time_ns() - played.kueue.now
         # /v1 asks a core for its world and for controllers, which files have none of.
         core = SimpleNamespace(state=SimpleNamespace(world=self._world, complete=True), controllers=())
         self._core = cast("Core", core)
@@ -52,7 +55,7 @@ class FilesReader:
         found = self._world.workloads.get(f"{namespace}/{name}") if resource == WORKLOADS else None
         if found is None:
             raise NotFound(404, "NotFound", f"{resource} {namespace}/{name} is not in the files")
-        return _manifest(found)
+        return _manifest(found, self._ahead)
 
     def listed(
         self,
@@ -65,7 +68,7 @@ class FilesReader:
         """LocalQueues and Workloads; files have nothing else that a page lists."""
         if resource == WORKLOADS:
             mine = (each for each in self._world.workloads.values() if each.namespace == namespace)
-            return [_manifest(each) for each in sorted(mine, key=lambda each: each.name)][:most]
+            return [_manifest(each, self._ahead) for each in sorted(mine, key=lambda each: each.name)][:most]
         if resource != LOCAL_QUEUES:
             return []
         objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._inputs.objects.items()))
@@ -81,15 +84,19 @@ class FilesReader:
         return question(self._core)
 
 
-def _manifest(workload: Workload) -> Manifest:
-    """What pages show of a Workload. Jobs in files have theirs from the simulation alone."""
+def _manifest(workload: Workload, ahead: int) -> Manifest:
+    """What pages show of a Workload. Jobs in files have theirs from the simulation alone.
+
+    `ahead`: nanoseconds to add to the times of a simulation whose objects have none: pages say how long ago things
+    were, and its clock begins at a fixed date.
+    """
     conditions = [
         {
             "type": kind,
             "status": each.status,
             "reason": each.reason,
             "message": each.message,
-            "lastTransitionTime": written(each.since),
+            "lastTransitionTime": written(each.since + ahead),
         }
         for kind, each in workload.conditions.items()
     ]
@@ -97,7 +104,7 @@ def _manifest(workload: Workload) -> Manifest:
     owners = [{"kind": each.kind, "name": each.name} for each in workload.owners]
     meta: dict[str, Any] = {"namespace": workload.namespace, "name": workload.name, "ownerReferences": owners}
     return {
-        "metadata": meta | {"creationTimestamp": written(workload.created)},
+        "metadata": meta | {"creationTimestamp": written(workload.created + ahead)},
         "spec": {"queueName": workload.queue, "priority": workload.priority, "active": workload.active},
         "status": {"conditions": conditions, **({"admission": admission} if admission else {})},
     }

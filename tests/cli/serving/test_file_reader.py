@@ -1,0 +1,39 @@
+"""The dashboard of files: when things were, by the clock of who looks."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cli.serving.file_reader import FilesReader
+from dashboard.pages.times import lasted
+from dashboard.pages.workload import WORKLOADS
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND, parse
+from scheduling.simulation.simulation import START
+
+CREATED = "2026-01-01T00:00:00Z"
+
+
+def reader(start: int) -> FilesReader:
+    meta = {"namespace": "team", "name": "a", "creationTimestamp": CREATED}
+    manifest: dict[str, Any] = {"metadata": meta, "spec": {}}
+    world = SimpleNamespace(workloads={"team/a": read_workload(manifest)})
+    played = SimpleNamespace(kueue=SimpleNamespace(world=world, start=start, now=start + 600 * SECOND))
+    unused: Any = None
+    return FilesReader(unused, cast("Any", played), {}, unused)
+
+
+def test_work_of_files_without_times_was_created_when_the_simulation_ran() -> None:
+    created = reader(START).stored(WORKLOADS, "team", "a")["metadata"]["creationTimestamp"]
+
+    assert lasted(created) in ("10 min", "9 min")
+    assert parse(created) < time.time_ns()
+
+
+@pytest.mark.parametrize("start", [START + SECOND])
+def test_times_in_files_stay_as_they_are(start: int) -> None:
+    assert reader(start).stored(WORKLOADS, "team", "a")["metadata"]["creationTimestamp"] == CREATED

@@ -19,7 +19,19 @@ from dashboard.backend import Backend
 from dashboard.login.authenticators import ByKey
 from dashboard.login.ended import TooManyEnded
 from dashboard.login.sessions import LASTS, TokenTooLong
-from dashboard.pages import clusters, findings, morning, namespace, node, shown, topologies, trees, what_if, workload
+from dashboard.pages import (
+    clusters,
+    findings,
+    mine,
+    morning,
+    namespace,
+    node,
+    shown,
+    topologies,
+    trees,
+    what_if,
+    workload,
+)
 from dashboard.pages.times import relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
@@ -62,6 +74,8 @@ _ENDED_HERE = (
     f" dashboard for up to {LASTS // 3600} hours. To rule that out, delete the service account of the token, or ask an"
     " administrator."
 )
+_NAMESPACES = "quotree-namespaces"
+"""The cookie with the namespaces that were opened in this browser."""
 _OPEN = {"static", "sign_in", "sign_in_with", "start"}
 """The endpoints that need no login."""
 
@@ -93,7 +107,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
     app.after_request(_finish)
     app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
-    _pages(app, audited=backend.audited)
+    _pages(app, settings, audited=backend.audited)
     _what_if(app, backend)
     _signing_in(app, settings, backend)
     return app
@@ -128,7 +142,7 @@ def _stranger(settings: DashboardSettings) -> Any:
     return _page("error.html", code=401, title="Not signed in", message=message), 401
 
 
-def _pages(app: Flask, *, audited: bool) -> None:
+def _pages(app: Flask, settings: DashboardSettings, *, audited: bool) -> None:
     @app.get("/")
     def home() -> Any:
         return _page("morning.html", **morning.page(g.reader, audited=audited))
@@ -152,11 +166,22 @@ def _pages(app: Flask, *, audited: bool) -> None:
     @app.get("/namespaces/")
     def choose_namespace() -> Any:
         chosen = request.args.get("name", "").strip()
-        return redirect(shown.namespace_url(chosen), 303) if chosen else _page("choose_namespace.html")
+        if chosen:
+            return redirect(shown.namespace_url(chosen), 303)
+        return _page("choose_namespace.html", **mine.namespaces_page(g.reader, request.args, _known_namespaces()))
 
     @app.get("/namespaces/<name>")
     def show_namespace(name: str) -> Any:
-        return _page("namespace.html", **namespace.page(g.reader, name))
+        found = namespace.page(g.reader, name)
+        answer = _page("namespace.html", **found)
+        before = request.cookies.get(_NAMESPACES, "")
+        if found["workloads"].error is None and (known := mine.with_known(before, name)) != before:
+            _set_cookie(answer, settings, known, _NAMESPACES)
+        return answer
+
+    @app.get("/workloads/")
+    def my_workloads() -> Any:
+        return _page("my_workloads.html", **mine.workloads_page(g.reader, request.args, _known_namespaces()))
 
     @app.get("/workloads/<space>/<name>")
     def show_workload(space: str, name: str) -> Any:
@@ -242,6 +267,7 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
             answer = _page("sign_in.html", next="/", problem=_ENDED_HERE)
             answer.status_code = 503
         _set_cookie(answer, settings, "")
+        _set_cookie(answer, settings, "", _NAMESPACES)
         return answer
 
     @app.get("/start")
@@ -255,9 +281,14 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
         return answer
 
 
-def _set_cookie(answer: Any, settings: DashboardSettings, value: str) -> None:
+def _known_namespaces() -> list[str]:
+    return mine.known_of(request.cookies.get(_NAMESPACES, ""))
+
+
+def _set_cookie(answer: Any, settings: DashboardSettings, value: str, name: str = "") -> None:
+    """`name`: of the cookie, if it is not that of the session."""
     answer.set_cookie(
-        settings.cookie,
+        name or settings.cookie,
         value,
         max_age=LASTS if value else 0,
         secure=settings.secure,

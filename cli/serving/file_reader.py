@@ -67,12 +67,13 @@ class FilesReader:
     ) -> list[Manifest]:
         """LocalQueues and Workloads; files have nothing else that a page lists."""
         if resource == WORKLOADS:
-            mine = (each for each in self._world.workloads.values() if each.namespace == namespace)
-            return [_manifest(each, self._ahead) for each in sorted(mine, key=lambda each: each.name)][:most]
+            mine = (each for each in self._world.workloads.values() if namespace in (None, each.namespace))
+            return [_manifest(each, self._ahead) for each in sorted(mine, key=lambda each: each.key)][:most]
         if resource != LOCAL_QUEUES:
             return []
         objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._inputs.objects.items()))
-        return [dict(found) for ref, found in objects if (ref.kind, ref.namespace) == ("LocalQueue", namespace)][:most]
+        queues = ((ref, found) for ref, found in objects if ref.kind == "LocalQueue")
+        return [dict(found) for ref, found in queues if namespace in (None, ref.namespace)][:most]
 
     def user(self) -> str:
         return "files"

@@ -92,12 +92,12 @@ def _workload(manifest: Manifest) -> dict[str, Any]:
         "name": str(manifest["metadata"]["name"]),
         "queue": str(spec.get("queueName") or ""),
         "priority": spec.get("priority", 0),
-        "state": _state(spec, status.get("conditions") or ()),
+        "state": workload_state(spec, status.get("conditions") or ()),
         "cluster_queue": (status.get("admission") or {}).get("clusterQueue", ""),
     }
 
 
-def _state(spec: Manifest, conditions: Any) -> str:
+def workload_state(spec: Manifest, conditions: Any) -> str:
     held = {str(each.get("type")) for each in conditions if each.get("status") == "True"}
     for kind, state in (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved", "quota reserved")):
         if kind in held:

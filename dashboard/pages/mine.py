@@ -1,0 +1,164 @@
+"""The Workloads of one person, over the namespaces that they may see, and these namespaces with their LocalQueues.
+
+A cluster lists all of it at once for those who may. For others there is no question that has their namespaces as its
+answer: those are tried which they opened before in this browser, and that of their service account. A namespace whose
+objects they may not list is left out without a word, so that no name in a cookie tells the next person anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from cluster.errors import ClusterError, Forbidden, Unauthorized
+from cluster.resource import NAMESPACES, Resource
+from dashboard.pages.headline import pending_since
+from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
+from dashboard.pages.parts import Part, part
+from dashboard.pages.shown import offset_of
+from dashboard.pages.workload import WORKLOADS
+from dashboard.reading.backend import Manifest
+from dashboard.reading.cache import CachedReader
+
+MOST_KNOWN = 20
+"""Namespaces that are tried for a person who may not list all; each costs two questions."""
+_MOST, _ROWS = 2000, 100
+"""Objects that are read, and rows of one page."""
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_ACCOUNT = "system:serviceaccount:"
+_ORDER = ("pending", "deactivated", "quota reserved", "admitted", "finished")
+_OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finished": "Finished"}
+
+
+class MyWorkload(NamedTuple):
+    """A row. `since`: when the state began; `message`: why it waits, as its condition says."""
+
+    namespace: str
+    name: str
+    job: str
+    queue: str
+    state: str
+    since: str
+    message: str
+
+
+class MyNamespace(NamedTuple):
+    """A row. `queues`: names of LocalQueues and of the ClusterQueue of each; `pending`: workloads in them."""
+
+    name: str
+    queues: tuple[tuple[str, str], ...]
+    pending: int
+
+
+def known_of(cookie: str) -> list[str]:
+    """The namespaces that this browser has opened, the last one first."""
+    return [each for each in cookie.split(".") if _LABEL.fullmatch(each)][:MOST_KNOWN]
+
+
+def with_known(cookie: str, name: str) -> str:
+    """The cookie with one more namespace."""
+    others = [each for each in known_of(cookie) if each != name]
+    return ".".join([name, *others][:MOST_KNOWN]) if _LABEL.fullmatch(name) else cookie
+
+
+def workloads_page(reader: CachedReader, query: Mapping[str, str], known: list[str]) -> dict[str, Any]:
+    """The values for the template. Raises Unauthorized; any other error is shown in place of the list."""
+    text = query.get("q", "").strip().lower()[:200]
+    found = part(lambda: _objects(reader, WORKLOADS, known))
+    every = [_workload(each) for each in found.value or ()]
+    rows = sorted(filter(lambda row: _has(text, row), every), key=_order)
+    counts = {state: sum(each.state == state for each in every) for state in _ORDER}
+    return {**_shown(rows, query), "found": found, "counts": counts, "all": len(every), "most": _MOST}
+
+
+def namespaces_page(reader: CachedReader, query: Mapping[str, str], known: list[str]) -> dict[str, Any]:
+    """The values for the template. Raises Unauthorized; any other error is shown in place of the list."""
+    text = query.get("q", "").strip().lower()[:200]
+    found = part(lambda: _objects(reader, LOCAL_QUEUES, known))
+    every = _namespaces(found.value or (), _names(reader))
+    rows = [row for row in every if text in row.name or any(text in name for pair in row.queues for name in pair)]
+    return {**_shown(rows, query), "found": found, "all": len(every)}
+
+
+def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
+    offset = offset_of(query)
+    return {
+        "q": query.get("q", "")[:200],
+        "rows": rows[offset : offset + _ROWS],
+        "offset": offset,
+        "number": len(rows),
+        "step": _ROWS,
+    }
+
+
+def _objects(reader: CachedReader, resource: Resource, known: list[str]) -> list[Manifest]:
+    """The objects of all namespaces, or of those that are known if this person may not list all."""
+    try:
+        return reader.listed(resource, None, _MOST)
+    except Forbidden:
+        parts = [
+            part(lambda name=each: reader.listed(resource, name, _MOST))  # type: ignore[misc]
+            for each in _tried(reader, known)
+        ]
+        if parts and all(each.error and not each.denied for each in parts):
+            raise parts[0].error or ValueError from None
+        return [each for found in parts for each in found.value or ()]
+
+
+def _tried(reader: CachedReader, known: list[str]) -> list[str]:
+    user: Part[str] = part(lambda: reader.kept(("user",), reader.reader.user))
+    _, account, rest = (user.value or "").partition(_ACCOUNT)
+    own = [rest.partition(":")[0]] if account else []
+    return [*dict.fromkeys([*own, *known])][:MOST_KNOWN]
+
+
+def _names(reader: CachedReader) -> list[str]:
+    """All namespaces, for those who may list them: one without a LocalQueue has a page as well."""
+    try:
+        return [str(each["metadata"]["name"]) for each in reader.listed(NAMESPACES, None, _MOST)]
+    except Unauthorized:
+        raise
+    except ClusterError:
+        return []
+
+
+def _namespaces(queues: Iterable[Manifest], names: Iterable[str]) -> list[MyNamespace]:
+    by_name: dict[str, list[Manifest]] = {name: [] for name in names}
+    for each in queues:
+        by_name.setdefault(str(each["metadata"]["namespace"]), []).append(each)
+    rows = []
+    for name, mine in by_name.items():
+        pairs = tuple(
+            (str(each["metadata"]["name"]), str((each.get("spec") or {}).get("clusterQueue") or "")) for each in mine
+        )
+        pending = sum(int((each.get("status") or {}).get("pendingWorkloads") or 0) for each in mine)
+        rows.append(MyNamespace(name, pairs, pending))
+    return sorted(rows, key=lambda row: (not row.queues, -row.pending, row.name))
+
+
+def _workload(manifest: Manifest) -> MyWorkload:
+    meta, spec, status = (manifest.get(each) or {} for each in ("metadata", "spec", "status"))
+    conditions = status.get("conditions") or ()
+    state = workload_state(spec, conditions)
+    at = {str(each.get("type")): each for each in conditions}
+    began = at.get(_OF_STATE.get(state, ""), {}).get("lastTransitionTime")
+    owners = meta.get("ownerReferences") or []
+    return MyWorkload(
+        str(meta["namespace"]),
+        str(meta["name"]),
+        f"{owners[0].get('kind')} {owners[0].get('name')}" if len(owners) == 1 else "",
+        str(spec.get("queueName") or ""),
+        state,
+        str(began or pending_since(manifest)),
+        str(at.get("QuotaReserved", {}).get("message") or "") if state == "pending" else "",
+    )
+
+
+def _has(text: str, row: MyWorkload) -> bool:
+    return not text or text in f"{row.namespace}/{row.name} {row.job} {row.queue} {row.state}".lower()
+
+
+def _order(row: MyWorkload) -> tuple[int, str, str, str]:
+    """The sort key: pending work first, the longest wait on top."""
+    return _ORDER.index(row.state), row.since, row.namespace, row.name

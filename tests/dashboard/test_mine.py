@@ -1,0 +1,141 @@
+"""My workloads and my namespaces: what a person may list, and nothing of what they may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.errors import Forbidden
+from cluster.resource import NAMESPACES
+from dashboard.pages.mine import MOST_KNOWN, known_of, with_known
+from dashboard.pages.namespace import LOCAL_QUEUES
+from dashboard.pages.workload import WORKLOADS
+from tests.dashboard.people import ADMIN, Cluster, signed_in
+
+NO = Forbidden(403, "Forbidden", "tina may not list workloads")
+COOKIE = "quotree-namespaces"
+
+
+def workload(namespace: str, name: str, created: str = "2026-11-27T10:00:00Z", **conditions: str) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": namespace, "name": name, "creationTimestamp": created},
+        "spec": {"queueName": "main"},
+        "status": {
+            "conditions": [
+                {"type": kind, "status": status, "message": "8 more needed", "lastTransitionTime": created}
+                for kind, status in conditions.items()
+            ]
+        },
+    }
+
+
+def queue(namespace: str, name: str = "main", pending: int = 0) -> dict[str, Any]:
+    meta = {"namespace": namespace, "name": name}
+    return {"metadata": meta, "spec": {"clusterQueue": "vision"}, "status": {"pendingWorkloads": pending}}
+
+
+def cluster(**namespaces: list[dict[str, Any]] | Exception) -> Cluster:
+    """A person who may not list all namespaces; `namespaces`: the Workloads of each, or the refusal."""
+    made = Cluster()
+    made.answers |= {WORKLOADS.collection(None): NO, LOCAL_QUEUES.collection(None): NO, NAMESPACES.collection(None): NO}
+    for name, items in namespaces.items():
+        refused = isinstance(items, Exception)
+        made.answers[WORKLOADS.collection(name)] = items if refused else {"items": items}
+        made.answers[LOCAL_QUEUES.collection(name)] = items if refused else {"items": [queue(name)]}
+    return made
+
+
+def everything(*items: dict[str, Any], queues: tuple[dict[str, Any], ...] = (), names: tuple[str, ...] = ()) -> Cluster:
+    made = Cluster()
+    made.answers[WORKLOADS.collection(None)] = {"items": [*items]}
+    made.answers[LOCAL_QUEUES.collection(None)] = {"items": [*queues]}
+    made.answers[NAMESPACES.collection(None)] = {"items": [{"metadata": {"name": each}} for each in names]}
+    return made
+
+
+def test_who_waits_longest_is_on_top_with_the_reason() -> None:
+    made = everything(
+        workload("a", "runs", Admitted="True"),
+        workload("b", "new", "2026-11-27T11:00:00Z", QuotaReserved="False"),
+        workload("a", "old", QuotaReserved="False"),
+    )
+    page = signed_in(made, ADMIN).get("/workloads/").text
+
+    assert page.index("a/old") < page.index("b/new") < page.index("a/runs")
+    assert page.count("8 more needed") == 2
+    assert "<strong>2</strong> pending" in page
+
+
+@pytest.mark.parametrize(("text", "number"), [("OLD", 1), ("b/", 1), ("admitted", 1), ("main", 3), ("zzz", 0)])
+def test_a_search_finds_names_queues_and_states(text: str, number: int) -> None:
+    made = everything(workload("a", "old"), workload("b", "new"), workload("a", "runs", Admitted="True"))
+
+    page = signed_in(made, ADMIN).get("/workloads/", query_string={"q": text}).text
+
+    assert page.count('<th scope="row">') == number
+    assert ("Nothing matches “zzz”" in page) is (number == 0)
+
+
+def test_a_page_is_bounded() -> None:
+    made = everything(*(workload("a", f"w-{each:03}") for each in range(250)))
+    client = signed_in(made, ADMIN)
+
+    assert client.get("/workloads/").text.count('<th scope="row">') == 100
+    last = client.get("/workloads/?q=w-&offset=200").text
+    assert last.count('<th scope="row">') == 50
+    assert '<a href="/workloads/?q=w-&amp;offset=100">Before</a>' in last
+
+
+def test_a_namespace_that_was_opened_is_mine() -> None:
+    client = signed_in(cluster(team=[workload("team", "late")]), ADMIN)
+    assert "team/late" not in client.get("/workloads/").text
+
+    client.get("/namespaces/team")
+
+    assert "team/late" in client.get("/workloads/").text
+    assert '<a href="/namespaces/team">team</a>' in client.get("/namespaces/").text
+
+
+def test_names_that_the_last_person_left_in_the_browser_are_not_shown_to_who_may_not_see_them() -> None:
+    client = signed_in(cluster(secret=NO, team=[workload("team", "late")]), ADMIN)
+    client.set_cookie(COOKIE, "secret.team")
+
+    for path in ("/workloads/", "/namespaces/"):
+        page = client.get(path).text
+        assert "secret" not in page
+        assert "team" in page
+    client.post("/sign-out")
+    assert client.get_cookie(COOKIE) is None
+
+
+def test_a_namespace_that_could_not_be_read_is_not_remembered() -> None:
+    client = signed_in(cluster(secret=NO), ADMIN)
+    client.get("/namespaces/secret")
+
+    assert client.get_cookie(COOKIE) is None
+
+
+def test_nothing_but_names_of_namespaces_is_taken_from_the_cookie() -> None:
+    assert known_of("a.../x.B.<b>.b-1.-c..") == ["a", "b-1"]
+    many = ".".join(f"n{each}" for each in range(50))
+    assert len(known_of(many)) == MOST_KNOWN
+    assert with_known("a.b", "b") == "b.a"
+    assert with_known("a", "../x") == "a"
+    assert with_known(many, "new").split(".")[0] == "new"
+
+
+def test_namespaces_and_queues_are_a_list_with_a_search() -> None:
+    made = everything(queues=(queue("a"), queue("b", "gpu", 7)), names=("a", "b", "empty"))
+    client = signed_in(made, ADMIN)
+
+    page = client.get("/namespaces/").text
+    assert page.index("/namespaces/b") < page.index("/namespaces/a") < page.index("/namespaces/empty")
+    found = client.get("/namespaces/?q=gpu").text
+    assert '/namespaces/b"' in found
+    assert '/namespaces/a"' not in found
+
+
+def test_an_empty_list_says_how_to_fill_it() -> None:
+    assert "kueue.x-k8s.io/queue-name" in signed_in(everything(), ADMIN).get("/workloads/").text
+    assert "Open yours by its name" in signed_in(cluster(), ADMIN).get("/namespaces/").text

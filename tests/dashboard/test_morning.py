@@ -124,11 +124,11 @@ def test_a_cluster_without_queues_says_how_to_begin() -> None:
     assert "There are no queues yet." in signed_in(cluster(**{"/v1/tree": tree()}), ADMIN).get("/").text
 
 
-def test_a_tenant_gets_the_way_to_its_namespace_and_no_name_of_anybody() -> None:
+def test_a_tenant_gets_the_way_to_its_work_and_no_name_of_anybody() -> None:
     page = signed_in(cluster(), TENANT).get("/").text
 
     assert "You may not list the queues of this cluster" in page
-    assert 'action="/namespaces/"' in page
+    assert '<a href="/workloads/">My workloads</a>' in page
     for name in ("org", "late", "spare", "young"):
         assert not re.search(rf"\b{name}\b", page)
 

@@ -168,7 +168,7 @@ class VolcanoGatekeeper:
         """Let those pass first for whom others gave way. Quota that is not reserved any more is free for all."""
         before = self.queues.reserved
         reclaim.begin(now)
-        for wish in reclaim.due(now):
+        for wish in reclaim.due():
             grant(wish)
         after = self.queues.reserved
         for name, amounts in before.items():

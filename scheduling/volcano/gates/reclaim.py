@@ -12,7 +12,7 @@ Source: Volcano v1.16, plugins/capacity; unlike there, a victim's queue has what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from typing import NamedTuple
 
@@ -32,6 +32,8 @@ _SPARED = 60 * SECOND
 """How long a Pod is left alone that could not be evicted."""
 _PERIOD = SECOND
 """The least time between two searches."""
+_MOST_LOOKED_AT = 50_000
+"""How many Pods, or PodGroups as a whole, one search looks at. The next one goes on with the next queue."""
 _UNSET = 0
 
 Unit = tuple[VolcanoGatedPod, ...]
@@ -62,7 +64,9 @@ class GateReclaim:
         self._leaving: dict[str, int] = {}
         self._spared: dict[str, int] = {}
         self._promises: dict[str, _Promise] = {}
+        self._balance: dict[str, dict[str, int]] = {}
         self._again = 0
+        self._last = ""
         self._changed = False
 
     # --- what is observed
@@ -112,21 +116,24 @@ class GateReclaim:
         for key in [key for key, until in self._spared.items() if until <= now]:
             del self._spared[key]
             self._changed = True
+        self._count(now)
         for leaf, promise in [*self._promises.items()]:
-            if promise.until <= now or not self._stands(promise.wish) or self._excess(promise.wish, now, leaf):
+            if promise.until <= now or not self._stands(promise.wish) or self._is_vain(leaf, promise.wish):
                 self._drop(leaf)
-        self._reserve(now)
+                self._count(now)
+        self._reserve()
 
-    def due(self, now: int) -> Iterator[GangWish]:
+    def due(self) -> Iterator[GangWish]:
         """The wishes for which there is room now. They come before all others."""
         for leaf, promise in [*self._promises.items()]:
             if not self._stands(promise.wish):
                 continue
-            self._reserve(now, without=leaf)
+            self._take_back(leaf, promise.wish)
             if self._queues.refusal(leaf, promise.wish.need) is None:
                 del self._promises[leaf]
                 yield promise.wish
-        self._reserve(now)
+            else:
+                self._put_back(leaf, promise.wish)
 
     def choose(self, wishes: Iterable[GangWish], now: int) -> None:
         """Choose who gives way: for one wish of each queue at a time."""
@@ -139,13 +146,22 @@ class GateReclaim:
             if wish.queue not in self._promises:
                 found.setdefault(wish.queue, []).append(wish)
         open_ones = [name for name in found if self._queues.shut(name) is None]
-        for name in sorted(sorted(open_ones), key=cmp_to_key(order.compare)):
+        ordered = sorted(sorted(open_ones), key=cmp_to_key(order.compare))
+        if self._last in ordered:  # the last search ended there, since it had looked at too many
+            start = ordered.index(self._last)
+            ordered = ordered[start:] + ordered[:start]
+        self._last = ""
+        candidates = _Candidates(self._last_served_first() if ordered else [], self._units)
+        for name in ordered:
+            if candidates.looked_at > _MOST_LOOKED_AT:
+                self._last, self._changed = name, True
+                return
             for wish in sorted(found[name]):
-                units = self._units_for(wish, now)
+                units = self._units_for(wish, candidates)
                 if units is not None:
                     self._promise(wish, units, now)
+                    candidates.forget(self._places[pod.key][0] for unit in units for pod in unit)
                     break
-        self._reserve(now)
 
     def next(self, now: int) -> int | None:
         """When to look again though nothing changes (nanoseconds)."""
@@ -172,9 +188,13 @@ class GateReclaim:
 
     def _promise(self, wish: GangWish, units: list[Unit], now: int) -> None:
         self._promises[wish.queue] = _Promise(wish, now + PATIENCE)
+        self._put_back(wish.queue, wish)
         for pod in (pod for unit in units for pod in unit):
             self.victims[pod.key] = wish.group
             self._leaving[pod.key] = now + PATIENCE
+            queue, _ = self._places[pod.key]
+            self._add(queue, pod.need, -1)
+            self._reserve_on(queue)
 
     def _drop(self, leaf: str) -> None:
         """Forget the promise. Pods that are not being deleted yet may stay."""
@@ -186,66 +206,95 @@ class GateReclaim:
             if place is None or not place[1].deleting:
                 self._leaving.pop(key, None)
 
-    def _balance(self, now: int, without: str = "") -> dict[str, dict[str, int]]:
-        """Return what is promised, less what will be free once Pods have ended, by queue."""
-        found: dict[str, dict[str, int]] = {}
+    def _count(self, now: int) -> None:
+        """Count what is promised, less what will be free once Pods have ended, by queue.
+
+        All of it is counted once for each decision. What one promise changes, changes its path alone.
+        """
+        self._balance = {}
         for leaf, promise in self._promises.items():
-            if leaf != without:
-                self._add(found, leaf, promise.wish.need, 1)
+            self._add(leaf, promise.wish.need, 1)
         for key, until in self._leaving.items():
             if key in self._places and until > now:
                 queue, pod = self._places[key]
-                self._add(found, queue, pod.need, -1)
-        return found
+                self._add(queue, pod.need, -1)
 
-    def _add(self, found: dict[str, dict[str, int]], queue: str, need: Need, times: int) -> None:
+    def _add(self, queue: str, need: Need, times: int) -> None:
         for here in self._queues.counting(queue).up():
-            add_to(found.setdefault(here.name, {}), dict(need.amounts), times)
+            add_to(self._balance.setdefault(here.name, {}), dict(need.amounts), times)
 
-    def _reserve(self, now: int, without: str = "") -> None:
-        balance = self._balance(now, without) if self._promises else {}
-        kept = {name: {r: a for r, a in amounts.items() if a > 0} for name, amounts in balance.items()}
-        self._queues.reserved = {name: amounts for name, amounts in kept.items() if amounts}
+    def _take_back(self, leaf: str, wish: GangWish) -> None:
+        self._add(leaf, wish.need, -1)
+        self._reserve_on(leaf)
+
+    def _put_back(self, leaf: str, wish: GangWish) -> None:
+        self._add(leaf, wish.need, 1)
+        self._reserve_on(leaf)
+
+    def _reserve(self) -> None:
+        self._queues.reserved = {}
+        for leaf in self._promises:
+            self._reserve_on(leaf)
+
+    def _reserve_on(self, queue: str) -> None:
+        """Reserve what is promised in the queue and above. Where nothing is promised there is nothing to reserve."""
+        for here in self._queues.counting(queue).up():
+            kept = {name: amount for name, amount in self._balance.get(here.name, {}).items() if amount > 0}
+            if kept:
+                self._queues.reserved[here.name] = kept
+            else:
+                self._queues.reserved.pop(here.name, None)
 
     # --- victims
 
-    def _excess(self, wish: GangWish, now: int, without: str = "") -> Excess:
-        """Where the wish does not fit once all that leave have left: the resources by queue."""
-        return _Search(self._queues, self._balance(now, without), wish).excess
+    def _is_vain(self, leaf: str, wish: GangWish) -> bool:
+        """Whether the wish does not fit even once all that leave have left."""
+        self._add(leaf, wish.need, -1)
+        excess = _Search(self._queues, self._balance, wish).excess
+        self._add(leaf, wish.need, 1)
+        return bool(excess)
 
-    def _units_for(self, wish: GangWish, now: int) -> list[Unit] | None:
+    def _units_for(self, wish: GangWish, candidates: _Candidates) -> list[Unit] | None:
         """Choose who gives way for the wish: nobody if enough Pods are leaving already; None if it has to wait."""
         refusal = self._queues.refusal(wish.queue, wish.need)
         if refusal is None or refusal.reason != QUOTA or not wish.reclaims:
             return None
-        search = _Search(self._queues, self._balance(now), wish)
+        search = _Search(self._queues, self._balance, wish)
         claims = search.claims()
         if not claims:
             return None
         chosen: list[tuple[Node, Unit]] = []
-        for leaf in self._victim_queues(search.leaf):
-            for unit in self._units(leaf.name) if search.excess else ():
-                if search.helps(leaf, unit, claims):
+        for leaf in self._nearest(search.leaf, candidates.queues):
+            wanted = search.wanted(leaf, claims)
+            for unit in candidates.units(leaf.name) if wanted else ():
+                if not wanted.isdisjoint(_freed(unit)):
                     if not search.take(leaf, unit):
                         break
                     chosen.append((leaf, unit))
-                if not search.excess:
+                    wanted = search.wanted(leaf, claims)
+                if not wanted:
                     break
         if search.excess:
             return None
         return [unit for leaf, unit in chosen if not search.may_stay(leaf, unit)]
 
-    def _victim_queues(self, mine: Node) -> list[Node]:
-        """Sort queues by the deepest common ancestor first, then in the reverse order of service."""
-        order, above = self._queues.order, self._queues.order.above
+    def _last_served_first(self) -> list[Node]:
+        """The queues with Pods that may give way, in the reverse order of service: once for all wishes."""
+        order = self._queues.order
 
         def compare(a: Node, b: Node) -> int:
-            nearer = common_depth(above(b), above(mine)) - common_depth(above(a), above(mine))
-            return nearer or order.compare(b.name, a.name)
+            return order.compare(b.name, a.name)
 
         nodes = (self._queues.queues.get(name) for name in sorted(self._held))
-        found = [node for node in nodes if node and node is not mine and node.settings.reclaimable]
-        return sorted((node for node in found if not node.detached), key=cmp_to_key(compare))
+        found = [node for node in nodes if node and node.settings.reclaimable and not node.detached]
+        return sorted(found, key=cmp_to_key(compare))
+
+    def _nearest(self, mine: Node, last_served: Iterable[Node]) -> list[Node]:
+        """The other queues, by the deepest common ancestor first; of equally near ones the order stays."""
+        above = self._queues.order.above
+        path = above(mine)
+        others = (node for node in last_served if node is not mine)
+        return sorted(others, key=lambda node: -common_depth(above(node), path))
 
     def _units(self, queue: str) -> Iterator[Unit]:
         """Yield Pods that may give way: last served first, those beyond a minimum before the whole PodGroup."""
@@ -268,6 +317,31 @@ class GateReclaim:
 
     def _may_go(self, pod: VolcanoGatedPod) -> bool:
         return not (pod.stays or pod.gated or pod.deleting or pod.key in self._spared or pod.key in self._granted)
+
+
+class _Candidates:
+    """Who may give way, for all wishes of one search. `looked_at` counts the units that were asked for."""
+
+    def __init__(self, queues: Sequence[Node], units: Callable[[str], Iterable[Unit]]) -> None:
+        self.queues = queues
+        self.looked_at = 0
+        self._read = units
+        self._units: dict[str, list[Unit]] = {}
+
+    def units(self, queue: str) -> Iterator[Unit]:
+        """Yield them in their order."""
+        found = self._units.get(queue)
+        if found is None:
+            found = self._units[queue] = [*self._read(queue)]
+        self.looked_at += 1
+        for unit in found:
+            self.looked_at += 1
+            yield unit
+
+    def forget(self, queues: Iterable[str]) -> None:
+        """Pods of these queues leave."""
+        for queue in queues:
+            self._units.pop(queue, None)
 
 
 class _Search:
@@ -299,15 +373,16 @@ class _Search:
                 return node if self._at(node).get(resource, 0) + self._need[resource] <= deserved[resource] else None
         return None
 
-    def helps(self, leaf: Node, unit: Unit, claims: Mapping[str, Node]) -> bool:
-        above = {node.name for node in leaf.up()}
-        freed = _sum(unit)
-        return any(
-            freed.get(resource, 0) > 0 and resource in claims and claims[resource].name not in above
+    def wanted(self, leaf: Node, claims: Mapping[str, Node]) -> set[str]:
+        """The resources that help if Pods of this queue free some; empty if nobody there needs to be looked at."""
+        above = {node.name for node in leaf.up()} if self.excess else set()
+        return {
+            resource
             for name, resources in self.excess.items()
             if name in above
             for resource in resources
-        )
+            if resource in claims and claims[resource].name not in above
+        }
 
     def take(self, leaf: Node, unit: Unit) -> bool:
         """Take the Pods away, unless a queue that only they are in had less than it deserves then."""
@@ -347,6 +422,10 @@ class _Search:
             if short := {lack.resource for lack in lacks}:
                 found[node.name] = short
         return found
+
+
+def _freed(unit: Unit) -> set[str]:
+    return {resource for pod in unit for resource, amount in pod.need.amounts if amount > 0}
 
 
 def _sum(unit: Unit) -> dict[str, int]:

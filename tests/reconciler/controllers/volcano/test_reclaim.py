@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, Written
 from scheduling.objects.times import SECOND
+from scheduling.volcano.gates import reclaim
+from scheduling.volcano.gates.gang import GangWish
+from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 from scheduling.volcano.gates.reclaim import PATIENCE
 from tests.builders import Manifest
 from tests.profiles import seeds
@@ -319,3 +323,60 @@ def used(cluster: Reclaiming) -> int:
         for each in cluster.pods()
         if each["metadata"]["name"] in cluster.passed()
     )
+
+
+COMPETING = (
+    queue("org", "root", capability={"cpu": "6"}),
+    queue("poor", "org"),
+    *(queue(f"rich{number}", "org", deserved={"cpu": "2"}) for number in range(3)),
+)
+
+
+def test_a_search_that_has_looked_at_enough_goes_on_with_the_next_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reclaim, "_MOST_LOOKED_AT", 0)
+    cluster = Reclaiming(*COMPETING)
+    for number in range(6):
+        cluster.asks("poor", f"p{number}")
+    found: dict[int, int] = {}
+    choose = reclaim.GateReclaim.choose
+
+    def noted(self: reclaim.GateReclaim, wishes: Iterable[GangWish], now: int) -> None:
+        choose(self, wishes, now)
+        found[now] = len(self.victims)
+
+    monkeypatch.setattr(reclaim.GateReclaim, "choose", noted)
+    cluster.now += SECOND
+    for number in range(3):
+        cluster.put(pod_group(f"r{number}", f"rich{number}", 1, space="dev"))
+        cluster.put(pod(f"r{number}", f"r{number}"))
+    for _ in range(3):
+        cluster.wait()
+
+    first = {count: min(now for now in found if found[now] == count) for count in (1, 2, 3)}
+    assert len(cluster.leaving()) == 3, "each queue has its turn"
+    assert first[1] + SECOND <= first[2] <= first[3] - SECOND, "one a second"
+
+
+def test_a_search_in_vain_looks_at_each_pod_once_for_all_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand Pods that must not go were looked at again for each of a hundred queues."""
+    cluster = Reclaiming(*COMPETING)
+    for number in range(6):
+        cluster.asks("poor", f"p{number}")
+        stays = {"metadata": {"annotations": {"volcano.sh/preemptable": "false"}}}
+        cluster.change(("Pod", f"dev/p{number}"), stays)
+    asked: list[str] = []
+    may_go = reclaim.GateReclaim._may_go
+
+    def counting(self: reclaim.GateReclaim, pod: VolcanoGatedPod) -> bool:
+        asked.append(pod.key)
+        return may_go(self, pod)
+
+    monkeypatch.setattr(reclaim.GateReclaim, "_may_go", counting)
+    cluster.now += SECOND
+    for number in range(3):
+        cluster.put(pod_group(f"r{number}", f"rich{number}", 1, space="dev"))
+        cluster.put(pod(f"r{number}", f"r{number}"))
+    cluster.settle()
+
+    assert cluster.leaving() == []
+    assert sorted(asked) == [f"dev/p{number}" for number in range(6)]

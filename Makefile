@@ -20,7 +20,7 @@ COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-u
 TRY := run quickstart
 CHANGE := venv format generate check unit test clean
 PROVE := thorough explore conformance nightly nightly-tests fuzz race
-SOAKS := soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers
+SOAKS := soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers soak-upgrade
 WRITE := docs bench
 UPDATE := lock base-image field-names controlplane
 RELEASE := version licences release check-base-image docker-image docker-push image-digest image-name sign-image publish
@@ -68,7 +68,7 @@ test: unit programs ## every test, storms in their short form; builds the contro
 	$(LAZY_GC) $(BIN)/python -m pytest -m "apiserver and not nightly" $(BY_FILE)
 
 nightly: nightly-tests ## every test with forty times as many random examples, then each long run; takes hours
-	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers
+	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers soak-upgrade
 
 nightly-tests: venv programs ## the tests of make nightly without the long runs
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=nightly
@@ -179,6 +179,9 @@ soak-certs: venv ## certificates that others change, under load; CERTS_SOAK_SECO
 
 soak-rollovers: venv ## replicas of the webhook replaced under load; ROLLOVERS, default 10
 	ROLLOVERS=$(or $(ROLLOVERS),10) $(BIN)/python -m pytest -s tests/webhook/test_attacks.py -k rollovers
+
+soak-upgrade: venv programs ## webhook and reconciler of the last release replaced by these and back, under load; UPGRADES, default 10
+	UPGRADES=$(or $(UPGRADES),10) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/upgrade
 
 controlplane: venv ## build the real API server that the tests use
 	$(BIN)/python -m tests.apiserver.build

@@ -39,11 +39,15 @@ Manifest = dict[str, Any]
 
 @dataclass
 class Program:
-    """One of ours, as the Pod says. `ports` are on 127.0.0.1, and that of /v1 is at the address of its Service."""
+    """One of ours, as the Pod says. `ports` are on 127.0.0.1, and that of /v1 is at the address of its Service.
+
+    `quotree`: the command of the version that its image holds.
+    """
 
     pod: Manifest
     folder: Path
     ports: dict[str, int]
+    quotree: Path = QUOTREE
     process: subprocess.Popen[bytes] = field(init=False)
 
     @property
@@ -60,7 +64,7 @@ class Program:
         self._mount(server)
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [str(QUOTREE), *arguments],
+                [str(self.quotree), *arguments],
                 stdout=log,
                 stderr=log,
                 env={"HOME": str(self.folder), **passed_on()},

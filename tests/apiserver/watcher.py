@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from cluster.client import ClusterClient
-from cluster.errors import ClusterError
+from cluster.errors import ClusterError, Gone
 from cluster.resource import Resource
 from cluster.stream import Manifest
 
@@ -36,16 +36,35 @@ class Watcher(ABC):
         """The object is as the manifest says, or was when it was deleted. Called by one thread for each kind."""
 
     def _follow(self, kind: str) -> None:
-        listing = self._cluster.snapshot(self._kinds[kind], lambda manifest: manifest)
-        version = listing.resource_version
-        for manifest in listing.items:
-            self._note(kind, manifest, False)
+        version, there = "", dict[str, Manifest]()
         while not self._ended.is_set():
             try:
+                version = version or self._listed(kind, there)
                 with self._cluster.watch(self._kinds[kind], version, seconds=1) as watch:
                     for event in watch:
                         version = event.resource_version
                         if event.kind != "BOOKMARK":
-                            self._note(kind, event.manifest, event.kind == "DELETED")
+                            self._take(kind, there, event.manifest, event.kind == "DELETED")
+            except Gone:  # as after each change of a CustomResourceDefinition
+                version = ""
             except ClusterError:
                 self._ended.wait(0.2)
+
+    def _listed(self, kind: str, there: dict[str, Manifest]) -> str:
+        """Its resource version. What is not listed any more was deleted at that version at the latest."""
+        listing = self._cluster.snapshot(self._kinds[kind], lambda manifest: manifest)
+        left = {manifest["metadata"]["uid"] for manifest in listing.items}
+        for uid in there.keys() - left:
+            meta = {**there[uid]["metadata"], "resourceVersion": listing.resource_version}
+            self._take(kind, there, {**there[uid], "metadata": meta}, True)
+        for manifest in listing.items:
+            self._take(kind, there, manifest, False)
+        return listing.resource_version
+
+    def _take(self, kind: str, there: dict[str, Manifest], manifest: Manifest, gone: bool) -> None:
+        uid = manifest["metadata"]["uid"]
+        if gone:
+            there.pop(uid, None)
+        else:
+            there[uid] = manifest
+        self._note(kind, manifest, gone)

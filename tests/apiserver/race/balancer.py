@@ -7,14 +7,18 @@ import itertools
 import selectors
 import socket
 import threading
+from collections.abc import Sequence
 
 
 class Balancer:
-    """Listens on `port` until it is closed. A connection ends when either side ends it."""
+    """Listens on `port` until it is closed. A connection ends when either side ends it.
 
-    def __init__(self, port: int, backends: list[int]) -> None:
-        self._backends = itertools.cycle(backends)
-        self._count = len(backends)
+    `backends` are the ports of the replicas; new connections follow a change of them.
+    """
+
+    def __init__(self, port: int, backends: Sequence[int]) -> None:
+        self.backends = backends
+        self._turn = itertools.count()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self._wake, self._woken = socket.socketpair()
         self._selector = selectors.DefaultSelector()
@@ -44,9 +48,10 @@ class Balancer:
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
-        for _ in range(self._count):
+        for _ in (backends := self.backends):
             with contextlib.suppress(OSError):
-                replica = socket.create_connection(("127.0.0.1", next(self._backends)), timeout=1)
+                port = backends[next(self._turn) % len(backends)]
+                replica = socket.create_connection(("127.0.0.1", port), timeout=1)
                 self._pair(client, replica)
                 return
         client.close()

@@ -21,7 +21,7 @@ TRY := run quickstart
 CHANGE := venv format generate check unit test clean
 PROVE := thorough explore conformance nightly nightly-tests fuzz race
 SOAKS := soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers soak-upgrade
-WRITE := docs bench
+WRITE := docs bench bench-gate
 UPDATE := lock base-image field-names controlplane
 RELEASE := version licences release check-base-image docker-image docker-push image-digest image-name sign-image publish
 
@@ -68,7 +68,7 @@ test: unit programs ## every test, storms in their short form; builds the contro
 	$(LAZY_GC) $(BIN)/python -m pytest -m "apiserver and not nightly" $(BY_FILE)
 
 nightly: nightly-tests ## every test with forty times as many random examples, then each long run; takes hours
-	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers soak-upgrade
+	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers soak-upgrade bench-gate
 
 nightly-tests: venv programs ## the tests of make nightly without the long runs
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=nightly
@@ -114,6 +114,9 @@ docs: venv ## the documentation as static pages, in build/site
 
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench
+
+bench-gate: venv ## fail where a command takes more processor time than in the last release; ten pairs in turn
+	$(BIN)/python -m tests.bench.gate
 
 version: venv ## write VERSION into every file that names it, and for a release the fragments into CHANGELOG.md
 	$(BIN)/python -m generators.release prepare $(VERSION)

@@ -37,9 +37,9 @@ def rows(folder: Path, runs: int) -> None:
     row("quotree simulate, 1000 queues, 10000 jobs", [QUOTREE, "simulate", str(path)], 3)
 
 
-def changed(folder: Path) -> list[str]:
-    """The arguments of `diff` for 10 000 queues, a tenth of which differ."""
-    manifests = organisation.organisation(10_000)
+def changed(folder: Path, count: int = 10_000) -> list[str]:
+    """The arguments of `diff` for so many queues, a tenth of which differ."""
+    manifests = organisation.organisation(count)
     after = [organisation.raised(each) if place % 10 == 0 else each for place, each in enumerate(manifests)]
     old, new = folder / "before.yaml", folder / "after.yaml"
     organisation.write(old, manifests)

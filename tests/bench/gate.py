@@ -1,0 +1,117 @@
+"""Fail where a command takes more processor time than in the version before: `make bench-gate`.
+
+Each row is a command over made up trees, run in ten pairs: once in each version, and the one that begins changes from
+pair to pair. Its figure is the ratio of the processor times of a pair, new to old.
+
+A row is slower if at least nine of its ten ratios are above 1.03. If nothing has changed, a ratio is above 1 in half of
+the pairs at most, so that happens in 11 of 1024 runs at most, however noisy the row is.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tests.bench import organisation
+from tests.bench.commands import changed, timed
+from tests.versions import Installation, NoPreviousVersionError, current, installed, previous
+
+PAIRS = 10
+ABOVE = 9
+"""Of PAIRS, how many ratios are above MARGIN where a row is slower."""
+MARGIN = 1.03
+"""Less than that is not worth a failure."""
+
+
+@dataclass(frozen=True)
+class PairedRow:
+    """`ratios`: new to old, one for each pair."""
+
+    name: str
+    ratios: Sequence[float]
+
+    @property
+    def slower(self) -> bool:
+        return sum(each > MARGIN for each in self.ratios) >= ABOVE
+
+    def __str__(self) -> str:
+        spread = f"{median(self.ratios):.3f} ({min(self.ratios):.3f}-{max(self.ratios):.3f})"
+        return f"{self.name:44} {spread}{'  slower' if self.slower else ''}"
+
+
+@dataclass(frozen=True)
+class MachineTime:
+    """`busy` and `idle` seconds of all processors so far, and the seconds of `ours`: this process and its children."""
+
+    busy: float
+    idle: float
+    ours: float
+
+    @classmethod
+    def now(cls) -> MachineTime:
+        """As /proc/stat has it."""
+        user, nice, system, idle, waiting, *rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+        tick = os.sysconf("SC_CLK_TCK")
+        own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        busy = user + nice + system + sum(rest)
+        return cls(busy / tick, (idle + waiting) / tick, sum(each.ru_utime + each.ru_stime for each in own))
+
+    def others(self, later: MachineTime) -> float:
+        """The share of the machine that others used until then, from 0 to 1."""
+        busy, ours = later.busy - self.busy, later.ours - self.ours
+        return max(0.0, busy - ours) / max(busy + later.idle - self.idle, 0.01)
+
+
+def main() -> int:
+    try:
+        revision = previous()
+    except NoPreviousVersionError as error:
+        print(f"there is nothing to compare with: {error}", file=sys.stderr)
+        return 2
+    began = MachineTime.now()
+    with tempfile.TemporaryDirectory() as name, installed(revision) as old, current() as new:
+        rows = [paired(row, arguments, old, new) for row, arguments in commands(Path(name)).items()]
+    print(f"others used {began.others(MachineTime.now()):.0%} of the machine; a row is slower if {ABOVE} of {PAIRS}")
+    print(f"ratios are above {MARGIN}")
+    slower = [row.name for row in rows if row.slower]
+    if slower:
+        print(f"slower than {revision[:12]}: {', '.join(slower)}", file=sys.stderr)
+    return 1 if slower else 0
+
+
+def commands(folder: Path) -> Mapping[str, Sequence[str]]:
+    """The arguments of `quotree` by the name of their row; each takes a second at most."""
+    trees, yunikorn, work = folder / "trees.yaml", folder / "yunikorn.yaml", folder / "work.yaml"
+    organisation.write(trees, organisation.organisation(1_000))
+    organisation.write(yunikorn, [organisation.queue_config(2_000)])
+    organisation.write(work, organisation.at_work(100, 1_000))
+    return {
+        "quotree --version": ["--version"],
+        "quotree validate, 1000 queues": ["validate", str(trees)],
+        "quotree validate, 2000 of YuniKorn": ["validate", str(yunikorn)],
+        "quotree diff, 1000 queues": ["diff", *changed(folder, 1_000)],
+        "quotree simulate, 100 queues, 1000 jobs": ["simulate", str(work)],
+    }
+
+
+def paired(name: str, arguments: Sequence[str], old: Installation, new: Installation) -> PairedRow:
+    """Measure PAIRS pairs, after one of each that fills the caches of the machine, and print the row."""
+    ratios = []
+    for turn in range(-1, PAIRS):
+        order = (old, new) if turn % 2 == 0 else (new, old)
+        spent = {version.root: timed([str(version.quotree), *arguments])[1] for version in order}
+        if turn >= 0:
+            ratios.append(spent[new.root] / spent[old.root])
+    row = PairedRow(name, ratios)
+    print(row, flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    sys.exit(main())

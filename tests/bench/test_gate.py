@@ -1,0 +1,80 @@
+"""When a row counts as slower, by made up samples, and what others took of the machine."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bench import gate
+from tests.bench.commands import timed
+from tests.bench.gate import ABOVE, MARGIN, PAIRS, MachineTime, PairedRow
+from tests.versions import NoPreviousVersionError
+
+SEED = 7
+
+
+def sample(chance: random.Random, slowdown: float, noise: float) -> PairedRow:
+    """Ten ratios of times that each vary by `noise`."""
+    times = [(slowdown * chance.lognormvariate(0, noise), chance.lognormvariate(0, noise)) for _ in range(PAIRS)]
+    return PairedRow("row", [new / old for new, old in times])
+
+
+def test_nine_of_ten_are_enough_and_eight_are_not() -> None:
+    assert PairedRow("row", [MARGIN + 0.01] * ABOVE + [0.5]).slower
+    assert not PairedRow("row", [MARGIN + 0.01] * (ABOVE - 1) + [1.0, 0.5]).slower
+
+
+def test_what_is_as_fast_or_faster_is_never_slower_than_its_noise() -> None:
+    chance = random.Random(SEED)
+
+    failures = {noise: sum(sample(chance, 1.0, noise).slower for _ in range(2000)) for noise in (0.01, 0.1, 0.5)}
+
+    assert all(count <= 2000 * 22 / 1024 for count in failures.values()), failures  # twice what may be
+    assert not PairedRow("row", [0.5] * PAIRS).slower
+
+
+@pytest.mark.parametrize(("slowdown", "noise"), [(1.1, 0.01), (1.3, 0.05), (2.0, 0.1)])
+def test_a_slowdown_beyond_the_noise_is_found(slowdown: float, noise: float) -> None:
+    chance = random.Random(SEED)
+
+    assert sum(sample(chance, slowdown, noise).slower for _ in range(200)) > 190
+
+
+def test_a_slowdown_within_the_margin_passes() -> None:
+    assert not PairedRow("row", [1.02] * PAIRS).slower
+
+
+def test_the_time_of_others_is_what_we_did_not_use() -> None:
+    began = MachineTime(busy=100, idle=50, ours=10)
+
+    assert began.others(MachineTime(busy=106, idle=54, ours=13)) == pytest.approx(0.3)
+    assert began.others(MachineTime(busy=103, idle=57, ours=13.02)) == 0  # a tick of rounding
+
+
+def test_the_machine_is_read() -> None:
+    began = MachineTime.now()
+
+    assert 0 < began.ours <= began.busy
+    assert began.idle > 0
+
+
+def test_without_a_version_before_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> str:
+        raise NoPreviousVersionError("this clone is shallow")
+
+    monkeypatch.setattr(gate, "previous", missing)
+
+    assert gate.main() == 2
+    assert "nothing to compare with: this clone is shallow" in capsys.readouterr().err
+
+
+def test_each_command_runs(tmp_path: Path) -> None:
+    quotree = str(Path(sys.executable).with_name("quotree"))
+
+    for arguments in gate.commands(tmp_path).values():
+        assert timed([quotree, *arguments])[1] > 0

@@ -25,6 +25,7 @@ OF_KIND = {
     "ClusterList": "clusters",
     "TopologyList": "topologies",
     "DomainList": "domains",
+    "UsageHistory": "usage-history",
     "PendingPods": "pending-pods",
     "PendingWorkloads": "pending",
     "PendingWorkloadsSummary": "pending",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from functools import partial
 
@@ -150,7 +151,7 @@ class _Running:
             server = process.open_health(identity, self.live, self.ready, self.registry, self.notes)
             opened.callback(server.close)
             opened.enter_context(signalled(self._ended))
-            api = None
+            api = answers = None
             if settings and identity:
                 from cli.serving.api import serving
                 from cli.serving.front_proxy import PassedOn
@@ -162,7 +163,8 @@ class _Running:
             self._reconciler.start()
             process.announce(server, api)
             while self._reconciler.alive and not self._ended.wait(_POLL):
-                pass
+                if answers is not None:
+                    answers.note_usage(time.time())
             asked = self._ended.is_set()
             log.info("stopping")
             self._reconciler.stop()

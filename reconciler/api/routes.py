@@ -2,7 +2,7 @@
 
 - Pending lists need the rights that Kueue's visibility API needs.
 - An explanation needs the right to read the Workload.
-- Trees need the right to list ClusterQueues and Cohorts.
+- Trees and the history of their nodes need the right to list ClusterQueues and Cohorts.
 - Pods at the gate need the right to list Pods there, because each Pod has the same answer in an annotation.
 - YuniKorn's queues sum up all Pods, so they need the right to list all Pods and Namespaces.
 - Volcano's queues need the right to list Queues.
@@ -34,6 +34,7 @@ from policies.dialects.kueue_kinds import GROUP
 from reconciler.api import gates, volcano_tree
 from reconciler.api.aggregated import discovery, path_of_v1
 from reconciler.api.clusters import clusters
+from reconciler.api.history import UsageHistory
 from reconciler.api.job_states import job_states
 from reconciler.api.pending import local_rows, rows, summary
 from reconciler.api.pending_pods import (
@@ -51,7 +52,7 @@ from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.core.core import Core
 from reconciler.multikueue.cluster_list import clusters_json
 from scheduling.visibility.as_json import AccessScope
-from scheduling.world.nodes import node_names, nodes
+from scheduling.world.nodes import NodeState, node_names, nodes
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
@@ -99,6 +100,15 @@ class ReconcilerApi:
         self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 3)
         self._places: Remembered[list[PendingPod]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
+        self._history = UsageHistory()
+
+    def note_usage(self, now: float) -> None:
+        """Record what is in use, if a step of the history is due. Called often, by one thread; `now` in seconds."""
+        if self._history.due(now):
+            try:
+                self._history.record(self._all_nodes(), now)
+            except (HttpRefusal, TimeoutError) as error:
+                log.debug("usage is noted later: %s", error)
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
         """The JSON for a path with its query. `wanted`: the user that the caller impersonates. Raises HttpRefusal."""
@@ -278,12 +288,22 @@ class ReconcilerApi:
         self._callers.demand(caller, Access("list", GROUP, "localqueues", namespace=namespace))
         return self._read(partial(namespace_tree, namespace=namespace))
 
+    def history(self, caller: Caller, plural: str, name: str, _query: str) -> dict[str, Any]:
+        self._callers.demand(caller, *_TREES)
+        try:
+            return self._history.of(plural == "clusterqueues", name)
+        except KeyError:
+            raise HttpRefusal(404, f"no usage of {plural} {name} is recorded yet; it is, every 5 minutes") from None
+
     def _drawn(self) -> ApiDocument:
+        return ApiDocument(tree_json(self._all_nodes()))
+
+    def _all_nodes(self) -> list[NodeState]:
         names, found = self._read(node_names), []
         for at in range(0, len(names), _PIECE):
             piece = names[at : at + _PIECE]
             found += self._read(lambda world, piece=piece: nodes(world, piece))  # type: ignore[misc]
-        return ApiDocument(tree_json(found))
+        return found
 
 
 View: TypeAlias = Callable[..., dict[str, Any]]
@@ -300,6 +320,7 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", ReconcilerApi.pods_of_yunikorns_queue),
     (rf"/v1/volcano/queues/{_NAME}/pendingpods", ReconcilerApi.pods_of_volcanos_queue),
     (r"/v1/trees?", ReconcilerApi.tree),
+    (rf"/v1/(clusterqueues|cohorts)/{_NAME}/history", ReconcilerApi.history),
     (rf"/v1/namespaces/{_NAME}/namespacetrees", ReconcilerApi.tree_of_namespace),
     (r"/v1/yunikorn/tree", ReconcilerApi.yunikorn_tree),
     (r"/v1/volcano/tree", ReconcilerApi.volcano_tree),

@@ -1,0 +1,99 @@
+"""What each node used in the last day, in memory: a step every 5 minutes, read when a step is due.
+
+Nothing is done at an event. A series has the steps at which the amount changed, so that a queue whose usage does not
+change costs 16 bytes. Only this process has it: it begins anew with the process, and each replica has its own.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeAlias
+
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
+from scheduling.flavors.messages import written as amount_of
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.times import SECOND
+from scheduling.objects.times import written as time_of
+from scheduling.world.nodes import NodeName, NodeState, below
+
+API_VERSION = "quotree.dev/v1alpha1"
+STEP = 300
+"""Seconds."""
+STEPS = 24 * 3600 // STEP
+MOST = 10_000
+"""Series: a node with a flavor and a resource. 50 MB if all of them change at each step for a day."""
+_LARGEST = 2**63 - 1
+_Series: TypeAlias = "array[int]"
+"""The number of a step, the amount from then on, the number of the next step, and so on."""
+
+
+class UsageHistory:
+    """Read by many threads while one records: `record` replaces what it has, and changes no answer."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._last = 0
+        self._series: dict[NodeName, dict[FlavorResource, _Series]] = {}
+
+    def due(self, now: float) -> bool:
+        """Whether a step began since the last record. `now`: seconds since 1970."""
+        return int(now) // STEP > self._last
+
+    def record(self, states: Iterable[NodeState], now: float) -> None:
+        """Take in all nodes. Beyond the most series, Cohorts come before ClusterQueues, then by name."""
+        step, series = int(now) // STEP, dict[NodeName, dict[FlavorResource, _Series]]()
+        for name, pair, amount in islice(_used(list(states)), self._most):
+            before = self._series.get(name, {}).get(pair, array("q"))
+            series.setdefault(name, {})[pair] = _appended(before, step, min(amount, _LARGEST))
+        self._series, self._last = series, step
+
+    def of(self, is_queue: bool, name: str) -> dict[str, Any]:
+        """The history of a node as JSON: the steps at which an amount changed. Raises KeyError if there is none."""
+        found, last = self._series[(is_queue, name)], self._last
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "UsageHistory",
+            "node": {"kind": (CLUSTER_QUEUE if is_queue else COHORT).kind, "name": name},
+            "stepSeconds": STEP,
+            "until": _time(last),
+            "series": [
+                {
+                    "flavor": pair.flavor,
+                    "resource": pair.resource,
+                    "changes": [
+                        {"at": _time(at), "used": amount_of(pair.resource, amount)}
+                        for at, amount in zip(steps[::2], steps[1::2], strict=True)
+                    ],
+                }
+                for pair, steps in found.items()
+            ],
+        }
+
+
+def _used(states: list[NodeState]) -> Iterator[tuple[NodeName, FlavorResource, int]]:
+    """What each node uses of each pair with quota or usage."""
+    sums = below(states)
+    for state in sorted(states, key=lambda each: (each.is_queue, each.name)):
+        uses = (sums.queues if state.is_queue else sums.cohorts).get(state.name, {})
+        for pair in sorted({*state.quota, *uses}):
+            yield (state.is_queue, state.name), pair, uses[pair].used if pair in uses else 0
+
+
+def _appended(before: _Series, step: int, amount: int) -> _Series:
+    """The series with one more step, without what is older than a day. The first one is that of its beginning."""
+    first = step - STEPS + 1
+    old = 0
+    while old + 2 < len(before) and before[old + 2] <= first:
+        old += 2
+    kept = before[old:]
+    if kept and kept[0] < first:
+        kept[0] = first
+    if not kept or kept[-1] != amount:
+        kept.extend((step, amount))
+    return kept
+
+
+def _time(step: int) -> str:
+    return time_of(step * STEP * SECOND)

@@ -32,7 +32,7 @@ from dashboard.pages import (
     what_if,
     workload,
 )
-from dashboard.pages.times import relative
+from dashboard.pages.times import lasting, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.settings import DashboardSettings
@@ -95,6 +95,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "object_url": shown.object_url,
         "job_text": shown.job_text,
         "relative": relative,
+        "lasting": lasting,
         "amount_text": amount_text,
         "effect_text": effect_text,
         "refresh": settings.refresh_seconds,
@@ -102,6 +103,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "stamp": _STAMP,
         "audited": backend.audited,
     }
+    app.jinja_env.filters["lines"] = what_if.printed_lines
     cache = AnswerCache()
     app.before_request(lambda: _know(settings, backend, cache))
     app.after_request(_finish)

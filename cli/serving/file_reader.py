@@ -17,9 +17,10 @@ from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import NO_PARAMS, Manifest
 from dashboard.reading.remote import FINDINGS, Getter
+from dashboard.what_if.manifests import KINDS
 from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
-from scheduling.objects.times import written
+from scheduling.objects.times import parse, written
 from scheduling.objects.workload import Workload
 from scheduling.simulation.simulation import START
 
@@ -46,16 +47,25 @@ class FilesReader:
         if (found := only(self._trees, path)) is not None:
             return found
         with refused_as_by_a_server():
-            return self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
+            answer = self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
+        for each in answer["items"] if path.endswith("/pendingworkloads") else ():
+            each["metadata"]["creationTimestamp"] = self._moved(each["metadata"]["creationTimestamp"])
+        return answer
+
+    def _moved(self, moment: str) -> str:
+        return written(parse(moment) + self._ahead)
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         return self._audit.get(FINDINGS, params)
 
     def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
-        found = self._world.workloads.get(f"{namespace}/{name}") if resource == WORKLOADS else None
-        if found is None:
-            raise NotFound(404, "NotFound", f"{resource} {namespace}/{name} is not in the files")
-        return _manifest(found, self._ahead)
+        if resource == WORKLOADS and (found := self._world.workloads.get(f"{namespace}/{name}")):
+            return _manifest(found, self._ahead)
+        for ref, placed in self._inputs.objects.items() if resource in KINDS.values() else ():
+            if (KINDS.get(ref.kind), ref.name) == (resource, name):
+                return dict(placed.document.manifest)
+        where = f"{namespace}/{name}" if namespace else name
+        raise NotFound(404, "NotFound", f"{resource} {where} is not in the files")
 
     def listed(
         self,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dashboard.pages.parts import part
 from dashboard.pages.shown import amount, columns, path_part
 from dashboard.pages.trees import read_tree
+from dashboard.pages.usage import charts
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
+from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, NodeKey, TreeNode
+from dashboard.what_if.manifests import KINDS, as_yaml
 
 PENDING = 100
 """How many of the waiting workloads are shown, from the head."""
+_SIBLINGS = 10
+"""How many siblings are shown that borrow, and how many that could lend."""
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FINDINGS = 1000
 """How many findings of a tree are searched for those of one node."""
 
@@ -28,6 +34,14 @@ class QuotaLine(NamedTuple):
     borrowed: str
     lent: str
     number: float
+
+
+class UsageBar(NamedTuple):
+    """Widths of 100: what is used within the quota, what is borrowed beyond it, and where the quota ends."""
+
+    used: float
+    borrowed: float
+    quota: float
 
 
 class Neighbour(NamedTuple):
@@ -53,7 +67,11 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
         "children": tree.children(node)[:PENDING],
         "more_children": max(0, len(tree.children(node)) - PENDING),
+        "usage": part(lambda: charts(reader, node)),
+        "bars": {pair: _bar(node.amounts(pair)) for pair in node.pairs},
         "neighbours": _neighbours(tree, node),
+        "object": part(lambda: _object(reader, node)),
+        "command": _command(node),
         "pending": part(lambda: _pending(reader, node)),
         "most": PENDING,
         "findings": part(lambda: _findings(reader, tree, node)),
@@ -66,6 +84,33 @@ def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     return QuotaLine(pair, fields, *columns(tree, node, pair), found.used / 10**9)
 
 
+def _bar(found: Amounts) -> UsageBar:
+    quota = found.quota or 0
+    most = max(found.used, quota, 1)
+    within = min(found.used, quota)
+    return UsageBar(
+        round(100 * within / most, 1), round(100 * (found.used - within) / most, 1), round(100 * quota / most, 1)
+    )
+
+
+def _object(reader: CachedReader, node: TreeNode) -> str:
+    """The object as YAML, without what the API server notes for itself; empty if none belongs to the node."""
+    kind = KINDS.get(node.key.kind)
+    if kind is None or not node.exists:
+        return ""
+    stored = reader.kept(("object", node.key), lambda: reader.reader.stored(kind, None, node.name))
+    meta = {name: value for name, value in stored["metadata"].items() if name != "managedFields"}
+    notes = {name: value for name, value in (meta.get("annotations") or {}).items() if name != _APPLIED}
+    return as_yaml([{**stored, "metadata": {**meta, **({"annotations": notes} if "annotations" in meta else {})}}])
+
+
+def _command(node: TreeNode) -> str:
+    kind = KINDS.get(node.key.kind)
+    return (
+        f"kubectl edit {kind.plural}{f'.{kind.group}' if kind.group else ''} {shlex.quote(node.name)}" if kind else ""
+    )
+
+
 def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
     """The largest borrowers and lenders first; only of what this node has a quota for."""
     parent = tree.parent(node)
@@ -75,9 +120,10 @@ def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
     found = [each for each in found if each[2].borrowed or each[2].spare]
     found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # else as they stand
+    borrowers, lenders = ([each for each in found if bool(each[2].borrowed) is kind] for kind in (True, False))
     return [
         Neighbour(each, pair, *(amount(pair, nano) if nano else "" for nano in (amounts.borrowed, amounts.spare)))
-        for each, pair, amounts in found[:PENDING]
+        for each, pair, amounts in (*borrowers[:_SIBLINGS], *lenders[:_SIBLINGS])
     ]
 
 

@@ -30,7 +30,16 @@ def relative(moment: str, clock: Clock = now) -> str | Markup:
     minutes = _minutes(moment, clock)
     if minutes is None:
         return moment
-    text = f"{_span(minutes)} ago" if minutes >= 0 else f"in {_span(-minutes)}"
+    return _time(moment, f"{_span(minutes)} ago" if minutes >= 0 else f"in {_span(-minutes)}")
+
+
+def lasting(since: str | None, clock: Clock = now) -> str | Markup:
+    """A `<time>` with the time that has passed since then; empty if it is not a time."""
+    text = lasted(since or "", clock)
+    return _time(since or "", text) if text else ""
+
+
+def _time(moment: str, text: str) -> Markup:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment, text)
 
 

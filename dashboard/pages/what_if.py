@@ -44,7 +44,7 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "form": form,
         "fields": FIELDS,
         "remove": REMOVE,
-        "yaml": _lines(written),
+        "yaml": printed_lines(written),
         "pasted": escape(form.pasted),  # as it was typed, with its lines
         "outcome": found,
         "problem": problem,
@@ -104,6 +104,6 @@ def _as_yaml(made: tuple[Manifest, ...], form: Form) -> str:
     return "---\n".join(each.rstrip("\n") + "\n" for each in texts if each.strip())
 
 
-def _lines(text: str) -> Markup:
+def printed_lines(text: str) -> Markup:
     """Its lines as lines; what does not print is an escape, as everywhere else."""
     return escape("\n".join(plain(line) for line in text.split("\n")))

@@ -150,7 +150,7 @@
       if (past.length > 720) past.shift();
       history_.set(key, past);
       let cell = row.querySelector("[data-past]");
-      if (!cell) { cell = document.createElement("td"); cell.dataset.past = ""; row.append(cell); }
+      if (!cell) { cell = document.createElement("td"); cell.dataset.past = ""; cell.dataset.label = "Since the page is open"; row.append(cell); }
       cell.replaceChildren(line(past, row.dataset.pair));
     }
   }

@@ -1,0 +1,62 @@
+"""What a node used in the last hours, as a step chart for each flavor and resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from dashboard.pages.shown import amount, path_part
+from dashboard.reading.cache import CachedReader
+from dashboard.trees.tree import FlavorPair, TreeNode
+from policies.model.quantity import Quantity
+
+WIDTH, HEIGHT = 240, 44
+"""The size of a chart, in its own units."""
+_EDGE = 2
+
+
+class UsageChart(NamedTuple):
+    """`line` is the `points` of a polyline, `quota` the height of the quota, `text` the same in words."""
+
+    line: str
+    quota: float | None
+    text: str
+
+
+def charts(reader: CachedReader, node: TreeNode) -> dict[FlavorPair, UsageChart]:
+    """The charts of a Kueue node; none for other dialects. Raises ClusterError."""
+    plural = {"ClusterQueue": "clusterqueues", "Cohort": "cohorts"}.get(node.key.kind)
+    if node.dialect != "Kueue" or plural is None:
+        return {}
+    answer = reader.ask(f"/v1/{plural}/{path_part(node.name)}/history")
+    found = {}
+    for each in answer["series"]:
+        pair = FlavorPair(each["flavor"], each["resource"])
+        found[pair] = _chart(pair, each["changes"], answer, node.amounts(pair).quota)
+    return found
+
+
+def _chart(
+    pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], quota: int | None
+) -> UsageChart:
+    moments = [datetime.fromisoformat(each["at"]).timestamp() for each in changes]
+    used = [Quantity.parse(each["used"]).nano for each in changes]
+    end = datetime.fromisoformat(answer["until"]).timestamp() + answer["stepSeconds"]
+    span, most = end - moments[0], max(*used, quota or 0, 1)
+
+    def height(value: int) -> float:
+        return round(HEIGHT - _EDGE - (HEIGHT - 2 * _EDGE) * value / most, 1)
+
+    points = []
+    for at, until, value in zip(moments, [*moments[1:], end], used, strict=True):
+        points += [f"{round(WIDTH * (each - moments[0]) / span, 1):g},{height(value):g}" for each in (at, until)]
+    low, high = amount(pair, min(used)), amount(pair, max(used))
+    text = f"{pair}: {amount(pair, used[0])} used {_hours(span)} ago, {amount(pair, used[-1])} now"
+    return UsageChart(
+        " ".join(points), None if quota is None else height(quota), f"{text}, at least {low}, at most {high}"
+    )
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.0f} h" if seconds >= 2 * 3600 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,101 @@
+"""The page of a queue: bars, the history of its usage, how long work waits, the object and the command for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.errors import Forbidden
+from dashboard.what_if.manifests import KINDS
+from tests.dashboard.people import ADMIN, ANSWERS, Cluster, signed_in
+
+AT = "/queues/kueue/ClusterQueue/a"
+PENDING = "/v1/clusterqueues/a/pendingworkloads"
+HISTORY: dict[str, Any] = {
+    "apiVersion": "quotree.dev/v1alpha1",
+    "kind": "UsageHistory",
+    "node": {"kind": "ClusterQueue", "name": "a"},
+    "stepSeconds": 300,
+    "until": "2026-11-27T11:55:00Z",
+    "series": [
+        {
+            "flavor": "spot",
+            "resource": "cpu",
+            "changes": [
+                {"at": "2026-11-27T06:00:00Z", "used": "0"},
+                {"at": "2026-11-27T09:00:00Z", "used": "16"},
+                {"at": "2026-11-27T10:30:00Z", "used": "11"},
+            ],
+        }
+    ],
+}
+
+
+def cluster(**other: Any) -> Cluster:
+    made = Cluster()
+    made.answers["/v1/clusterqueues/a/history"] = HISTORY
+    made.answers[KINDS["ClusterQueue"].item("a", None)] = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {
+            "name": "a",
+            "managedFields": [{"manager": "someone"}],
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "<b>\u202e"},
+        },
+        "spec": {"cohortName": "org"},
+    }
+    made.answers |= other
+    return made
+
+
+def page(made: Cluster) -> str:
+    return signed_in(made, ADMIN).get(AT).text
+
+
+def test_the_last_hours_are_steps_with_the_quota_and_say_the_same_in_words() -> None:
+    shown = page(cluster())
+
+    assert 'points="0,42 120,42 120,2 180,2 180,14.5 240,14.5"' in shown
+    assert "spot/cpu: 0 used 6 h ago, 11 now, at least 0, at most 16" in shown
+    assert '<line class="limit" x1="0" x2="240" y1="22.0"' in shown
+    assert "data-history" not in shown, "the page does not draw its own"
+
+
+def test_without_a_history_the_page_draws_what_it_sees() -> None:
+    made = cluster()
+    del made.answers["/v1/clusterqueues/a/history"]
+
+    assert "<table data-history>" in page(made)
+
+
+def test_the_bar_shows_what_is_borrowed_beyond_the_quota() -> None:
+    shown = page(cluster())
+
+    assert '<rect class="used" width="72.7" height="10"/><rect class="borrowed" x="72.7" width="27.3"' in shown
+
+
+def test_pending_work_says_for_how_long() -> None:
+    item = {**ANSWERS[PENDING]["items"][0]}
+    item["metadata"] = {**item["metadata"], "creationTimestamp": "2020-01-01T00:00:00Z"}
+    shown = page(cluster(**{PENDING: {"items": [item]}}))
+
+    assert '<td data-label="Pending for"><time datetime="2020-01-01T00:00:00Z" title="2020-01-01T00:00:00Z">' in shown
+
+
+def test_the_object_and_the_command_that_changes_it() -> None:
+    shown = page(cluster())
+
+    assert "<code>kubectl edit clusterqueues.kueue.x-k8s.io a</code>" in shown
+    assert "cohortName: org" in shown
+    assert "managedFields" not in shown
+    assert "last-applied" not in shown
+    assert "&lt;b&gt;\\u202E" in shown or "&lt;b&gt;\\\\u202E" in shown
+
+
+@pytest.mark.parametrize("path", ["/v1/clusterqueues/a/history", KINDS["ClusterQueue"].item("a", None)])
+def test_the_rest_is_there_for_who_may_not_see_a_part(path: str) -> None:
+    shown = page(cluster(**{path: Forbidden(403, "Forbidden", "tina may not")}))
+
+    assert "tina may not" in shown
+    assert "Pending workloads" in shown

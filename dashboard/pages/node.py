@@ -12,13 +12,12 @@ from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import charts
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, NodeKey, TreeNode
-from dashboard.what_if.manifests import KINDS, as_yaml
+from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
 """How many of the waiting workloads are shown, from the head."""
 _SIBLINGS = 10
 """How many siblings are shown that borrow, and how many that could lend."""
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FINDINGS = 1000
 """How many findings of a tree are searched for those of one node."""
 
@@ -100,7 +99,7 @@ def _object(reader: CachedReader, node: TreeNode) -> str:
         return ""
     stored = reader.kept(("object", node.key), lambda: reader.reader.stored(kind, None, node.name))
     meta = {name: value for name, value in stored["metadata"].items() if name != "managedFields"}
-    notes = {name: value for name, value in (meta.get("annotations") or {}).items() if name != _APPLIED}
+    notes = {name: value for name, value in (meta.get("annotations") or {}).items() if name != LAST_APPLIED}
     return as_yaml([{**stored, "metadata": {**meta, **({"annotations": notes} if "annotations" in meta else {})}}])
 
 

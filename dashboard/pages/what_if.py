@@ -10,14 +10,21 @@ from markupsafe import Markup, escape
 from analysis.what_if.outcome import WhatIfOutcome
 from analysis.what_if.state import ProposedChange
 from cluster.errors import Forbidden, NotFound
+from dashboard.pages.parts import part
+from dashboard.pages.trees import read_tree
 from dashboard.reading.backend import Manifest, UserLogin
 from dashboard.reading.cache import CachedReader
+from dashboard.trees.tree import natural
+from dashboard.what_if.commands import commands
 from dashboard.what_if.edits import FIELDS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
 from dashboard.what_if.processes import Processes
 from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
 from policies.model.printing import plain
+
+_MOST_NAMES = 500
+"""Names that the form suggests; a browser is slow with more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +39,10 @@ class Asker:
 def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     """What the template needs, and the status. `ask`: also what comes of the change. Raises ClusterError."""
     made: tuple[Manifest, ...] = ()
+    stored: dict[str, Manifest | None] = {}
     found, problem, status = None, None, 400 if form.problems else 200
     try:
-        made = _edited(asker, form)
+        made = _edited(asker, form, stored)
         if ask and not form.problems:
             found = _asked(asker, form, made)
     except (BadEdit, Unanswered) as error:
@@ -45,6 +53,8 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "fields": FIELDS,
         "remove": REMOVE,
         "yaml": printed_lines(written),
+        "commands": printed_lines(commands(stored, made)),
+        "suggested": _suggested(asker.reader),
         "pasted": escape(form.pasted),  # as it was typed, with its lines
         "outcome": found,
         "problem": problem,
@@ -60,9 +70,27 @@ def download(asker: Asker, form: Form) -> str:
     return _as_yaml(_edited(asker, form), form)
 
 
-def _edited(asker: Asker, form: Form) -> tuple[Manifest, ...]:
-    """The objects that the edits make. Raises as `download`."""
-    return tuple(changed(form.edits, lambda node: _stored(asker, node)))
+def _edited(asker: Asker, form: Form, read: dict[str, Manifest | None] | None = None) -> tuple[Manifest, ...]:
+    """The objects that the edits make; those that are stored are added to `read`. Raises as `download`."""
+    known: dict[str, Manifest | None] = {} if read is None else read
+
+    def stored(node: EditedNode) -> Manifest | None:
+        known[f"{node.kind}/{node.name}"] = found = _stored(asker, node)
+        return found
+
+    return tuple(changed(form.edits, stored))
+
+
+def _suggested(reader: CachedReader) -> dict[str, list[str]]:
+    """Names, flavors and resources of the trees that this person may see; none where they may see none."""
+    tree = part(lambda: read_tree(reader, "Kueue")).value
+    if tree is None:
+        return {}
+    return {
+        "names": sorted({key.name for key in tree.nodes}, key=natural)[:_MOST_NAMES],
+        "flavors": sorted({pair.flavor for pair in tree.pairs}),
+        "resources": sorted({pair.resource for pair in tree.pairs}),
+    }
 
 
 def _asked(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:

@@ -25,7 +25,7 @@ Stored = Callable[[EditedNode], Manifest | None]
 """The manifest of a node as it is stored; None where there is none."""
 _PARENTS = {"ClusterQueue": "cohortName", "Cohort": "parentName", "Queue": "parent"}
 _ANNOTATIONS = {"max": yunikorn.QUOTA, "guaranteed": yunikorn.GUARANTEED}
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _KEPT = ("name", "namespace", "labels", "annotations")
 
 
@@ -64,7 +64,7 @@ def _applicable(node: EditedNode, stored: Manifest | None) -> Manifest:
     if stored is None:
         return {**head, "metadata": {"name": node.name}, "spec": {}}
     meta = deepcopy({key: stored["metadata"][key] for key in _KEPT if stored["metadata"].get(key)})
-    meta.get("annotations", {}).pop(_LAST_APPLIED, None)
+    meta.get("annotations", {}).pop(LAST_APPLIED, None)
     if not meta.get("annotations", True):
         del meta["annotations"]
     spec = {} if node.kind == "Namespace" else {"spec": deepcopy(stored.get("spec") or {})}

@@ -1,0 +1,59 @@
+"""A change as commands: a merge patch for each object that is there, and what is new as a manifest to create."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cluster.resource import Resource
+from dashboard.reading.backend import Manifest
+from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
+
+
+def patch_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7386) from one to the other; a list that differs is in it as a whole."""
+    found: dict[str, Any] = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            if inner := patch_of(old, value):
+                found[name] = inner
+        elif name not in before or old != value:
+            found[name] = value
+    return found
+
+
+def patch_command(resource: Resource, before: Manifest, after: Manifest) -> str:
+    """`kubectl patch` for one object; empty if nothing changes. Status and what the API server notes are left out."""
+    patch = patch_of(_written(before), _written(after))
+    if not patch:
+        return ""
+    kind = f"{resource.plural}.{resource.group}".rstrip(".")
+    name = shlex.quote(str(after["metadata"]["name"]))
+    return f"kubectl patch {kind} {name} --type=merge -p {shlex.quote(json.dumps(patch, separators=(',', ':')))}"
+
+
+def commands(before: Mapping[str, Manifest | None], made: Iterable[Manifest]) -> str:
+    """The commands for a change. `before`: the stored objects by `kind/name`; who is not there is created."""
+    found, new = [], []
+    for each in made:
+        resource, old = KINDS.get(each["kind"]), before.get(f"{each['kind']}/{each['metadata']['name']}")
+        if resource is not None and old is not None:
+            found.append(patch_command(resource, old, each))
+        else:
+            new.append(each)
+    if new:
+        found.append(f"kubectl apply -f - <<'EOF'\n{as_yaml(new).rstrip()}\nEOF")
+    return "\n".join(filter(None, found))
+
+
+def _written(manifest: Manifest) -> dict[str, Any]:
+    """What a user writes of an object: its spec, labels and annotations."""
+    meta = manifest.get("metadata") or {}
+    notes = {name: value for name, value in (meta.get("annotations") or {}).items() if name != LAST_APPLIED}
+    return {
+        "metadata": {"labels": meta.get("labels") or {}, "annotations": notes},
+        "spec": manifest.get("spec") or {},
+    }

@@ -21,6 +21,8 @@ SPACES = ("storm", "gust")
 LEAVES = {"a": "org", "b": "org", "c": "root"}
 LIMITS = {"org": 5, "a": 3, "c": 2}
 """Whole cpus at first; the others have no limit of their own."""
+DESERVED = {"org": 3, "b": 3}
+"""Pods of a give way to those of b, which have 2 beside a full a. A limit of org below that is refused."""
 EDITED = ("org", "a")
 """A limit that is edited may still be given for a while, so the other one is the sharper test."""
 ROOMY = {"org": 20, "a": 8, "c": 8}
@@ -31,16 +33,20 @@ Stored = dict[tuple[str, str], Manifest]
 
 
 class VolcanoGateLoad(PodLoad):
-    """In each Namespace there is one PodGroup for each leaf, of the same name, and one for each gang."""
+    """In each Namespace there is one PodGroup for each leaf, of the same name, and one for each gang.
+
+    Pods give way to a queue that has less than it deserves. Nobody makes them anew.
+    """
 
     def __init__(self, cluster: ClusterClient, seed: int) -> None:
         super().__init__(cluster, seed, SPACES)
+        self._passed: set[str] = set()
         self._gangs: list[tuple[str, str]] = []
 
     def prepare(self) -> None:
         self.cluster.create(NODES.collection(), node("n", "64"))
         for name, parent in {"org": "root", **LEAVES}.items():
-            self.cluster.create(QUEUES.collection(), queue(name, parent, **_capability(LIMITS.get(name))))
+            self.cluster.create(QUEUES.collection(), queue(name, parent, **_amounts(name)))
         for space in SPACES:
             self.cluster.create(NAMESPACES.collection(), namespace(space, {}))
             for name in LEAVES:
@@ -76,7 +82,18 @@ class VolcanoGateLoad(PodLoad):
         for name, cpus in {"a": 2, "b": 2, "c": 4}.items():
             self.create([_pod(f"last-{name}{number}", name, "1", SPACES[0]) for number in range(cpus)])
 
+    def pods(self) -> list[Manifest]:
+        """One that has passed and that nobody deleted here has given way. Without a node it is gone at once."""
+        found = super().pods()
+        self._passed |= {_name(each) for each in found if not is_gated(each)}
+        stay = {_name(each) for each in found if "deletionTimestamp" not in each["metadata"]}
+        gave_way = (self.there & self._passed) - stay
+        self.there -= gave_way
+        self.happened["gave way"] += len(gave_way)
+        return found
+
     def wrong_at_rest(self) -> list[str]:
+        self.kubelet()  # what gives way ends, so that nothing is kept for those who wait for that
         there = self.pods()
         objects: Stored = {("Pod", f"{p['metadata']['namespace']}/{p['metadata']['name']}"): p for p in there}
         for each in self.cluster.list(QUEUES):
@@ -166,6 +183,15 @@ class VolcanoGateLoad(PodLoad):
 
 def _capability(cpus: int | None) -> dict[str, dict[str, str]]:
     return {"capability": {"cpu": str(cpus)}} if cpus is not None else {}
+
+
+def _amounts(name: str) -> dict[str, dict[str, str]]:
+    deserved = {"deserved": {"cpu": str(DESERVED[name])}} if name in DESERVED else {}
+    return {**_capability(LIMITS.get(name)), **deserved}
+
+
+def _name(each: Manifest) -> str:
+    return f"{each['metadata']['namespace']}/{each['metadata']['name']}"
 
 
 def _requested(each: Manifest) -> int:

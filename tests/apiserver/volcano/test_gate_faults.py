@@ -1,8 +1,8 @@
 """Pods at the gate of Volcano's queues while the reconciler is killed again and again behind a line that fails.
 
 By a recount of what a watcher saw stored, nobody passes beyond a limit that was in force, also where Pods shrink that
-their node has not shrunk yet. When the faults are over nobody is forgotten. `SOAK_SECONDS` says how long the load lasts
-(`make soak-volcano`: half an hour), `SOAK_SEED` what happens.
+their node has not shrunk yet, and where Pods give way to others. When the faults are over nobody is forgotten.
+`SOAK_SECONDS` says how long the load lasts (`make soak-volcano`: half an hour), `SOAK_SEED` what happens.
 """
 
 from __future__ import annotations
@@ -34,4 +34,4 @@ def server() -> Iterator[ControlPlane]:
 def test_nobody_passes_beyond_a_limit_and_nobody_is_forgotten(server: ControlPlane, tmp_path: Path) -> None:
     with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as direct:
         load = VolcanoGateLoad(direct, SOAK_SEED)
-        survived(server, tmp_path, CONFIGURATION, load, VolcanoGateHistory(direct), "shrunk")
+        survived(server, tmp_path, CONFIGURATION, load, VolcanoGateHistory(direct), "shrunk", "gave way")

@@ -34,4 +34,4 @@ def server() -> Iterator[ControlPlane]:
 def test_nobody_passes_beyond_a_limit_and_nobody_is_forgotten(server: ControlPlane, tmp_path: Path) -> None:
     with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as direct:
         load = VolcanoGateLoad(direct, SOAK_SEED)
-        survived(server, tmp_path, CONFIGURATION, load, VolcanoGateHistory(direct), "shrunk", "gave way")
+        survived(server, tmp_path, CONFIGURATION, load, VolcanoGateHistory(direct), "shrunk")

@@ -27,6 +27,7 @@ PAGES = {
     QUEUE: 200,
     "/queues/kueue/Cohort/org": 200,
     "/namespaces/": 200,
+    "/workloads/": 200,
     SPACE: 200,
     f"/workloads/team-0/{WAITS}": 200,
     "/workloads/team-0/train-0": 200,
@@ -121,6 +122,9 @@ def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
 def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
     page = admin.to(f"/workloads/team-0/{WAITS}")
     why = page.get_by_role("region", name="Why it is pending")
+    expect(page.locator(".headline")).to_have_text(
+        re.compile(r"^Waits .* in queue-0: 10 of spot/cpu are short at queue-0 \(borrowingLimit\); next in line\.$")
+    )
     assert row(page, "main")[1:5] == ["spot/cpu", "20", "10", "ClusterQueue queue-0: borrowingLimit, 10 short"]
     expect(why).to_contain_text("Held by")
     expect(why.locator("td").last).to_contain_text("queue-0 70")

@@ -70,9 +70,8 @@ def test_one_may_name_another(checkout: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_shallow_clone_is_told_how_to_get_the_history(checkout: Path) -> None:
     git(checkout.parent, "clone", "--quiet", "--depth=1", f"file://{checkout}", "shallow")
 
-    with pytest.raises(NoPreviousVersionError, match=r"this clone is shallow.*git fetch --unshallow --tags") as raised:
+    with pytest.raises(NoPreviousVersionError, match=r"this clone is shallow.*git fetch --unshallow --tags"):
         previous(checkout.parent / "shallow")
-    assert raised.value.curable
 
 
 def test_a_history_without_the_recorded_commit_is_said_to_be_one(
@@ -80,9 +79,8 @@ def test_a_history_without_the_recorded_commit_is_said_to_be_one(
 ) -> None:
     monkeypatch.setattr(versions, "BEFORE_RELEASES", "1" * 40)
 
-    with pytest.raises(NoPreviousVersionError, match="1111 is not in the history of this checkout") as raised:
+    with pytest.raises(NoPreviousVersionError, match="1111 is not in the history of this checkout"):
         previous(checkout)
-    assert not raised.value.curable
 
 
 def test_a_folder_without_git_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

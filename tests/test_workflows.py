@@ -111,6 +111,15 @@ def test_a_checkout_leaves_no_token_behind() -> None:
                 assert step["with"]["persist-credentials"] is False, name
 
 
+def test_who_runs_the_tests_has_the_whole_history() -> None:
+    """The version before this one comes from it."""
+    whole = {"test": "apiserver", "nightly": "nightly"}
+    found = {(name, job): steps for name in whole for job, steps in parsed(name)["jobs"].items()}
+
+    for each in whole.items():
+        assert {"fetch-depth": 0}.items() <= found[each]["steps"][0]["with"].items(), each
+
+
 def test_every_command_is_a_target_of_the_makefile() -> None:
     commands = [(job, step["run"]) for _, job in jobs() for step in job["steps"] if "run" in step]
     unknown = []

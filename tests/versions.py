@@ -26,14 +26,7 @@ _CURE = "`git fetch --unshallow --tags` gets them, and so does `fetch-depth: 0` 
 
 
 class NoPreviousVersionError(Exception):
-    """The version before is not in the history of this checkout; the text says what to do.
-
-    `curable`: the history was cut off, and one command gets it.
-    """
-
-    def __init__(self, text: str, *, curable: bool = False) -> None:
-        super().__init__(text)
-        self.curable = curable
+    """The version before is not in the history of this checkout; the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,7 @@ def previous(root: Path = ROOT) -> str:
     except NoPreviousVersionError:
         if _git(root, "rev-parse", "--is-shallow-repository").strip() == "true":
             message = f"this clone is shallow: it has neither the tags nor {wanted}; {_CURE}"
-            raise NoPreviousVersionError(message, curable=True) from None
+            raise NoPreviousVersionError(message) from None
         message = f"{wanted} is not in the history of this checkout; PREVIOUS_VERSION names another revision"
         raise NoPreviousVersionError(message) from None
 

@@ -320,7 +320,7 @@ class GateReclaim:
 
 
 class _Candidates:
-    """Who may give way, for all wishes of one search. `looked_at` counts the units that were asked for."""
+    """The units that may give way, read once for all wishes of one search. `looked_at` counts those asked for."""
 
     def __init__(self, queues: Sequence[Node], units: Callable[[str], Iterable[Unit]]) -> None:
         self.queues = queues

@@ -10,7 +10,7 @@ from dashboard.what_if.commands import commands, patch_of
 from dashboard.what_if.manifests import LAST_APPLIED
 from tests.builders import cluster_queue, flavor, group
 from tests.dashboard.people import ADMIN, TENANT, signed_in
-from tests.dashboard.what_if.test_page import QUOTA, cluster
+from tests.dashboard.what_if.answers import QUOTA, cluster
 
 
 def test_a_patch_leads_from_one_object_to_the_other() -> None:

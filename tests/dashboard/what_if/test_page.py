@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from analysis.what_if.outcome import GainRow, LossRow, RiskRow, WhatIfOutcome
+from analysis.what_if.outcome import GainRow, LossRow, RiskRow
 from analysis.what_if.state import ProposedChange
 from dashboard.what_if.unanswered import ReadingCluster, TryAgain, Unanswered
 from policies.impact.differences import Effect, NodeChange, PairChange
@@ -15,27 +15,10 @@ from policies.impact.quotas import Excess, NodeQuotas, PairQuota, QuotaPair
 from policies.model.findings import Severity
 from policies.model.objects import Ref
 from scheduling.simulation.submissions import LeftOut, Name
-from tests.builders import cluster_queue, flavor, group
-from tests.dashboard.people import ADMIN, TENANT, Cluster, Telling, signed_in
-from tests.dashboard.what_if.answers import answer, finding
+from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
+from tests.dashboard.what_if.answers import QUOTA, answer, cluster, finding
 
-CQ = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/a"
 A, CPU = Ref("", "ClusterQueue", "", "a"), QuotaPair("spot", "cpu")
-QUOTA = {
-    "quota-kind": "ClusterQueue",
-    "quota-name": "a",
-    "quota-flavor": "spot",
-    "quota-resource": "cpu",
-    "quota-field": "nominalQuota",
-    "quota-amount": "8",
-}
-
-
-def cluster(said: WhatIfOutcome | Exception | None = None) -> Cluster:
-    made = Cluster()
-    made.answers[CQ] = cluster_queue("a", "org", group("cpu", flavor("spot", cpu=4)))
-    made.what_if = Telling(said or answer())
-    return made
 
 
 def asked(world: Cluster) -> list[ProposedChange]:

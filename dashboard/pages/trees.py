@@ -117,8 +117,11 @@ def _view(tree: ContendedTree, dialect: str, query: Mapping[str, str]) -> TreePa
 
 
 def _found(tree: DialectTree, view: TreePageView) -> Iterator[tuple[int, TreeNode]]:
-    wanted = view.text.lower()
-    return ((depth, node) for depth, node in tree.walk(view.top) if wanted in node.name.lower())
+    return ((depth, node) for depth, node in tree.walk(view.top) if _named(view, node))
+
+
+def _named(view: TreePageView, node: TreeNode) -> bool:
+    return view.text.lower() in node.name.lower()
 
 
 def _row(tree: DialectTree, pair: FlavorPair, depth: int, node: TreeNode) -> TableRow:
@@ -149,6 +152,7 @@ def _drawn(view: TreePageView, block: Block) -> dict[str, Any]:
         "label": block.text(block.node.name) if block.node else block.numbers(name, f"+{block.many}"),
         "numbers": block.numbers(*([f"{used}, {waiting} pending"] if waiting else []), used),
         "over": found.borrowed > 0,
+        "dim": block.node is not None and not _named(view, block.node),
     }
 
 
@@ -164,4 +168,5 @@ def _own_quota(view: TreePageView, block: Block, parent: TreeNode) -> dict[str, 
         "numbers": block.numbers(quota),
         "over": False,
         "own": True,
+        "dim": not _named(view, parent),
     }

@@ -29,6 +29,18 @@ def test_the_trees_as_a_picture_and_as_a_table() -> None:
     assert 'class="block over"' in page
 
 
+def test_the_filter_dims_the_nodes_with_other_names() -> None:
+    client = signed_in(Cluster(), ADMIN)
+
+    assert _blocks(client.get("/trees/kueue?q=a").text) == [("org", " dim"), ("a", ""), ("b", " dim")]
+    assert _blocks(client.get("/trees/kueue").text) == [("org", ""), ("a", ""), ("b", "")]
+
+
+def _blocks(page: str) -> list[tuple[str, str]]:
+    """The name and the dimness of each block of a node."""
+    return re.findall(r'aria-label="(?:Cohort|ClusterQueue) (\S+):[^"]*" class="block(?: over)?( dim)?"', page)
+
+
 def test_a_tree_is_filtered_by_name_and_looked_at_below_a_node() -> None:
     client = signed_in(Cluster(), ADMIN)
 

@@ -111,6 +111,8 @@ def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
     page = admin.to(QUEUE)
 
     assert row(page, "spot/cpu")[1:5] == ["4", "70", "1750%", "66"]
+    expect(page.get_by_role("img", name=re.compile(r"^spot.cpu: .* used .* ago, .* now"))).to_be_visible()
+    expect(page.get_by_role("region", name="The object")).to_contain_text("kubectl edit clusterqueues.kueue.x-k8s.io")
     waits = page.get_by_role("region", name="Pending workloads")
     expect(waits).to_contain_text(f"team-0/{WAITS}")
     expect(waits).to_contain_text("10 more needed")
@@ -136,6 +138,20 @@ def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
     assert life[0] == "Created"
     assert {"QuotaReserved", "Admitted"} < set(life)
     assert [each for each in life if each.startswith("Event")]
+
+
+def test_a_tenants_own_workloads_without_a_name_of_others(admin: Visitor, world: World, browser: Browser) -> None:
+    admin.to(SPACE)  # once the reconciler knows it all
+    with Visitor(browser, world.dashboard.url) as tenant:
+        page = tenant.sign_in(TENANT.token, SPACE)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Namespace team-0")
+        page = tenant.to("/workloads/")
+        expect(page.get_by_role("row", name=re.compile(f"team-0.{WAITS}"))).to_be_visible()
+        for path in ("/workloads/", "/namespaces/", f"/workloads/team-0/{WAITS}"):
+            text = tenant.to(path).locator("main").inner_text()
+            assert "team-1" not in text, path
+            assert "queue-1" not in text, path
+            assert tenant.serious() == [], path
 
 
 def test_what_the_audit_finds_is_there_at_once(admin: Visitor, world: World) -> None:

@@ -142,7 +142,8 @@ class VolcanoJob(Attached):
 def read_queue(manifest: Manifest) -> Queue:
     reader = ManifestReader(manifest)
     spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
-    notes = texts(metadata(manifest).get("annotations"))
+    meta = metadata(manifest)
+    notes = texts(meta.get("annotations"))
     ref = identity(manifest, QUEUE, namespaced=False)
     written_parent = text(spec.get("parent"))
     pods = ManifestReader({}).quantity(mapping(status.get("allocated")).get("pods"), "status.allocated.pods")
@@ -162,15 +163,10 @@ def read_queue(manifest: Manifest) -> Queue:
         hierarchy_weights=notes.get(HIERARCHY_WEIGHTS),
         node_group_limits=notes.get(LIMITS),
         overcommit_factor=notes.get(OVERCOMMIT),
-        takes_children=takes_children(manifest),
+        # Without the finalizer it would be gone at once.
+        takes_children=notes.get(DELETE_CHILDREN) == "true" and IN_USE in listing(meta.get("finalizers")),
         defects=reader.defects(),
     )
-
-
-def takes_children(manifest: Manifest) -> bool:
-    """Whether the descendants of the queue are deleted before it. Without the finalizer it would be gone at once."""
-    meta = metadata(manifest)
-    return texts(meta.get("annotations")).get(DELETE_CHILDREN) == "true" and IN_USE in listing(meta.get("finalizers"))
 
 
 def _comes_whole(resource: str) -> bool:

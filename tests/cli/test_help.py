@@ -92,7 +92,7 @@ JUDGING = (
 PLANNING = (
     "install",
     "install take-over",
-    *("queue", "queue close", "queue move", "queue open", "queue pause", "queue resume"),
+    *("queue", "queue close", "queue delete", "queue move", "queue open", "queue pause", "queue resume"),
     "uninstall",
 )
 """Commands that say what they would do, or refuse it."""

@@ -13,7 +13,6 @@ from cluster.errors import Unreachable
 from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
-NOW = datetime.now(UTC)
 BUSY = tree(
     kueue("org", cohort=True, below="24", used="16", pending=3),
     kueue("a", "org", "8", "16", borrowed="8", pending=1),
@@ -23,7 +22,7 @@ BUSY = tree(
 
 
 def head(name: str, minutes: int) -> dict[str, Any]:
-    created = (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    created = (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
     meta = {"namespace": "team", "name": name, "creationTimestamp": created}
     return {"items": [{"metadata": meta, "message": "insufficient unused quota for cpu in flavor spot, 3 more needed"}]}
 

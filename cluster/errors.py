@@ -16,15 +16,17 @@ class NotConfigured(ClusterError):
 class Unreachable(ClusterError):
     """The API server gave no complete response, because of the connection, TLS or a timeout.
 
-    `sent` is False only if the request certainly never left this machine.
+    `sent` is False only if the request certainly never left this machine. `slow`: the server was connected and did not
+    answer in time, which says nothing about other requests.
     """
 
-    def __init__(self, host: str, problem: str, cure: str, *, sent: bool = True) -> None:
+    def __init__(self, host: str, problem: str, cure: str, *, sent: bool = True, slow: bool = False) -> None:
         super().__init__(f"{host}: {problem}; {cure}")
         self.host = host
         self.problem = problem
         self.cure = cure
         self.sent = sent
+        self.slow = slow
 
 
 class BadAnswer(ClusterError):

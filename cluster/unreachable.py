@@ -12,7 +12,7 @@ _CHECK_ADDRESS = "check the server address of the context and that the API serve
 def unreachable(host: str, error: Exception) -> Unreachable:
     """The error for a request to `host` that got no complete response."""
     problem, cure, sent = _explain(error)
-    return Unreachable(host, problem, cure, sent=sent)
+    return Unreachable(host, problem, cure, sent=sent, slow=isinstance(error, exceptions.ReadTimeoutError))
 
 
 def _explain(error: Exception) -> tuple[str, str, bool]:

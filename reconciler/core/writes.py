@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import ClusterError, Conflict, NotFound
+from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
 from policies.dialects.reading import metadata
 from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
@@ -21,7 +21,7 @@ from reconciler.core.records import WORKLOAD, InFlight, ObjectRecord
 from reconciler.core.retries import Retries, refused
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.outcomes import Failed, Written
+from reconciler.objects.outcomes import Failed, LeaseLost, Written
 from reconciler.objects.patches import ADMISSION_MANAGER, alike, patch, patched, spec_patch, status_patch
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
@@ -195,11 +195,23 @@ class PendingWrites:
             self._refused(key, action, error, now)
         elif not isinstance(error, ClusterError):
             self._internal_error(key, error, now)
+        elif isinstance(error, LeaseLost) or (isinstance(error, Unreachable) and error.slow):
+            self._late(key, action, error, now)
         else:
             if action is not None:
                 log.warning("%s %s: %s", *key, error, extra=self._followed(key))
             self._hold(key, self._request(key) if action is None else WriteCommand(key, action))
             self.retries.pause(self._records.object_of(key), error, now)
+
+    def _late(self, key: Key, action: Action | None, error: ClusterError, now: int) -> None:
+        """One request was too late. It delays no other object, and is sent again after a backoff.
+
+        A busy API server answers the others. Without the Lease nothing is sent, so what waits needs no line each.
+        """
+        if not isinstance(error, LeaseLost):
+            log.warning("%s %s: %s", *key, error, extra=self._followed(key))
+        self._hold(key, self._request(key) if action is None else WriteCommand(key, action))
+        self.retries.hold(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _read_again(self, key: Key) -> None:
         self._replace_request(key, self._request(key))

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cluster.actions import Action
+from cluster.errors import ClusterError
 from cluster.stream import Manifest
 from reconciler.objects.observed import Key
+
+
+class LeaseLost(ClusterError):
+    """The Lease is not held, so nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from cluster.client import ClusterClient, ObjectListing
 from cluster.errors import ClusterError, NotFound
 from cluster.retry import RandomBackoff
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.outcomes import Failed, LeaseLost, ObjectRead, Outcome, Written
 from reconciler.objects.watched import WatchedResource, lists_of
 from reconciler.shell.precedence import ReportPrecedence
 
@@ -26,10 +26,6 @@ from the admissions."""
 _LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Topology", "Queue")
 """Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
 wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""
-
-
-class LeaseLost(ClusterError):
-    """The Lease is no longer held, so nothing was written."""
 
 
 class Writer:

@@ -91,7 +91,7 @@ class Api(StoredObjects):
                 return Failed(key, action, lost)
             case 4:  # it gets through all the same, but after the line was given up
                 self.arriving.append(lambda: self._drop(self.perform(key, action)))
-                return Failed(key, action, lost)
+                return Failed(key, action, Unreachable("server", "no answer in time", "look at it", slow=True))
             case _:
                 return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from cluster.errors import Unreachable
-from reconciler.objects.outcomes import Failed, Written
+from reconciler.objects.outcomes import Failed, LeaseLost, Written
 from tests.profiles import seeds
 from tests.reconciler.core.storm import LONG, Storm
 from tests.reconciler.plain_queues import START, workload
@@ -54,6 +54,37 @@ def test_a_fault_of_ours_with_one_object_holds_nobody_else_up() -> None:
         storm.now += LONG
         storm.settle()
     storm.check_rest()
+
+
+@pytest.mark.parametrize("error", [Unreachable("server", "no answer", "look", slow=True), LeaseLost("not held")])
+def test_a_request_that_is_too_late_holds_nobody_else_up_and_is_sent_again(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The quota stays reserved meanwhile, since the write may have arrived."""
+    storm = Storm(0, faults=0.0)
+    storm.api.put(("Workload", "ns/slow"), workload("slow", 1, "q0", 8, 10))
+    storm.event_all()
+    storm.loop.round(0)
+    storm.arrive_all()
+    slow = next(answer for answer in storm.api.answers if answer.key == ("Workload", "ns/slow"))
+    assert isinstance(slow, Written)
+    storm.api.answers.clear()
+
+    storm.tell(Failed(slow.key, slow.action, error))
+    for name, cpus in (("other", 2), ("none-left", 8)):
+        storm.api.put(("Workload", f"ns/{name}"), workload(name, 2, "q0", cpus, 0))
+        storm.tell(storm.api.events["Workload"].pop())
+    storm.loop.round(0)
+
+    assert not storm.loop.core.paused(storm.now)
+    storm.arrive_all()
+    assert holds(storm.api.objects["Workload", "ns/other"], "QuotaReserved")
+    assert len(caplog.records) == (0 if isinstance(error, LeaseLost) else 1)
+    for _ in range(3):
+        storm.now += LONG
+        storm.settle()
+    assert holds(storm.api.objects["Workload", "ns/slow"], "Admitted")
+    assert not holds(storm.api.objects["Workload", "ns/none-left"], "QuotaReserved")
 
 
 def test_a_victim_that_could_not_be_evicted_is_tried_again() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dashboard.pages.shown import amount, path_part
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import FlavorPair, TreeNode
+from dashboard.trees.tree import Amounts, FlavorPair, TreeNode
 from policies.model.quantity import Quantity
 
 WIDTH, HEIGHT = 240, 44
@@ -33,16 +33,23 @@ def charts(reader: CachedReader, node: TreeNode) -> dict[FlavorPair, UsageChart]
     found = {}
     for each in answer["series"]:
         pair = FlavorPair(each["flavor"], each["resource"])
-        found[pair] = _chart(pair, each["changes"], answer, node.amounts(pair).quota)
+        found[pair] = _chart(pair, each["changes"], answer, node.amounts(pair))
     return found
 
 
 def _chart(
-    pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], quota: int | None
+    pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], present: Amounts
 ) -> UsageChart:
+    """The last step has what is used at present, which is newer than the history."""
+    quota = present.quota
     moments = [datetime.fromisoformat(each["at"]).timestamp() for each in changes]
     used = [Quantity.parse(each["used"]).nano for each in changes]
-    end = datetime.fromisoformat(answer["until"]).timestamp() + answer["stepSeconds"]
+    last = datetime.fromisoformat(answer["until"]).timestamp()
+    if used[-1] != present.used and last > moments[-1]:
+        moments.append(last)
+        used.append(present.used)
+    used[-1] = present.used
+    end = last + answer["stepSeconds"]
     span, most = end - moments[0], max(*used, quota or 0, 1)
 
     def height(value: int) -> float:

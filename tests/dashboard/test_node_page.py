@@ -9,6 +9,7 @@ import pytest
 from cluster.errors import Forbidden
 from dashboard.what_if.manifests import KINDS
 from tests.dashboard.people import ADMIN, ANSWERS, Cluster, signed_in
+from tests.dashboard.trees.entries import kueue, tree
 
 AT = "/queues/kueue/ClusterQueue/a"
 PENDING = "/v1/clusterqueues/a/pendingworkloads"
@@ -60,6 +61,13 @@ def test_the_last_hours_are_steps_with_the_quota_and_say_the_same_in_words() -> 
     assert "spot/cpu: 0 used 6 h ago, 11 now, at least 0, at most 16" in shown
     assert '<line class="limit" x1="0" x2="240" y1="22.0"' in shown
     assert "data-history" not in shown, "the page does not draw its own"
+
+
+def test_the_last_step_has_what_is_used_at_present() -> None:
+    used = kueue("a", "org", "8", "15", borrowed="7")
+    shown = page(cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="16"), used)}))
+
+    assert "spot/cpu: 0 used 6 h ago, 15 now, at least 0, at most 16" in shown
 
 
 def test_without_a_history_the_page_draws_what_it_sees() -> None:

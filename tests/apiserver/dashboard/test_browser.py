@@ -177,7 +177,7 @@ def test_what_if_a_queue_had_more(admin: Visitor) -> None:
     page = admin.to(QUEUE)
     page.get_by_role("link", name=re.compile("^What if .")).click()
     quota = page.get_by_role("group", name="Change a quota")
-    assert quota.get_by_role("textbox", name="Name").input_value() == "queue-0"
+    assert quota.get_by_label("Name", exact=True).input_value() == "queue-0"
     quota.get_by_role("textbox", name="New amount").fill("34")
     page.get_by_role("button", name="Show the result").click()
     # Its process gives way to all others, so a busy machine takes its time to read the cluster; the page asks again.
@@ -304,7 +304,7 @@ def test_a_new_workload_appears_and_the_history_of_its_queue_grows(admin: Visito
     line = page.get_by_role("img", name="spot/cpu:")
     expect(line).to_have_accessible_name(re.compile("2 now"))
     world.server.remove(f"{KUEUE}/namespaces/team-1/workloads/newcomer")
-    expect(line).to_have_accessible_name(re.compile("1 now, at least 1 and at most 2"))
+    expect(line).to_have_accessible_name(re.compile("1 now"))
     points = line.locator("polyline").get_attribute("points") or ""
     assert len(points.split()) > 1
 
@@ -365,8 +365,7 @@ def test_all_of_it_without_javascript(world: World, browser: Browser) -> None:
         page.get_by_role("link", name="queue-600", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-600")
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="Namespaces").click()
-        page.get_by_label("Name of the namespace").fill("team-0")
-        page.get_by_role("button", name="Show").click()
+        page.get_by_role("link", name="team-0", exact=True).click()
         page.get_by_role("link", name=WAITS).last.click()
         expect(page.get_by_role("region", name="Why it is pending")).to_contain_text("10 short")
         with page.expect_request("**/workloads/**") as again:
@@ -396,8 +395,8 @@ def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
             assert tenant.serious() == [], path
         page = tenant.to(TREES, 403)
         page.get_by_role("link", name="your namespace").click()
-        page.get_by_label("Name of the namespace").fill("team-1")
-        page.get_by_role("button", name="Show").click()
+        page.get_by_label("Open a namespace by its name").fill("team-1")
+        page.get_by_role("button", name="Open").click()
         assert "You may not see LocalQueues" in tenant.text()
         assert "You may not see Workloads" in tenant.text()
         for hidden in ("other", "queue-1"):

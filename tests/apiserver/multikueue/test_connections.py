@@ -112,7 +112,7 @@ def test_a_secret_leads_to_the_worker_as_soon_as_it_is_there(planes: Planes) -> 
 def test_a_file_leads_to_the_worker_as_soon_as_it_is_there_and_as_long(planes: Planes) -> None:
     file = planes.files / "worker"
     planes.cluster(str(file), "Path")
-    planes.becomes("False", "BadKubeConfig", "No such file")
+    planes.becomes("False", "BadKubeConfig", "no such file")
     file.write_text(planes.login())
     planes.becomes("True", "Active")
     file.write_text(planes.login(**{"insecure-skip-tls-verify": True}))

@@ -83,7 +83,7 @@ def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, endi
         assert len(before) <= 10
         assert "".join(before).startswith("1. examples/ judged offline")
         with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(page, timeout=30) as answer:
-            assert "Trees of Kueue" in answer.read().decode()
+            assert "Busiest trees" in answer.read().decode()
         url = next(match[1] for line in lines if (match := re.search(r"keeps serving at (\S+) until", line)))
         authority = next(match[1] for line in lines if (match := re.search(r"--cacert (\S+)", line)))
         context = ssl.create_default_context(cafile=authority)

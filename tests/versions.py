@@ -94,7 +94,7 @@ def _git(root: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise NoPreviousVersionError("there is no git, and so no version before this one") from None
+        raise NoPreviousVersionError("git is not installed, so the version before this one cannot be found") from None
     if done.returncode:
         raise NoPreviousVersionError(f"git {arguments[0]}: {done.stderr.strip() or 'no such revision'}")
     return done.stdout

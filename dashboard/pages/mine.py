@@ -1,8 +1,9 @@
 """The Workloads of one person, over the namespaces that they may see, and these namespaces with their LocalQueues.
 
-A cluster lists all of it at once for those who may. For others there is no question that has their namespaces as its
-answer: those are tried which they opened before in this browser, and that of their service account. A namespace whose
-objects they may not list is left out without a word, so that no name in a cookie tells the next person anything.
+A person who may list all namespaces gets everything in one request. Kubernetes cannot list the namespaces that somebody
+may read, so for others the page tries those that they opened before in this browser, and that of their service account.
+A namespace whose objects they may not list is left out without a word, so that no name in a cookie tells the next
+person anything.
 """
 
 from __future__ import annotations

@@ -7,19 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
+from dashboard.trees.tree import NO_AMOUNTS, Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
 
 MOST = 3
 """How many borrowers, and how many nodes with unused quota, are named."""
 BUSIEST = 10
 """How many trees are named."""
 _LENDERS = 2
-_NONE = Amounts(None, 0, 0, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
 class RootLoad:
-    """One tree: its root, the pending work of all its nodes, and the pair of which most is used.
+    """One tree: its root, the pending work of all its nodes, and its most used pair.
 
     `pair`, `amounts`: None if the tree has no quota.
     """
@@ -66,7 +65,7 @@ class ContendedTree(DialectTree):
         ]
 
     def most_used(self, top: TreeNode | None) -> FlavorPair | None:
-        """The pair of which `top` uses the largest share, or with None the busiest tree; None if nothing is used."""
+        """The pair with the largest share in use at `top`, or in the busiest tree without `top`; None if nothing is used."""
         load = _load(top, []) if top is not None else next(iter(self.busiest), None)
         return load.pair if load is not None and load.amounts is not None and load.amounts.used else None
 
@@ -102,7 +101,7 @@ class ContendedTree(DialectTree):
                 continue
             pending = sum(queue.waiting for queue in waiting if pair in queue.pairs)
             for _, node in self.walk(root):
-                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else _NONE
+                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else NO_AMOUNTS
                 if amounts.quota and not amounts.used:
                     found.append((amounts.quota / whole, node.key, UnusedQuota(node, pair, amounts, pending)))
         return [each for *_, each in heapq.nlargest(MOST, found, key=lambda each: each[:2])]

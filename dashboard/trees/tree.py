@@ -74,7 +74,7 @@ class Amounts:
         return self.used / self.quota
 
 
-_NONE = Amounts(None, 0, 0, _NO_FIELDS, _NO_FIELDS)
+NO_AMOUNTS = Amounts(None, 0, 0, _NO_FIELDS, _NO_FIELDS)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -125,7 +125,7 @@ class TreeNode:
         for row in self.entry["quota"]:
             if (row["flavor"], row["resource"]) == pair:
                 return _amounts(self.dialect, row["own"], row["children"])
-        return _NONE
+        return NO_AMOUNTS
 
 
 def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> Amounts:

@@ -92,7 +92,7 @@ class WhatIfProcess:
         self._answers.close()
 
     def _gone(self) -> Unanswered:
-        """Why there is no answer. A process ends by itself, with 0, once what it has read is too old."""
+        """End the process and explain the missing answer. It exits with 0 by itself once its state is too old."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_MARGIN)
         expired = self._process.returncode == 0

@@ -30,7 +30,7 @@ _NEEDS = {
     "fixed": (),
     "under_investigation": (),
 }
-"""The statuses of OpenVEX, and the fields of which a statement must have one."""
+"""The statuses of OpenVEX, and the fields that can justify a statement, one of which it needs."""
 
 
 def document(source: Path, version: str, commit: Commit) -> str | None:

@@ -1,6 +1,6 @@
 """The annotations of a Queue about groups of Nodes, and which groups it may use.
 
-Source: Volcano, pkg/scheduler/plugins/nodegroup; docs/design/queue-scoped-overcommit.md, of which there is no code.
+Source: Volcano, pkg/scheduler/plugins/nodegroup; docs/design/queue-scoped-overcommit.md, which has no code.
 """
 
 from __future__ import annotations

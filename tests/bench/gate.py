@@ -72,7 +72,7 @@ def main() -> int:
     try:
         revision = previous()
     except NoPreviousVersionError as error:
-        print(f"there is nothing to compare with: {error}", file=sys.stderr)
+        print(f"no version to compare with: {error}", file=sys.stderr)
         return 2
     began = MachineTime.now()
     with tempfile.TemporaryDirectory() as name, installed(revision) as old, current() as new:

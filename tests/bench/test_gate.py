@@ -70,7 +70,7 @@ def test_without_a_version_before_it_says_so(
     monkeypatch.setattr(gate, "previous", missing)
 
     assert gate.main() == 2
-    assert "nothing to compare with: this clone is shallow" in capsys.readouterr().err
+    assert "no version to compare with: this clone is shallow" in capsys.readouterr().err
 
 
 def test_each_command_runs(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ class GateReclaim:
             self._reserve_on(leaf)
 
     def _reserve_on(self, queue: str) -> None:
-        """Reserve what is promised in the queue and above. Where nothing is promised there is nothing to reserve."""
+        """Reserve what is promised in the queue and above. If nothing is promised, nothing is reserved."""
         for here in self._queues.counting(queue).up():
             kept = {name: amount for name, amount in self._balance.get(here.name, {}).items() if amount > 0}
             if kept:

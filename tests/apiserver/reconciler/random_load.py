@@ -132,13 +132,7 @@ class Load:
 
     def _submit(self) -> None:
         """Some more; of those that are too many some are given up, since not all of them ever fit."""
-        there = self.workloads()
-        for manifest in there:
-            if holds(manifest, "Finished"):
-                self._delete(manifest)
-        waiting = [each for each in there if not holds(each, "Finished") and not holds_quota(each)]
-        for manifest in self.chance.sample(waiting, max(0, len(waiting) - MOST_WAITING)):
-            self._delete(manifest)
+        self._tidy(MOST_WAITING)
         for _ in range(self.chance.randint(1, 3)):
             self.made += 1
             cpus, priority = str(self.chance.randint(1, 5)), self.chance.choice((0, 0, 0, 100))
@@ -146,6 +140,16 @@ class Load:
             elastic = self.chance.random() < 0.4
             one = _slice(f"w{self.made}", self.chance.randint(1, 3), queue_name)
             self._create(one if elastic else workload(f"w{self.made}", cpus, priority, queue_name))
+
+    def _tidy(self, most: int) -> None:
+        """Delete what has finished, and what waits beyond `most`."""
+        there = self.workloads()
+        for manifest in there:
+            if holds(manifest, "Finished"):
+                self._delete(manifest)
+        waiting = [each for each in there if not holds(each, "Finished") and not holds_quota(each)]
+        for manifest in self.chance.sample(waiting, max(0, len(waiting) - most)):
+            self._delete(manifest)
 
     def _grow(self) -> None:
         """An elastic job asks for more: by another slice, or by a larger one where one waits."""

@@ -70,13 +70,7 @@ class TopologyLoad(Load):
     # --- people
 
     def _submit(self) -> None:
-        there = self.workloads()
-        for manifest in there:
-            if holds(manifest, "Finished"):
-                self._delete(manifest)
-        waiting = [each for each in there if not holds(each, "Finished") and not holds_quota(each)]
-        for manifest in self.chance.sample(waiting, max(0, len(waiting) - _MOST)):
-            self._delete(manifest)
+        self._tidy(_MOST)
         self.made += 1
         shape = self.chance.choice(_SHAPES)
         count = self.chance.randint(1, CPUS if shape.get("required") == HOSTNAME else 8)

@@ -65,7 +65,7 @@ class ContendedTree(DialectTree):
         ]
 
     def most_used(self, top: TreeNode | None) -> FlavorPair | None:
-        """The pair with the largest share in use at `top`, or in the busiest tree without `top`; None if nothing is used."""
+        """The pair of the largest share in use at `top`, without it in the busiest tree; None if nothing is used."""
         load = _load(top, []) if top is not None else next(iter(self.busiest), None)
         return load.pair if load is not None and load.amounts is not None and load.amounts.used else None
 

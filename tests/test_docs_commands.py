@@ -18,7 +18,7 @@ _INLINE = re.compile(r"`(quotree [^`]*)`")
 
 
 _REHEARSED = "quotree count-queues"
-"""The walk in CONTRIBUTING.md adds this command."""
+"""The walk in docs/extend-the-checks.md adds this command."""
 
 
 def shown() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The pages for people use none of the words that the glossary lists as words that we do not use."""
+"""The pages for people use none of the words that docs/writing.md lists as words that we do not use."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+WRITING = (ROOT / "docs" / "writing.md").read_text(encoding="utf-8")
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
 _CODE = re.compile(r"^```.*?^```|^ {4}.*?$|`[^`]*`", re.MULTILINE | re.DOTALL)
 _TARGET = re.compile(r"\]\([^)]*\)")
 _ROW = re.compile(r"^\| (`[^|]*) \|", re.MULTILINE)
 
 
-def avoided(glossary: str) -> list[str]:
+def avoided(page: str) -> list[str]:
     """The words and phrases in code spans of the first column."""
-    rows = _ROW.findall(glossary.partition("\n## Words that we do not use\n")[2])
+    rows = _ROW.findall(page.partition("\n## Words that we do not use\n")[2])
     return [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
 
 
-WORDS = avoided(GLOSSARY)
+WORDS = avoided(WRITING)
 
 
 def used(text: str, words: list[str]) -> list[str]:
@@ -35,7 +35,7 @@ def test_a_page_uses_no_word_of_the_list(page: Path) -> None:
     assert used(page.read_text(encoding="utf-8"), WORDS) == []
 
 
-def test_the_list_is_read_from_the_glossary() -> None:
+def test_the_list_is_read_from_the_page() -> None:
     assert {"told", "of itself", "mended", "shelf"} <= set(WORDS)
     assert len(WORDS) > 20
 

@@ -11,7 +11,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
-    "README.md": "index.md",
+    "README.md": "start.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "reporting-a-hole.md",
     "CHANGELOG.md": "changelog.md",

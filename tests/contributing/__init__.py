@@ -1,1 +1,1 @@
-"""The walks of CONTRIBUTING.md, rehearsed on scratch copies of the project."""
+"""The walks of docs/extend-*.md, rehearsed on scratch copies of the project."""

@@ -1,4 +1,4 @@
-"""A new command is one file: the walk in CONTRIBUTING.md, rehearsed on a scratch copy of the project."""
+"""A new command is one file: the walk in docs/extend-the-checks.md, rehearsed on a scratch copy of the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "A new kind of job": one description, from which all that lists kinds follows."""
+"""docs/extend-the-reconciler.md, "A new kind of job": one description, from which all that lists kinds follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "A new metric": one file declares it and says where its values come from."""
+"""docs/extend-the-reconciler.md, "A new metric": one file declares it and says where its values come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "A new rule": one file, its cases and its example; everything else finds it."""
+"""docs/extend-the-checks.md, "A new rule": one file, its cases and its example; everything else finds it."""
 
 from __future__ import annotations
 

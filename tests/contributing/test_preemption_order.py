@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "A change of the order of preemption": one file decides who gives way first."""
+"""docs/extend-the-reconciler.md, "A change of the order of preemption": one file decides who gives way first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "A preemption policy of your own": a function, and the place where it is chosen."""
+"""docs/extend-the-reconciler.md, "A preemption policy of your own": a function, and the place where it is chosen."""
 
 from __future__ import annotations
 

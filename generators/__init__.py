@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from generators import (
     alert_rules,
     chart,
-    command_table,
+    command_pages,
     configuration_table,
     crds,
     dashboards,
@@ -20,7 +20,6 @@ from generators import (
     kueue_fields,
     man_pages,
     metric_tables,
-    reference,
     rights,
     rule_kinds,
     rule_pages,
@@ -32,10 +31,10 @@ from generators.blocks import filled
 GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     alert_rules.generate,
     chart.generate,
+    command_pages.generate,
     crds.generate,
     dashboards.generate,
     man_pages.generate,
-    reference.generate,
     rights.generate,
     rule_kinds.generate,
     rule_pages.generate,
@@ -44,7 +43,6 @@ GENERATORS: list[Callable[[], Mapping[str, str]]] = [
 ]
 BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     chart.blocks,
-    command_table.generate,
     configuration_table.generate,
     doctor_checks.generate,
     job_kinds.generate,

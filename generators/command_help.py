@@ -1,4 +1,4 @@
-"""What the help of each command says, taken apart: the source of the reference page and of the man pages."""
+"""What the help of each command says, taken apart: the source of the pages of the commands and of the man pages."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import click
 from cli.group import quotree
 
 ROOT = Path(__file__).parents[1]
-PAGES = (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "examples" / "README.md")
+FOLDERS = (ROOT, ROOT / "docs", ROOT / "docs" / "commands")
+PAGES = (*(page for folder in FOLDERS for page in folder.glob("*.md")), ROOT / "examples" / "README.md")
 _SHOWN = re.compile(r"^ {4,}(?:\$ |.*\| )?(quotree [^|\n]*)", re.MULTILINE)
 _INLINE = re.compile(r"`(quotree [^`]*)`")
 

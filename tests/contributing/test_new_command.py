@@ -94,13 +94,14 @@ def test_an_internal_error_in_it_is_one_line_and_exit_code_4(scratch: Scratch) -
 
 
 def test_the_docs_list_it_once_they_are_generated(scratch: Scratch) -> None:
-    row = "| `quotree count-queues` | Count the queues in manifests. |"
+    row = "| [`count-queues`](count-queues.md) | Count the queues in manifests. |"
 
     wrote = (
-        *("docs/man/quotree-count-queues.1", "docs/man/quotree.1", "docs/reference.md", "docs/command-line.md"),
+        *("docs/man/quotree-count-queues.1", "docs/man/quotree.1"),
+        *("docs/commands/count-queues.md", "docs/commands/README.md"),
         "docs/surfaces/commands.txt",
     )
 
     assert sorted(scratch.run("generators").splitlines()) == sorted(f"wrote {file}" for file in wrote)
-    assert row in (scratch.root / "docs" / "command-line.md").read_text()
-    assert row not in (ROOT / "docs" / "command-line.md").read_text()
+    assert row in (scratch.root / "docs" / "commands" / "README.md").read_text()
+    assert row not in (ROOT / "docs" / "commands" / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""The reference page and the man pages: complete, and roff as it should be."""
+"""The pages of the commands and the man pages: complete, and roff as it should be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from generators import man_pages, reference
+from generators import command_pages, man_pages
 from generators.command_help import every_help
 from generators.files import ROOT
 
@@ -16,11 +16,12 @@ _MACROS = {".TH", ".SH", ".PP", ".TP", ".B", ".BR", ".nf", ".fi", '.\\"'}
 
 
 def test_every_option_of_every_command_is_on_both_pages() -> None:
-    page = reference.generate()["docs/reference.md"]
+    pages = command_pages.generate()
 
     for each in HELPS:
         man = PAGES[f"docs/man/{man_pages.name(each)}.1"].replace("\\-", "-")
-        assert f"## {each.name}\n" in page
+        page = pages[f"docs/commands/{each.words[0] if each.words else 'README'}.md"]
+        assert not each.words or f"# {each.name}\n" in page
         assert each.text
         for written, _ in each.options:
             assert written in page.replace("\\|", "|")
@@ -30,6 +31,19 @@ def test_every_option_of_every_command_is_on_both_pages() -> None:
 
 def test_no_page_of_a_command_that_is_gone_is_left() -> None:
     assert {f"docs/man/{each.name}" for each in (ROOT / "docs" / "man").iterdir()} == PAGES.keys()
+    left = {f"docs/commands/{each.name}" for each in (ROOT / "docs" / "commands").iterdir()}
+    assert left == command_pages.generate().keys()
+
+
+def test_a_command_links_to_the_page_or_the_section_that_links_to_its_options() -> None:
+    written = {
+        "one": "# One\n\n[All options](commands/count.md).\n",
+        "two": "# Two\n\n## List, and stop\n\n([options](commands/list.md))\n",
+    }
+
+    assert command_pages.about("count", written) == "[One](../one.md)"
+    assert command_pages.about("list", written) == "[List, and stop](../two.md#list-and-stop)"
+    assert command_pages.about("stop", written) == ""
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

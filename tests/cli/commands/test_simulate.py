@@ -15,7 +15,7 @@ from tests.cli.organisations import KUEUE, local, org_queue
 from tests.cli.runs import execute, run, write
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
+PAGE = Path(__file__).parents[3] / "docs" / "simulate.md"
 SHARING = (
     FLAVOR,
     org_queue("a", 4, "org", preemption={"reclaimWithinCohort": "Any"}),

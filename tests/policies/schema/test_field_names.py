@@ -82,4 +82,4 @@ def test_the_documents_name_the_version() -> None:
     version = f"Kubernetes {field_names().version}"
 
     assert version in find("unknown-field").page
-    assert version in (ROOT / "docs" / "command-line.md").read_text()
+    assert version in (ROOT / "docs" / "validate.md").read_text()

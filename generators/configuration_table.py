@@ -1,4 +1,4 @@
-"""The tables of keys and of feature gates in docs/configuration.md, from policies/configuration/kueue."""
+"""The tables of docs/reconciler-configuration.md and docs/feature-gates.md, from policies/configuration/kueue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _HEAD = "| Key | Here | |"
 
 
 def generate() -> dict[str, dict[str, str]]:
-    return {"docs/configuration.md": {"kueue-configuration": key_table(KEYS), "kueue-gates": gate_table(TABLES)}}
+    return {
+        "docs/reconciler-configuration.md": {"kueue-configuration": key_table(KEYS)},
+        "docs/feature-gates.md": {"kueue-gates": gate_table(TABLES)},
+    }
 
 
 def key_table(keys: Iterable[ConfigurationKey]) -> str:

@@ -48,7 +48,7 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
         f"{_RECONCILER}/configuration.yaml": {"frameworks": "\n".join(f"- {each.name}" for each in run)},
         "manifests/components/reconciler-deletes-jobs/rbac.yaml": {"jobs": rbac_rules(run, "delete")},
         "manifests/multikueue-worker/rbac.yaml": {"jobs": rbac_rules(sent, "get, list, watch, create, patch, delete")},
-        "docs/configuration.md": {"kinds-of-jobs": table(_HEAD, map(_row, frameworks))},
+        "docs/kinds-of-jobs.md": {"kinds-of-jobs": table(_HEAD, map(_row, frameworks))},
     }
 
 

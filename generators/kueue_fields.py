@@ -78,7 +78,7 @@ def _here(note: FieldNote) -> str:
     if not note.gate:
         return f"same. {note.why}".rstrip() if note.why else "same"
     gate = _gate(note.gate)
-    link = f"[{gate.name}](configuration.md#feature-gates)"
+    link = f"[{gate.name}](feature-gates.md)"
     if gate.here is Here.OFF:
         return f"not: {gate.why[:1].lower()}{gate.why[1:].rstrip('.')} ({link})"
     return f"same, with the gate {link}"

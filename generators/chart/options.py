@@ -149,7 +149,8 @@ def _configured(
 ) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
     if config:
         data = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]
-        about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
+        page = {"quotree-reconciler": "reconciler-configuration"}.get(config, "configuration")
+        about = f"The ConfigMap {config}; docs/{page}.md lists the keys."
         for added in (each for each in data if isinstance(each, When)):
             about += f" With {added.condition.removeprefix('.Values.')} {json.dumps(added.body)} is added unless given."
         yield ("configuration", yaml.safe_load(data[source.CONFIGURATION]), FREE, about)

@@ -150,7 +150,7 @@ def test_the_roles_open_it(scratch: Scratch, path: str, role: str, verbs: dict[s
 
 def test_it_is_on_where_the_reconciler_is_installed_and_the_table_says_so(scratch: Scratch) -> None:
     (shipped,) = objects(scratch, "components/reconciler/configuration.yaml")
-    page = (scratch.root / "docs" / "configuration.md").read_text(encoding="utf-8")
+    page = (scratch.root / "docs" / "kinds-of-jobs.md").read_text(encoding="utf-8")
 
     text = shipped["data"]["configuration.yaml"]
     assert "example.dev/trainrun" in yaml.safe_load(text)["integrations"]["frameworks"]

@@ -93,7 +93,7 @@ def test_what_is_queued_by_its_pods_hands_on_its_queue_when_it_changes_as_well()
 
 
 def row(name: str) -> str:
-    (line,) = [line for line in files()["docs/configuration.md"].splitlines() if line.startswith(f"| `{name}` | ")]
+    (line,) = [line for line in files()["docs/kinds-of-jobs.md"].splitlines() if line.startswith(f"| `{name}` | ")]
     return line
 
 

@@ -105,7 +105,7 @@ KEYS: tuple[ConfigurationKey, ...] = (
         "ResourceClaims are not counted: a workload with claims is never admitted.",
     ),
     _used(
-        "integrations.frameworks", "Only kinds that are named are queued; [the table](#kinds-of-jobs) has the default."
+        "integrations.frameworks", "Only kinds that are named are queued; [the table](kinds-of-jobs.md) has the default."
     ),
     _used(
         "integrations.externalFrameworks",
@@ -123,7 +123,7 @@ KEYS: tuple[ConfigurationKey, ...] = (
     _idle(
         "multiKueue.externalFrameworks", "Describe the kinds under `reconciler.jobs` of Quotree's own Configuration."
     ),
-    _used("featureGates", "[The table](#feature-gates) describes each gate."),
+    _used("featureGates", "[The table](feature-gates.md) describes each gate."),
     _used(
         "objectRetentionPolicies.workloads.afterFinished",
         "A Workload is deleted this long after it finished; its job stays.",

@@ -1,7 +1,7 @@
 """The kinds of jobs that Kueue knows, one module for each project. Every module here is read; none has to be listed.
 
 A module has a tuple FRAMEWORKS of descriptions. The reconciler runs a `JobShape`. A `Framework` is judged only, or its
-Pods are queued. `make generate` writes webhook rules, RBAC and the table in docs/configuration.md from them.
+Pods are queued. `make generate` writes webhook rules, RBAC and the table in docs/kinds-of-jobs.md from them.
 Source: Kueue v0.19, pkg/controller/jobs.
 """
 

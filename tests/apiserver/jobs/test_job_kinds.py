@@ -114,7 +114,7 @@ def found(obj: Any, path: str) -> Any:
 
 
 def allow_trains(server: ControlPlane) -> None:
-    """What docs/configuration.md says."""
+    """What docs/kinds-of-jobs.md says."""
     rules = [
         {"apiGroups": ["example.com"], "resources": ["trains"], "verbs": ["get", "list", "watch", "patch"]},
         {"apiGroups": ["example.com"], "resources": ["trains/finalizers"], "verbs": ["update"]},

@@ -110,7 +110,7 @@ conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMAN
 	$(BIN)/python -m tests.conformance
 
 docs: venv ## the documentation as static pages, in build/site
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench

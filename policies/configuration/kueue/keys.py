@@ -105,7 +105,8 @@ KEYS: tuple[ConfigurationKey, ...] = (
         "ResourceClaims are not counted: a workload with claims is never admitted.",
     ),
     _used(
-        "integrations.frameworks", "Only kinds that are named are queued; [the table](kinds-of-jobs.md) has the default."
+        "integrations.frameworks",
+        "Only kinds that are named are queued; [the table](kinds-of-jobs.md) has the default.",
     ),
     _used(
         "integrations.externalFrameworks",

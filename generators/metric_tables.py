@@ -1,4 +1,4 @@
-"""The tables in docs/metrics.md, from the metrics that webhook, reconciler and audit declare."""
+"""The tables in docs/metrics.md and docs/kueue-metrics.md, from the metrics that webhook, reconciler and audit declare."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from reconciler.metrics.catalogue import families
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
 
 PAGE = "docs/metrics.md"
+PAGE_OF_KUEUE = "docs/kueue-metrics.md"
 _BLOCKS = {
     "metrics-process": ("quotree_reconciler_",),
     "metrics-observe": ("quotree_observe_",),
@@ -29,14 +30,10 @@ _HEAD = "| name | type | labels | stability | says |"
 
 
 def generate() -> dict[str, dict[str, str]]:
-    return {
-        PAGE: {
-            **of_the_reconciler(families()),
-            "metrics-webhook": metric_table(OF_THE_WEBHOOK),
-            "metrics-audit": metric_table(OF_THE_AUDIT),
-            "metrics-kueue-versions": version_table(families()),
-        }
-    }
+    tables = of_the_reconciler(families())
+    kueue = {"metrics-kueue": tables.pop("metrics-kueue"), "metrics-kueue-versions": version_table(families())}
+    others = {"metrics-webhook": metric_table(OF_THE_WEBHOOK), "metrics-audit": metric_table(OF_THE_AUDIT)}
+    return {PAGE: {**tables, **others}, PAGE_OF_KUEUE: kueue}
 
 
 def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:
@@ -72,7 +69,7 @@ def _versions_row(name: str, exported: bool) -> tuple[str, ...]:
 
 def _row(family: Family) -> tuple[str, ...]:
     labels = ", ".join(f"`{label}`" for label in family.labels)
-    values = ", ".join(f"`{value}`" for values in family.initial for value in values)
+    values = ", ".join(f"`{value}`" for value in dict.fromkeys(value for values in family.initial for value in values))
     says = f"{family.help} One of {values}." if values else family.help
     return f"`{family.name}`", family.type, labels, stability_of(family), says
 

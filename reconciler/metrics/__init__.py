@@ -6,5 +6,5 @@
 - `instruments` keeps counters and histograms; `collector` reads gauges at a scrape; `standing` counts Workloads for it.
 - `observer` watches the loop; `registry` omits metrics that the configuration switches off; `export` connects it all.
 
-The tables in docs/metrics.md are generated from `catalogue`.
+The tables in docs/metrics.md and docs/kueue-metrics.md are generated from `catalogue`.
 """

@@ -10,10 +10,10 @@ from generators.metric_versions import ADDED_0_20
 
 
 def test_a_metric_is_a_row_with_its_labels_and_values() -> None:
-    family = Family("a_total", Type.COUNTER, "What happened.", ("kind", "at"), initial=(("x", "y"),))
+    family = Family("a_total", Type.COUNTER, "What happened.", ("kind", "at"), initial=(("x", "y"), ("x", "z")))
 
     assert metric_table([family]).splitlines()[-1] == (
-        "| `a_total` | counter | `kind`, `at` | beta | What happened. One of `x`, `y`. |"
+        "| `a_total` | counter | `kind`, `at` | beta | What happened. One of `x`, `y`, `z`. |"
     )
 
 

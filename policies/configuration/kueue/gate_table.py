@@ -76,7 +76,7 @@ GATES: tuple[FeatureGate, ...] = (
         "`false`: the ProvisioningRequests stay until the Workload is finished.",
     ),
     off("ConcurrentAdmission", OFF, "Workloads have no variants that compete for admission.", webhooks=True),
-    off("CustomMetricLabels", ASKED, "See [labels of your own](metrics.md#labels-of-your-own)."),
+    off("CustomMetricLabels", ASKED, "See [labels of your own](kueue-metrics.md#labels-of-your-own)."),
     on("DeferRayServiceFinalizationForRedisCleanup", OFF, "The deletion of a RayService is not delayed."),
     off("DisableWaitForPodsReady", ASKED, "`true`: there is no limit on how long pods may take to be ready."),
     on("ElasticJobsViaWorkloadSlices", ASKED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),

@@ -1,4 +1,4 @@
-"""The tables in docs/metrics.md and docs/kueue-metrics.md, from the metrics that webhook, reconciler and audit declare."""
+"""The tables in docs/metrics.md and docs/kueue-metrics.md, from the metrics that the programs declare."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def test_by_hand_in_the_order_of_the_documentation(machine: Laptop) -> None:
     work(machine)
     eventually(lambda: not suspended(machine, "first"))
 
-    section = (ROOT / "docs" / "operations.md").read_text().partition("\n### By hand\n")[2].partition("\n## ")[0]
+    section = (ROOT / "docs" / "uninstall.md").read_text().partition("\n## By hand\n")[2].partition("\n## ")[0]
     commands = [line.strip() for line in section.splitlines() if line.startswith("    ")]
     assert len(commands) == 5
     for command in commands:

@@ -12,8 +12,16 @@ from tests.monitoring.expressions import OF_OTHERS, OF_THE_API_SERVER, RULES, ex
 from webhook.ledger.ledger import SILENT_SECONDS
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "runbooks.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^## (\w+)\n\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+PAGES = {
+    page: (ROOT / page).read_text(encoding="utf-8") for page in ("docs/runbooks.md", "docs/runbooks-reconciler.md")
+}
+WHERE = {
+    name: (page, section)
+    for page, text in PAGES.items()
+    for name, section in re.findall(r"^## (\w+)\n\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+}
+SECTIONS = {name: section for name, (_, section) in WHERE.items()}
+LINES = sorted({line for text in PAGES.values() for line in re.findall(r"^ {6}(\S.*)$", text, re.MULTILINE)})
 ALERTS = sorted({rule["alert"] for rule in RULES})
 KUBECTL = ("get", "describe", "logs", "top", "scale", "apply", "port-forward")
 
@@ -27,7 +35,7 @@ def test_an_alert_says_how_bad_it_is_what_happens_and_where_the_runbook_is(rule:
     name, notes, severity = str(rule["alert"]), rule["annotations"], rule["labels"]["severity"]
 
     assert name.startswith("Quotree")
-    assert notes["runbook_url"] == f"docs/runbooks.md#{name.lower()}"
+    assert notes["runbook_url"] == f"{WHERE[name][0]}#{name.lower()}"
     assert notes["summary"].endswith(".")
     assert notes["description"].endswith(".")
     assert severity in ("critical", "warning")
@@ -39,7 +47,7 @@ def test_a_runbook_says_what_is_felt_where_to_look_and_what_to_do(alert: str) ->
     assert re.findall(r"^- \*\*(\w+):\*\*", SECTIONS[alert], re.MULTILINE) == ["Felt", "Look", "Do"]
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(r"^ {6}(\S.*)$", PAGE, re.MULTILINE))))
+@pytest.mark.parametrize("line", LINES)
 def test_a_command_of_a_runbook_can_be_typed(line: str) -> None:
     for command in (shlex.split(part) for part in re.split(r" \| ", line)):
         assert command[0] in ("kubectl", "quotree", "curl", "grep")

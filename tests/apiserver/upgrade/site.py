@@ -108,7 +108,7 @@ class Site:
         return [self._metric(each, "metrics", r"quotree_admission_requests_total\{.*\}") for each in self.webhooks]
 
     def renew_certificates(self) -> None:
-        """As docs/operations.md has it; returns when each replica has the new authority."""
+        """As docs/certificates-and-ports.md has it; returns when each replica has the new authority."""
         before = self.server.request("GET", _SECRET)["data"]
         now = {"metadata": {"annotations": {"quotree.dev/authority-not-before": _utc_now()}}}
         self.server.request("PATCH", _SECRET, now, content_type="application/merge-patch+json")

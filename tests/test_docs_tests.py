@@ -1,4 +1,4 @@
-"""The tests that the pages about security, docs/kueue*.md and docs/supply-chain.md name for each row exist."""
+"""The tests that pages name, row by row, exist: about security, compared with Kueue, about the supply chain."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def text(pattern: str) -> str:
-    return "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob(pattern)))
+def text(*patterns: str) -> str:
+    pages = (page for pattern in patterns for page in sorted((ROOT / "docs").glob(pattern)))
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
-SECURITY, ATTEMPTS, KUEUE, SUPPLY = map(text, ("security.md", "security-*.md", "kueue.md", "supply-chain.md"))
+SECURITY, ATTEMPTS, SUPPLY = map(text, ("security.md", "security-*.md", "supply-chain.md"))
+KUEUE = text("kueue.md", "kueue-workloads.md", "kueue-jobs.md")
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(test_\w+)`", SECURITY + ATTEMPTS + KUEUE + SUPPLY)))
 
 

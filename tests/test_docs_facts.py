@@ -7,6 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.cli.runs import run
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "webhook.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (`[^|]*) \| [^|]* \| ([^|]*) \|$", re.MULTILINE)
@@ -60,3 +62,14 @@ def test_the_readme_says_when_the_second_job_of_the_quick_start_begins() -> None
     assert jobs["first"] == ["sleep", str(5 * 60)]
     said = "`second` starts when `first` ends, after five minutes. `kubectl delete job first` starts it now."
     assert said in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_tree_of_the_concepts_is_what_the_command_draws() -> None:
+    page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"`(quotree tree [^`]*)`", page)
+    shown = [text[4:] for text in page.splitlines() if text.startswith("    ") and text != "    ..."]
+
+    drawn = run(*line.split()[1:]).stdout.splitlines()
+
+    assert len(shown) == 7
+    assert [text for text in shown if text not in drawn] == []

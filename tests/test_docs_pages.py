@@ -106,6 +106,6 @@ def test_each_page_has_one_place_in_the_site() -> None:
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
     placed = list(names(nav))
 
-    assert [next(iter(each)) for each in nav] == ["Quotree", "Start", "Concepts", "Tasks", "Reference", "Project"]
+    assert [next(iter(each)) for each in nav] == ["Home", "Start", "Concepts", "Tasks", "Reference", "Project"]
     assert len(placed) == len(set(placed))
     assert {page.name for page in GUIDES} <= set(placed)

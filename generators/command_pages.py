@@ -68,6 +68,8 @@ def _lines(help: Help) -> Iterator[str]:
     if help.options:
         options = ((f"`{_cell(name)}`", _plain(_cell(meaning))) for name, meaning in help.options)
         yield table("| option | means |", options) + "\n"
+    if help.exits not in ("", EPILOG):
+        yield f"{_plain(help.exits)}\n"
 
 
 def _cell(text: str) -> str:

@@ -23,6 +23,7 @@ def test_every_option_of_every_command_is_on_both_pages() -> None:
         page = pages[f"docs/commands/{each.words[0] if each.words else 'README'}.md"]
         assert not each.words or f"# {each.name}\n" in page
         assert each.text
+        assert " ".join(each.exits.split()) in " ".join((page + pages["docs/commands/README.md"]).split())
         for written, _ in each.options:
             assert written in page.replace("\\|", "|")
             assert written in man

@@ -1,4 +1,4 @@
-"""`make docs`: every link of the site leads somewhere on it, and its pages ask nobody else."""
+"""`make docs`: the site shows what a Git host shows of the pages, its links lead somewhere, and it asks nobody else."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from markdown_it import MarkdownIt
 
 from policies.rules import registry
 
@@ -16,7 +20,43 @@ ROOT = Path(__file__).parents[1]
 (_OF_MAKE,) = re.findall(r"^docs:.*\n\t\$\(BIN\)/python (-m mkdocs .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 BUILD = [sys.executable, *shlex.split(_OF_MAKE)]
 """The command of `make docs`."""
+_MAIN = re.compile(r'<div class="col-md-9" role="main">(.*?)<footer', re.DOTALL)
+_ELEMENTS = {"code_block": "pre", "fence": "pre", "list_item_open": "li", "tr_open": "tr"}
+"""What a reader of CommonMark makes of a page, and the element that the site has for it."""
 _LOADED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="([^"]+)"|<link\b[^>]*\bhref="([^"]+)\"""")
+
+
+def _hooks() -> ModuleType:
+    spec = spec_from_file_location("hooks", ROOT / "docs" / ".site" / "hooks.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+HOOKS = _hooks()
+
+
+def sources() -> dict[str, str]:
+    """The text of each page, by its file in the site."""
+    pages = {str(page.relative_to(ROOT / "docs")): page for page in (ROOT / "docs").rglob("*.md")}
+    pages |= {page: ROOT / file for file, page in HOOKS.PAGES.items()}
+    return {
+        re.sub(r"(^|/)README$", r"\1index", name.removesuffix(".md")) + ".html": page.read_text(encoding="utf-8")
+        for name, page in pages.items()
+    }
+
+
+def elements_of_commonmark(text: str) -> Counter[str]:
+    tokens = MarkdownIt().enable("table").parse(text)
+    return Counter(_ELEMENTS[token.type] for token in tokens if token.type in _ELEMENTS)
+
+
+def elements_of_html(text: str) -> Counter[str]:
+    found = _MAIN.search(text)
+    assert found
+    return Counter(element for element in re.findall(r"<(\w+)", found[1]) if element in _ELEMENTS.values())
 
 
 @pytest.mark.apiserver
@@ -28,6 +68,9 @@ def test_the_site_is_whole_and_loads_nothing_from_elsewhere(tmp_path: Path) -> N
 
     assert [each for each in loaded if "://" in each or each.startswith("//")] == []
     assert {f"{rule}.html" for rule in registry()} <= {each.name for each in (tmp_path / "rules").iterdir()}
+    expected = {page: elements_of_commonmark(text) for page, text in sources().items()}
+    made = {page: elements_of_html((tmp_path / page).read_text(encoding="utf-8")) for page in expected}
+    assert {page: (made[page], counts) for page, counts in expected.items() if made[page] != counts} == {}
     for page in ("index", "start", "contributing", "changelog", "chart", "dashboard", "commands/index"):
         assert (tmp_path / f"{page}.html").exists()
 

@@ -1,4 +1,4 @@
-"""For mkdocs: pages at the root of the repository are part of the site, and links lead where the site has them."""
+"""For mkdocs: pages at the root of the repository, links where the site has their targets, and lists as mkdocs reads them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ PAGES = {
 }
 """By file of the repository its page."""
 _SOURCES = {page: file for file, page in PAGES.items()}
+_ITEM = re.compile(r"(?:[-*]|\d+\.) +")
+_CODE = 4
+"""So many spaces before a line make it code."""
 _LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -29,10 +32,41 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """With the links of the page where the site has their targets."""
+    """With the links of the page where the site has their targets, and lists as mkdocs reads them."""
     here = page.file.src_uri
     source = _SOURCES.get(here, f"docs/{here}")
-    return _LINK.sub(lambda found: _link(found, posixpath.dirname(source), here), markdown)
+    return indented(_LINK.sub(lambda found: _link(found, posixpath.dirname(source), here), markdown))
+
+
+def indented(markdown: str) -> str:
+    """With four spaces before what belongs to an item of a list.
+
+    A Git host reads CommonMark, where it is as many as the item's mark is wide. mkdocs takes less than four for
+    the end of the list, and an item right below a paragraph for a part of it.
+    """
+    columns: list[int] = []  # where the text of each open item begins
+    made: list[str] = []
+    fenced = loose = False
+    for line in markdown.splitlines():
+        text = line.lstrip(" ")
+        indent = len(line) - len(text)
+        if fenced or not text:
+            made.append(line)
+            loose = loose or bool(columns)
+        else:
+            beside = bool(columns)  # the line before belongs to an item
+            while columns and indent < columns[-1]:
+                columns.pop()
+            deeper = indent - (columns[-1] if columns else 0)
+            item = _ITEM.match(text) if deeper < _CODE else None
+            if item and made and made[-1] and (loose or not beside):
+                made.append("")
+            loose = loose and bool(columns or item)
+            made.append(" " * (_CODE * len(columns) + (0 if item else deeper)) + text)
+            if item:
+                columns.append(indent + len(item[0]))
+        fenced ^= text.startswith("```")
+    return "\n".join(made)
 
 
 def _link(found: re.Match[str], folder: str, here: str) -> str:

@@ -1,4 +1,4 @@
-"""For mkdocs: pages at the root of the repository, links where the site has their targets, and lists as mkdocs reads them."""
+"""For mkdocs: pages at the root of the repository, links where the site has their targets, lists as mkdocs reads."""
 
 from __future__ import annotations
 

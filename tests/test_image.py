@@ -42,6 +42,11 @@ def test_what_builds_the_wheel_is_locked_with_hashes() -> None:
     assert pinned("requirements/runtime.txt").items() <= everything.items()
 
 
+def test_no_package_delays_the_start_of_every_process() -> None:
+    """jsonschema imports rfc3987-syntax where it is installed, and that takes two seconds."""
+    assert "rfc3987-syntax" not in pinned("requirements/all.txt")
+
+
 def test_the_lock_of_the_image_has_what_servers_need() -> None:
     extras, locked = PROJECT["project"]["optional-dependencies"], pinned("requirements/runtime.txt")
     needed = {re.split(r"[>\[]", each)[0].lower() for group in extras.values() for each in group} - {"quotree"}

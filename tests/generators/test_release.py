@@ -161,8 +161,9 @@ class TestRelease:
             reached |= more
 
         assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
-        assert {each["purl"] for each in bom["components"]} == {
-            f"pkg:pypi/{pin.name}@{pin.version}" for pin in pins("runtime.txt")
+        assert {(each["purl"], each["externalReferences"][0]["url"]) for each in bom["components"]} == {
+            (f"pkg:pypi/{pin.name}@{pin.version}", f"https://pypi.org/project/{pin.name}/{pin.version}/#files")
+            for pin in pins("runtime.txt")
         }
         assert reached == needed.keys(), "each package is there since another needs it"
 

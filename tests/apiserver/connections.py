@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 import threading
 import time
@@ -29,16 +30,25 @@ class Connections:
         self._closed = False
 
     def send(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        warnings: list[str] | None = None,
     ) -> tuple[int, bytes]:
-        """The status of the answer and its body. Raises OSError where nobody answers within REQUEST_SECONDS.
+        """The status of the answer and its body; the texts of its warnings are added to `warnings`.
+
+        Raises OSError where nobody answers within REQUEST_SECONDS.
 
         One who is asked to come later does so: kube-apiserver answers 429 while it opens the storage of a changed CRD.
         """
         deadline = time.monotonic() + REQUEST_SECONDS
         while True:
-            status, later, content = self._once(method, path, body, headers or {})
+            status, later, warned, content = self._once(method, path, body, headers or {})
             if status != 429 or later is None or time.monotonic() + later > deadline:
+                if warnings is not None:
+                    warnings += warned
                 return status, content
             time.sleep(later)
 
@@ -51,14 +61,15 @@ class Connections:
 
     def _once(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, float | None, bytes]:
-        """The status of the answer, after how many seconds to ask again, and the body."""
+    ) -> tuple[int, float | None, list[str], bytes]:
+        """The status of the answer, after how many seconds to ask again, the warnings, and the body."""
         connection = self._take()
         try:
             connection.request(method, path, body, dict(headers))
             with connection.getresponse() as answer:
                 later = answer.headers.get("Retry-After")
-                found = answer.status, float(later) if later else None, answer.read()
+                warned = [quoted_text(each) for each in answer.headers.get_all("Warning", ())]
+                found = answer.status, float(later) if later else None, warned, answer.read()
         except BaseException:
             connection.close()
             raise
@@ -83,3 +94,8 @@ class Connections:
                 connection.close()
             else:
                 self._idle.append((connection, time.monotonic()))
+
+
+def quoted_text(warning: str) -> str:
+    """The text of a Warning header, such as `299 - "no \\"such\\" queue"`."""
+    return re.sub(r"\\(.)", r"\1", warning.partition('"')[2].rpartition('"')[0])

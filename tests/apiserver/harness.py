@@ -197,9 +197,14 @@ class ControlPlane:
         self, method: str, path: str, body: Any = None, *, user: str = ADMIN, content_type: str = "application/json"
     ) -> Any:
         """One request to the API server, JSON in and out; much faster than kubectl. Raises ApiError."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self._users[user].token}", "Content-Type": content_type}
-        return json.loads(self._answer(self._connections, method, path, data, headers))
+        return json.loads(self._answer(self._connections, method, path, *self._sent(body, user, content_type)))
+
+    def said(self, method: str, path: str, body: Any = None) -> tuple[bool, str]:
+        """Whether one request of the admin fails, and what the answer says: the warnings, and then why it fails."""
+        warnings: list[str] = []
+        status, answer = self._connections.send(method, path, *self._sent(body, ADMIN), warnings)
+        failed = not 200 <= status < 300
+        return failed, "\n".join([*warnings, *([str(json.loads(answer)["message"])] if failed else [])])
 
     def remove(self, path: str) -> None:
         """Delete the object, whoever would take its finalizers off. One that vanishes meanwhile is gone."""
@@ -212,6 +217,11 @@ class ControlPlane:
                 raise
 
     # Inside
+
+    def _sent(self, body: Any, user: str, of: str = "application/json") -> tuple[bytes | None, dict[str, str]]:
+        """The body and the headers of a request."""
+        data = None if body is None else json.dumps(body).encode()
+        return data, {"Authorization": f"Bearer {self._users[user].token}", "Content-Type": of}
 
     @property
     def _running(self) -> Processes:

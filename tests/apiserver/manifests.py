@@ -48,6 +48,26 @@ def apply(server: ControlPlane, objects: Iterable[Manifest]) -> None:
         server.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": existing}))
 
 
+def dry_run(server: ControlPlane, obj: Manifest) -> tuple[bool, str]:
+    """As `ControlPlane.said`, of a dry run that creates the object or puts it in the place of the one that exists.
+
+    A version that is not served is a failure, too.
+    """
+    meta, flags = obj["metadata"], "dryRun=All&fieldValidation=Strict"
+    try:
+        collection = _Paths(server).collection(obj)
+    except ApiError as error:
+        return True, str(error)
+    path = f"{collection}/{meta['name']}"
+    try:
+        version = server.request("GET", path)["metadata"]["resourceVersion"]
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return server.said("POST", f"{collection}?{flags}", obj)
+    return server.said("PUT", f"{path}?{flags}", {**obj, "metadata": {**meta, "resourceVersion": version}})
+
+
 def define(server: ControlPlane, definitions: Iterable[Manifest]) -> None:
     """As `apply`, for CustomResourceDefinitions; returns when all of them are served.
 

@@ -25,6 +25,8 @@ class Server(ThreadingHTTPServer):
         """So many must ask at one moment before any is answered."""
         self.refusals: list[str | None] = []
         """Retry-After of each 429 that is the answer before the first other one."""
+        self.warnings: list[str] = []
+        """The Warning headers of each other answer."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -47,6 +49,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.send_response(404 if self.path == "/absent" else 200)
         self.send_header("Content-Length", str(len(self.path)))
+        for warning in self.server.warnings:
+            self.send_header("Warning", warning)
         self.end_headers()
         self.wfile.write(self.path.encode())
 
@@ -86,6 +90,14 @@ def test_one_request_after_the_other_takes_the_same_connection(server: Server, a
         (200, b"/b"),
     ]
     assert server.opened == 1
+
+
+def test_the_texts_of_warnings_are_kept_for_who_asks(server: Server, asked: Connections) -> None:
+    server.warnings = [r'299 - "no \"such\" queue"', '299 - "two"']
+    warned: list[str] = []
+
+    assert asked.send("GET", "/a", warnings=warned) == (200, b"/a")
+    assert warned == ['no "such" queue', "two"]
 
 
 def test_who_is_asked_to_come_later_does_so(server: Server, asked: Connections) -> None:

@@ -23,6 +23,7 @@ from policies.rules import find
 from policies.vap.admission_policies import forms, policy_name
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.manifests import crds, define, dry_run
 from tests.apiserver.webhook.guard import QUOTREE, ROOT, as_input, documents
 from tests.builders import typed
 from tests.policies.rules.rule_cases import judged
@@ -80,8 +81,7 @@ def guarded(programs: build.Programs) -> Iterator[ControlPlane]:
     """A control plane with the CRDs, what the cases have stored, then the policies; there is no webhook."""
     with ControlPlane() as control_plane:
         kubectl = control_plane.kubectl
-        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(definitions(control_plane)))
-        kubectl("wait", "--for=condition=Established", "crd", "--all")
+        define(control_plane, definitions())
         for name in NAMESPACES:
             kubectl("create", "namespace", name)
         given = [case.named(case.given) for case in CASES if case.given]
@@ -94,18 +94,17 @@ def guarded(programs: build.Programs) -> Iterator[ControlPlane]:
         yield control_plane
 
 
-def definitions(control_plane: ControlPlane) -> Iterator[Manifest]:
+def definitions() -> list[Manifest]:
     """Our CRDs, without the conversion that would call the webhook."""
-    for crd in yaml.safe_load_all(control_plane.kubectl("kustomize", str(ROOT / "manifests" / "crds")).stdout):
-        crd["spec"].pop("conversion", None)
-        yield crd
+    found = crds()
+    for each in found:
+        each["spec"].pop("conversion", None)
+    return found
 
 
 def said(control_plane: ControlPlane, case: Case) -> tuple[bool, str]:
     """Whether the API server refuses the change, and all that it says."""
-    text = yaml.safe_dump(case.named(case.change))
-    done = control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=text, check=False)
-    return bool(done.returncode), done.stderr
+    return dry_run(control_plane, case.named(case.change))
 
 
 def wait_until_observed(control_plane: ControlPlane) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +29,15 @@ from tests.builders import cohort, queue
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+COLLECTIONS = (
+    *(f"/apis/scheduling.volcano.sh/v1beta1/{each}" for each in ("queues", "podgroups")),
+    *("/apis/batch.volcano.sh/v1alpha1/jobs", "/apis/batch/v1/jobs", "/apis/apps/v1/statefulsets"),
+    *(f"/api/v1/{each}" for each in ("pods", "namespaces", "configmaps")),
+    *(f"{KUEUE}/{each}" for each in ("cohorts", "clusterqueues", "localqueues", "resourceflavors", "workloads")),
+    *(f"{KUEUE}/{each}" for each in ("admissionchecks", "workloadpriorityclasses", "topologies")),
+    *(f"{KUEUE}/{each}" for each in ("multikueueconfigs", "multikueueclusters")),
+)
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +56,14 @@ def stored(guard: Guard, kind: str, name: str, namespace: str = "") -> Manifest:
 
 def everything(guard: Guard) -> dict[tuple[str, str, str], str]:
     """The resource version of each object that an example could touch."""
-    kinds = "queues,podgroups,jobs.batch.volcano.sh,pods,jobs.batch,statefulsets,namespaces,configmaps"
-    kinds += ",cohorts,clusterqueues,localqueues,resourceflavors,admissionchecks,workloads"
-    kinds += ",multikueueconfigs,multikueueclusters,workloadpriorityclasses,topologies"
-    listed = json.loads(guard.control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)["items"]
-    return {
-        key(obj): obj["metadata"]["resourceVersion"]
-        for obj in listed
-        if obj["kind"] != "ConfigMap" or obj["metadata"]["name"].startswith("yunikorn")
-    }
+    found = {}
+    for collection in COLLECTIONS:
+        listed = guard.control_plane.request("GET", collection)
+        kind = listed["kind"].removesuffix("List")
+        for meta in (each["metadata"] for each in listed["items"]):
+            if kind != "ConfigMap" or meta["name"].startswith("yunikorn"):
+                found[kind, meta.get("namespace", ""), meta["name"]] = meta["resourceVersion"]
+    return found
 
 
 def refusal(guard: Guard, *command: str, input: str | None = None) -> str:

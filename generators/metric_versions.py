@@ -17,6 +17,6 @@ ADDED_0_20: Mapping[str, str] = {
     "kueue_preemption_target_recomputations_total": "recomputations are not counted",
     "kueue_workload_recovery_wait_time_seconds": _RECOVERY,
     "multikueue_cluster_status": "",
-    "multikueue_workloads_evicted_total": "each worker counts its own evictions",
+    "multikueue_workloads_evicted_total": "",
 }
 """The metrics that are new in v0.20, and why one is not exported here; empty if it is."""

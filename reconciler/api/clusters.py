@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.placement import PlacementController
 from reconciler.core.core import Core
 from reconciler.multikueue.cluster_list import ClusterReading, read
+
+Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 
 def clusters(core: Core) -> ClusterReading:
@@ -25,9 +28,13 @@ def dispatched(core: Core) -> Mapping[tuple[str, str], int]:
     Read in the loop's thread.
     """
     placement = _placement(core)
-    known = core.state.world.state.queues
-    counts = placement.dispatched if placement is not None else {}
-    return {labels: count for labels, count in counts.items() if labels[0] in known}
+    return _of_known_queues(core, placement.dispatched) if placement is not None else {}
+
+
+def evicted_there(core: Core) -> Mapping[tuple[str, str, str], int]:
+    """The number of evictions by the workers, by ClusterQueue, worker and reason. Read in the loop's thread."""
+    placement = _placement(core)
+    return _of_known_queues(core, placement.evicted_there) if placement is not None else {}
 
 
 def worker_statuses(core: Core) -> Mapping[tuple[str, str], str]:
@@ -45,6 +52,11 @@ def worker_statuses(core: Core) -> Mapping[tuple[str, str], str]:
             if cluster is not None:
                 found[queue.name, name] = cluster.active.status
     return found
+
+
+def _of_known_queues(core: Core, counts: Mapping[Labels, int]) -> dict[Labels, int]:
+    known = core.state.world.state.queues
+    return {labels: count for labels, count in counts.items() if labels[0] in known}
 
 
 def _placement(core: Core) -> PlacementController | None:

@@ -34,9 +34,11 @@ from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.placement.group import placed_on
+from scheduling.placement.leaving import evicted_for
 from scheduling.placement.place import place
 from scheduling.placement.refusals import PlacementRefusal
 from scheduling.placement.settings import PlacementSettings
+from scheduling.status.checks import RETRY
 
 _WAITING_EVERY = 2 * SECOND
 """The shortest interval between two looks at all that wait because a queue on a worker changed."""
@@ -82,6 +84,8 @@ class PlacementController(Controller):
         self._collect_at = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()
         """The number of Workloads that this process created on workers, by ClusterQueue and worker."""
+        self.evicted_there: Counter[tuple[str, str, str]] = Counter()
+        """The number of evictions by the workers that ran them, by ClusterQueue, worker and reason."""
 
     @property
     def caches(self) -> Mapping[str, WorkerCache]:
@@ -172,7 +176,9 @@ class PlacementController(Controller):
         cluster = event.cluster
         match event.news:
             case Observed() as observed:
+                running = self._running(cluster, (observed,))
                 self._news(cluster, observed.key, self.snapshot.cache(cluster).take(observed))
+                self._count_evictions(cluster, running)
             case Listed() as listed:
                 self._listed(cluster, listed)
             case Written() | Failed() | ObjectRead() as outcome:
@@ -182,8 +188,10 @@ class PlacementController(Controller):
 
     def _listed(self, cluster: str, listed: Listed) -> None:
         self._writes.listed(cluster, listed.kind)
+        running = self._running(cluster, listed.objects)
         for name in self.snapshot.cache(cluster).replaced(listed):
             self._look_again(name)
+        self._count_evictions(cluster, running)
 
     def _outcome(self, cluster: str, outcome: Outcome) -> None:
         cache = self.snapshot.cache(cluster)
@@ -199,6 +207,25 @@ class PlacementController(Controller):
         local = self._stored(outcome.key[1]) if outcome.key[0] == WORKLOAD else None
         if isinstance(outcome.action, Create) and local is not None and local.value.admission is not None:
             self.dispatched[local.value.admission.cluster_queue, cluster] += 1
+
+    def _running(self, cluster: str, observed: Iterable[Observed[object]]) -> dict[str, str]:
+        """The Workloads among them that run there, as far as is known, with their ClusterQueues."""
+        found: dict[str, str] = {}
+        for key in (each.key for each in observed if each.key[0] == WORKLOAD):
+            local, remote = self._stored(key[1]), self.snapshot.cache(cluster).workload(key[1])
+            if local is None or local.value.cluster != cluster or (remote is not None and evicted_for(remote)):
+                continue
+            check, admission = self.snapshot.state(local.value), local.value.admission
+            if admission is not None and check is not None and check.state != RETRY and not local.value.evicted:
+                found[key[1]] = admission.cluster_queue
+        return found
+
+    def _count_evictions(self, cluster: str, running: Mapping[str, str]) -> None:
+        for name, queue in running.items():
+            remote = self.snapshot.cache(cluster).workload(name)
+            reason = evicted_for(remote) if remote is not None else ""
+            if reason:
+                self.evicted_there[queue, cluster, reason] += 1
 
     def _connection(self, cluster: str, connection: WorkerConnection | None) -> None:
         if connection is None:

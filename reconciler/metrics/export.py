@@ -11,7 +11,7 @@ from typing import TypeVar
 from prometheus_client import CollectorRegistry
 
 from policies.configuration.settings import Dialect
-from reconciler.api.clusters import clusters, dispatched, worker_statuses
+from reconciler.api.clusters import clusters, dispatched, evicted_there, worker_statuses
 from reconciler.core.core import Core
 from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.collector import Ask, Read, Scraped
@@ -126,7 +126,9 @@ def _workers(reconciler: Reconciler) -> WorkerScrape:
 
 def _dispatches(reconciler: Reconciler) -> Dispatches:
     """Read the dispatches. Raises TimeoutError if the loop does not answer in time."""
-    return reconciler.ask(lambda core: Dispatches(dispatched(core), worker_statuses(core)), timeout=PATIENCE)
+    return reconciler.ask(
+        lambda core: Dispatches(dispatched(core), evicted_there(core), worker_statuses(core)), timeout=PATIENCE
+    )
 
 
 def _version() -> str:

@@ -157,10 +157,12 @@ class Dispatches(NamedTuple):
     """At a scrape: the workers of each ClusterQueue.
 
     `counts`: the number of Workloads that this process created there, by ClusterQueue and worker.
+    `evictions`: the number of evictions there, by ClusterQueue, worker and reason.
     `statuses`: True, False or Unknown, as the worker's condition Active has it, by ClusterQueue and worker.
     """
 
     counts: Mapping[tuple[str, str], int]
+    evictions: Mapping[tuple[str, str, str], int]
     statuses: Mapping[tuple[str, str], str]
 
 

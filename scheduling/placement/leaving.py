@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.objects.workload import DEACTIVATION_TARGET, EVICTED, Workload
+from scheduling.objects.workload import DEACTIVATED, DEACTIVATION_TARGET, EVICTED, Workload
 from scheduling.placement.decisions import (
     Again,
     CopyStatus,
@@ -31,6 +31,14 @@ def leaves_here(worker: WorkerCluster, local: Workload) -> bool:
     """Whether its copy was made of another workload of the same name."""
     made_of = worker.workload.annotations.get(ORIGIN_UID) if worker.workload is not None else None
     return bool(made_of and local.uid and made_of != local.uid)
+
+
+def evicted_for(remote: Workload) -> str:
+    """The reason for which its worker evicts it; empty if it may stay."""
+    found = remote.holding(EVICTED)
+    if found is not None:
+        return found.reason
+    return "" if remote.active else DEACTIVATED
 
 
 def evicted(group: Group, local: Workload, kept: WorkerCluster | None = None) -> list[Decision]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from scheduling.objects.workload import EVICTED, FINISHED, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
+from scheduling.objects.workload import FINISHED, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
 from scheduling.placement.decisions import (
     Again,
     ClearClusterName,
@@ -38,7 +38,7 @@ from scheduling.placement.dispatch import dispatch
 from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_on
-from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
+from scheduling.placement.leaving import evicted, evicted_for, leaves_here, remove, remove_all
 from scheduling.placement.returned import ended_meanwhile, left_behind, released
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 from scheduling.status.reservation import waits_for_topology
@@ -196,7 +196,7 @@ class _Placement:
         worker = self.group.worker(self.local.cluster) if self.local.cluster else None
         if not self.started or worker is None or not worker.reachable or worker.workload is None:
             return None
-        if not worker.workload.holds(EVICTED) and worker.workload.active:
+        if not evicted_for(worker.workload):
             return None
         message = f'Workload evicted on worker cluster: "{worker.name}", resetting for re-admission. Previously: '
         return [SetCheck(RETRY, f'{message}"{self.state}"')] if self.state != RETRY else []

@@ -1,6 +1,7 @@
 """Worker clusters of ClusterQueues, and the Workloads that go there.
 
-Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; `multikueue_cluster_status` is of v0.20.
+Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; `multikueue_cluster_status` and
+`multikueue_workloads_evicted_total` are of v0.20.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ STATUS = gauge(
     "active",
     subsystem="multikueue",
 )
+EVICTED = counter(
+    "workloads_evicted_total", "Evictions by the worker that runs it.", *_LABELS, "reason", subsystem="multikueue"
+)
 _STATUSES = ("True", "False", "Unknown")
 
 
@@ -38,6 +42,12 @@ def statuses(dispatches: Dispatches) -> Iterator[Sample]:
 def dispatched(dispatches: Dispatches) -> Iterator[Sample]:
     for labels, count in dispatches.counts.items():
         yield DISPATCHED.sample(count, *labels)
+
+
+@source(Dispatches, EVICTED)
+def evicted(dispatches: Dispatches) -> Iterator[Sample]:
+    for labels, count in dispatches.evictions.items():
+        yield EVICTED.sample(count, *labels)
 
 
 @source(WorkloadChange, ADMITTED)

@@ -81,7 +81,7 @@ def test_what_is_declared_is_exported_and_nothing_else() -> None:
     registry, observing = CollectorRegistry(), CollectorRegistry()
     MetricsObserver(ClusterState(world()), lambda: False, observing, kueue=False, gates=True)
     observing.register(Scraped(WorkerScrape, lambda read: read(WorkerScrape([]))))
-    observing.register(Scraped(Dispatches, lambda read: read(Dispatches({}, {}))))
+    observing.register(Scraped(Dispatches, lambda read: read(Dispatches({}, {}, {}))))
     export_certificate(observing, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     with reconciler(registry, kueue=True):
         found = types(observing) | types(registry)

@@ -12,7 +12,7 @@ from policies.configuration.kueue.values import CREATION_LATENCY
 from policies.dialects.kueue_jobs import STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
-from reconciler.api.clusters import dispatched, worker_statuses
+from reconciler.api.clusters import dispatched, evicted_there, worker_statuses
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.pods import WATCHED_PODS
 from reconciler.controllers.topology.placed_pods import PLACED_PODS
@@ -198,9 +198,39 @@ def test_each_worker_of_a_queue_has_the_status_of_its_condition() -> None:
 
 @pytest.mark.parametrize("status", ["True", "False", "Unknown"])
 def test_a_worker_has_a_series_for_each_status_and_one_is_1(status: str) -> None:
-    found = {sample.labels[-1]: sample.value for sample in statuses(Dispatches({}, {("cq", "east"): status}))}
+    found = {sample.labels[-1]: sample.value for sample in statuses(Dispatches({}, {}, {("cq", "east"): status}))}
 
     assert found == {each: float(each == status) for each in ("True", "False", "Unknown")}
+
+
+def test_evictions_by_the_worker_that_runs_it_count_once_also_after_a_lost_connection() -> None:
+    clusters = World3()
+    clusters.submit("train")
+    (cluster,) = clusters.runs_on()
+    server = clusters.workers[cluster].server
+    queue = server.objects["ClusterQueue", "cq"]
+    server.add("ClusterQueue", {**queue, "spec": {**queue["spec"], "stopPolicy": "HoldAndDrain"}})
+    clusters.settle()
+    clusters.links.lose(cluster)
+    clusters.settle(seconds=1)
+    clusters.links.connect(cluster)
+    clusters.settle(seconds=70)
+
+    assert clusters.runs_on() != [cluster]
+    assert evicted_there(clusters.manager.core) == {("cq", cluster, "ClusterQueueStopped"): 1}
+
+
+def test_an_eviction_on_the_manager_does_not_count_as_one_by_the_worker() -> None:
+    clusters = World3()
+    clusters.submit("train")
+    assert clusters.runs_on()
+    local = clusters.workload()
+    assert local is not None
+    clusters.manager.server.add("Workload", {**local, "spec": {**local["spec"], "active": False}})
+    clusters.settle(seconds=70)
+
+    assert clusters.runs_on() == []
+    assert evicted_there(clusters.manager.core) == {}
 
 
 def test_what_is_made_on_workers_and_admitted_there_counts() -> None:

@@ -78,6 +78,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "pod_scheduling_gate_removal_seconds": (*CQ, "name", "is_group"),
     "multikueue_workloads_dispatched_total": (*CQ, "cluster"),
     "multikueue_workloads_admitted_total": (*CQ, "cluster"),
+    "multikueue_workloads_evicted_total": (*CQ, "cluster", "reason"),
     "multikueue_cluster_status": (*CQ, "cluster", "active"),
 }
 """Without `replica_role`, which all have."""

@@ -149,12 +149,16 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
     """The status of the local job; None while it must not change.
 
     The end is always copied. Before the end, a job that was started locally gets no status, and a job that is suspended
-    locally only learns that it does not run: with a start time its pod template could not change any more.
+    locally only learns that it does not run: with a start time its pod template could not change any more. An API server
+    does not let a batch Job withdraw an announced end, so a different end cannot be shown.
     """
     ended = kind.ending(remote) is not None
     status = mapping(remote.get("status"))
     if kind.name == "Job":
-        status = _as_next(mapping(job.get("status")), status, suspended=kind.suspended(job), ended=ended)
+        before = mapping(job.get("status"))
+        if ended and not _announced(before) <= _announced(status):
+            return None
+        status = _as_next(before, status, suspended=kind.suspended(job), ended=ended)
     if ended:
         return status
     managed_by = kind.shape.managed_by
@@ -170,8 +174,8 @@ def _as_next(
 ) -> Mapping[str, Any]:
     """The status of a batch Job as an API server accepts it after the one before, which may be of an earlier run.
 
-    Counters may not decrease, and the start time of a Job that is not suspended may not change. A condition that
-    announces the end may not be withdrawn, so it is copied only with the end.
+    Counters may not decrease, and the start time of a Job that is not suspended may not change. The completion may not
+    be before the start. A condition that announces the end may not be withdrawn, so it is copied only with the end.
     """
     made = dict(status)
     for counter in _COUNTERS:
@@ -179,13 +183,23 @@ def _as_next(
         made |= {counter: most} if most else {}
     if before.get("startTime") and not suspended:
         made["startTime"] = before["startTime"]
-    if not ended and "conditions" in made:
-        made["conditions"] = [each for each in made["conditions"] if mapping(each).get("type") not in _ANNOUNCEMENTS]
+        if "completionTime" in made and times.parse(made["completionTime"]) < times.parse(made["startTime"]):
+            made["completionTime"] = made["startTime"]
+    if not ended:
+        others = [each for each in listing(status.get("conditions")) if mapping(each).get("type") not in _ANNOUNCEMENTS]
+        announced = [each for each in listing(before.get("conditions")) if mapping(each).get("type") in _ANNOUNCEMENTS]
+        made |= {"conditions": [*others, *announced]} if "conditions" in made or announced else {}
     return made
 
 
 _COUNTERS = ("failed", "succeeded")
 _ANNOUNCEMENTS = ("FailureTarget", "SuccessCriteriaMet")
+
+
+def _announced(status: Mapping[str, Any]) -> set[str]:
+    """The conditions that announce the end of a batch Job."""
+    conditions = map(mapping, listing(status.get("conditions")))
+    return {each["type"] for each in conditions if each.get("type") in _ANNOUNCEMENTS and each.get("status") == "True"}
 
 
 def settled(kind: JobKind, job: Manifest, now: int) -> dict[str, Any]:

@@ -160,6 +160,31 @@ def test_an_end_that_is_announced_is_told_when_it_has_come(announced: str) -> No
     assert status_for(BATCH, job(suspend=False), there) == {"conditions": [paused]}
 
 
+@pytest.mark.parametrize(
+    ("announced", "end"),
+    [("FailureTarget", ["SuccessCriteriaMet", "Complete"]), ("SuccessCriteriaMet", ["FailureTarget", "Failed"])],
+)
+def test_an_end_other_than_the_one_announced_by_another_manager_is_not_shown(announced: str, end: list[str]) -> None:
+    """Kueue copies the announcement at once, and an API server does not let it be withdrawn."""
+    before = {"conditions": [{"type": announced, "status": "True"}]}
+    over = {**job(suspend=False), "status": {"conditions": [{"type": each, "status": "True"} for each in end]}}
+
+    runs = {**job(suspend=False), "status": {"active": 1}}
+    assert status_for(BATCH, {**job(suspend=False), "status": before}, runs) == {"active": 1, **before}
+    assert status_for(BATCH, {**job(suspend=False), "status": before}, over) is None
+    assert not remote_job(BATCH, {**job(suspend=False), "status": before}, over).news
+    assert status_for(BATCH, {**job(suspend=False), "status": over["status"]}, over) == over["status"]
+
+
+def test_a_run_that_ended_before_the_next_one_began_ends_when_that_began() -> None:
+    here = {**job(suspend=False), "status": {"startTime": LATER, "active": 1}}
+    complete = [{"type": "Complete", "status": "True"}]
+    earlier = {"startTime": START, "completionTime": "2026-01-01T00:30:00Z", "conditions": complete}
+
+    shown = status_for(BATCH, here, {**job(suspend=False), "status": earlier})
+    assert shown == {"startTime": LATER, "completionTime": LATER, "conditions": complete}
+
+
 def test_what_is_news_is_told_once() -> None:
     here, there = job(suspend=False), job(suspend=False)
 

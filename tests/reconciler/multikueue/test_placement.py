@@ -241,6 +241,28 @@ def test_nothing_of_others_is_touched() -> None:
     assert world.job("east") == before
 
 
+def test_the_workload_finishes_although_its_job_cannot_show_this_end() -> None:
+    """A manager that ran before announced that the job fails, and then its worker was lost."""
+    world, cluster = placed()
+    world.report(cluster, {"active": 1, "startTime": "2026-01-01T00:00:00Z"})
+    world.settle()
+    here = world.job()
+    assert here is not None
+    announced = {**here["status"], "conditions": [{"type": "FailureTarget", "status": "True"}]}
+    world.manager.server.add("Job", {**here, "status": announced})
+    complete = [{"type": each, "status": "True", "message": "done"} for each in ("SuccessCriteriaMet", "Complete")]
+    world.report(cluster, {"startTime": "2026-01-01T00:00:00Z", "succeeded": 1, "conditions": complete})
+    world.settle()
+
+    local = world.workload()
+    assert local is not None
+    (finished,) = [each for each in local["status"]["conditions"] if each["type"] == "Finished"]
+    assert (finished["status"], finished["reason"]) == ("True", "Succeeded")
+    here = world.job()
+    assert here is not None
+    assert here["status"]["conditions"] == announced["conditions"]
+
+
 def test_a_job_that_is_not_ours_any_more_does_not_finish_the_workload() -> None:
     """Somebody on the worker takes the origin from the job, and then it ends."""
     world, cluster = placed()

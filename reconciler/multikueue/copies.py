@@ -149,8 +149,8 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
     """The status of the local job; None while it must not change.
 
     The end is always copied. Before the end, a job that was started locally gets no status, and a job that is suspended
-    locally only learns that it does not run: with a start time its pod template could not change any more. An API server
-    does not let a batch Job withdraw an announced end, so a different end cannot be shown.
+    locally only learns that it does not run: with a start time its pod template could not change any more. A batch Job
+    may not withdraw an announced end, so a different end cannot be shown.
     """
     ended = kind.ending(remote) is not None
     status = mapping(remote.get("status"))

@@ -20,6 +20,8 @@ from cluster.resource import LEASES
 from cluster.stream import Manifest
 
 log = logging.getLogger(__name__)
+_PAUSE = 0.1
+"""Seconds between an attempt that took longer than the retry period and the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Lease:
         self._last = ("", "")
         self._since = 0.0
         self._version = ""
+        self._transitions = 0
         self._inherited = False
         self._term = 0
         self._stop = threading.Event()
@@ -97,12 +100,13 @@ class Lease:
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            began = self._clock()
             try:
                 self.renew()
             except Exception:
                 # The thread must survive, or this process would never hold the Lease again. It expires by itself.
                 log.exception("the Lease %s could not be renewed: internal error", self._name)
-            self._stop.wait(self._times.retry)
+            self._stop.wait(max(_PAUSE, began + self._times.retry - self._clock()))
 
     def renew(self) -> None:
         """Try once to acquire or renew it."""
@@ -116,7 +120,21 @@ class Lease:
             log.info("the Lease %s is %s", self._name, "lost" if had else "held")
 
     def attempt(self) -> bool:
-        """Acquire or renew it once. True if it is ours now. Raises ClusterError if the API server does not answer."""
+        """Acquire or renew it once. True if it is ours now. Raises ClusterError if the API server does not answer.
+
+        A holder sends one request: nobody has written the Lease if it still has the version of the last renewal.
+        """
+        return (self.held() and self._renewed()) or self._acquired()
+
+    def _renewed(self) -> bool:
+        body = self._body(self._transitions)
+        body["metadata"]["resourceVersion"] = self._version
+        try:
+            return self._written(lambda: self._cluster.replace(self._path, body))
+        except NotFound:
+            return False
+
+    def _acquired(self) -> bool:
         try:
             lease = self._cluster.get(self._path)
         except NotFound:
@@ -127,9 +145,11 @@ class Lease:
         if holder not in ("", self.identity) and not self._expired(holder, str(spec.get("renewTime")), lasting):
             self._until = 0.0  # somebody else holds it
             return False
-        body = self._body(transitions + (holder != self.identity))
+        transitions += holder != self.identity
+        body = self._body(transitions)
         body["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
         taken = self._written(lambda: self._cluster.replace(self._path, body))
+        self._transitions = transitions if taken else self._transitions
         if taken and holder != self.identity:
             self._inherited = bool(holder)
             self._term += 1
@@ -141,6 +161,7 @@ class Lease:
         if holder and not self.held() and not self._expired(holder, renewed, self._times.duration):
             return False
         made = self._written(lambda: self._cluster.create(self._collection, self._body(0)))
+        self._transitions = 0 if made else self._transitions
         self._inherited = self._inherited or (made and bool(holder))
         self._term += made
         return made

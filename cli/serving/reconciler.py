@@ -103,10 +103,11 @@ def _permit(
 ) -> ManagePermit:
     """`rival`: the name of the other Lease, and who renews it; None: there is none.
 
-    Over its own connections, whose timeouts leave time for another attempt before the Lease is lost.
+    Over its own connections, whose timeouts leave time for another attempt before the Lease is lost. A busy API server
+    gets half of that time for an answer; nothing is sent twice within an attempt.
     """
-    timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
-    cluster = opened.enter_context(process.connect(timeouts))
+    timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 2, watch_grace=5.0)
+    cluster = opened.enter_context(process.connect(timeouts, attempts=1))
     lease = process.open_lease(cluster, times)
     if rival is None:
         return ManagePermit(lease, NoRivalLease())

@@ -302,3 +302,51 @@ def test_one_that_was_deleted_is_waited_for_as_if_its_holder_did_not_know(server
     second.renew()
     assert second.held()
     assert second.late_writes_possible()
+
+
+def test_a_holder_renews_it_with_one_request(server: Server, clock: Clock) -> None:
+    """A busy API server answers one request in time more often than two."""
+    holder = lease(server, clock, "first")
+    holder.renew()
+
+    def unexpected(path: str) -> dict[str, Any]:
+        raise AssertionError(path)
+
+    server.get = unexpected  # type: ignore[method-assign]
+    clock.now += 2
+    holder.renew()
+    clock.now += 9
+    assert holder.held()
+
+
+def test_a_renewal_whose_answer_was_lost_is_no_loss(server: Server, clock: Clock) -> None:
+    """The Lease has another version then, but still names us."""
+    holder = lease(server, clock, "first")
+    holder.renew()
+    stored = server.replace
+
+    def lost(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        stored(path, body)
+        raise Unreachable("server", "no answer in time", "wait", slow=True)
+
+    server.replace = lost  # type: ignore[method-assign]
+    clock.now += 2
+    holder.renew()
+    server.replace = stored  # type: ignore[method-assign]
+    clock.now += 2
+    holder.renew()
+    clock.now += 9
+
+    assert holder.held()
+    assert holder.term() == 1
+
+
+def test_a_deleted_lease_is_created_again_by_its_holder(server: Server, clock: Clock) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    server.lease = None
+    clock.now += 2
+    holder.renew()
+
+    assert holder.held()
+    assert server.holder() == "first"

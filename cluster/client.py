@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import urllib3
 
 from cluster.endpoint import Endpoint, from_kubeconfig, from_service_account, in_pod
-from cluster.errors import BadAnswer, Gone, NotFound
+from cluster.errors import ApiError, BadAnswer, Gone, NotFound
 from cluster.resource import Resource
 from cluster.stream import Manifest, Watch, drop_managed_fields
 from cluster.unreachable import unreachable
@@ -22,6 +22,7 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML too
 LONGEST_TEXT = 16 * 2**20  # bytes
 PAGE = 500  # objects per page, as in client-go's reflectors
+_CACHE_BEHIND = "ResourceVersionTooLarge"  # the cause in a Status
 
 
 @dataclass(frozen=True)
@@ -148,10 +149,11 @@ class ClusterClient:
     ) -> Iterator[ObjectListing[Manifest]]:
         """All objects in pages, each with its apiVersion and kind, without managedFields unless `resource.owners`.
 
+        `limit`: the most objects of a page; 0 for all in one page.
         Raises Gone between two pages if reading took so long that the continue token expired.
         """
         path = resource.collection(namespace)
-        params = {"limit": str(limit), **_selectors(label_selector, field_selector)}
+        params = {**({"limit": str(limit)} if limit else {}), **_selectors(label_selector, field_selector)}
         while True:
             answer = self._wire.call(HttpRequest("GET", path, params, idempotent=True), attempts)
             page, proceed = _page(answer, path, owners=resource.owners)
@@ -173,7 +175,9 @@ class ClusterClient:
     ) -> ObjectListing[T]:
         """`keep` of every object, at one resource version; full objects are held only for one page.
 
-        Starts over if the continue token expires; raises Gone after three times.
+        Starts over if the continue token expires; raises Gone after three times. Starts over without pages if the API
+        server's cache is behind etcd. It takes later pages from the cache alone and refuses them then, for as long as a
+        flood of writes lasts, but it reads a list without pages from etcd.
         """
         for attempt in range(3):
             kept: list[T] = []
@@ -192,6 +196,10 @@ class ClusterClient:
             except Gone:
                 if attempt == 2:
                     raise
+            except ApiError as error:
+                if attempt == 2 or not error.has_cause(_CACHE_BEHIND):
+                    raise
+                limit = 0
             else:
                 break
         return ObjectListing(tuple(kept), version)

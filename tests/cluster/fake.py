@@ -184,8 +184,12 @@ def page(*items: Manifest, version: int = 1, proceed: str = "") -> Reply:
     return lambda handler: handler.send_json(200, answer)
 
 
-def status(code: int, reason: str, retry_after: int | None = None, message: str = "says the fake") -> Reply:
-    answer = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": message}
+def status(
+    code: int, reason: str, retry_after: int | None = None, message: str = "says the fake", cause: str = ""
+) -> Reply:
+    answer: Manifest = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": message}
+    if cause:
+        answer["details"] = {"causes": [{"reason": cause, "message": message}]}
     headers = {"Retry-After": str(retry_after)} if retry_after else {}
     return lambda handler: handler.send_json(code, answer, headers)
 

@@ -23,6 +23,22 @@ def test_a_token_that_expires_between_pages_starts_the_list_anew(api: FakeApi, l
     assert [seen.query.get("continue") for seen in api.seen if not seen.is_watch] == [None, "more", None, "more"]
 
 
+def test_a_list_is_read_without_pages_while_the_cache_of_the_server_is_behind(api: FakeApi, listen: Listen) -> None:
+    """As API servers of Kubernetes 1.34 and later answer: the first page comes from etcd, the second from the cache."""
+    behind = "Timeout: Too large resource version: 43392, current: 17506"
+    api.lists += [
+        page(widget("a", 1), version=43392, proceed="more"),
+        status(504, "Timeout", message=behind, cause="ResourceVersionTooLarge"),
+        page(widget("a", 1), widget("b", 8), version=43400),
+    ]
+
+    listener = listen(limit=1)
+
+    assert listener.next() == ("REPLACE", ("a", "b"), "43400")
+    assert [seen.query.get("limit") for seen in api.seen if not seen.is_watch] == ["1", "1", None]
+    assert not listener.rests
+
+
 @pytest.mark.parametrize("reply", [status(410, "Expired"), events(expired())], ids=["by HTTP", "by event"])
 def test_a_version_that_is_too_old_leads_to_a_new_list(api: FakeApi, listen: Listen, reply: Any) -> None:
     api.lists += [page(widget("a", 1), widget("b", 2), version=7), page(widget("b", 2), version=90)]

@@ -45,7 +45,7 @@ class ClusterClient:
         self,
         endpoint: Endpoint,
         *,
-        timeouts: Timeouts | None = None,
+        timeouts: Timeouts | Callable[[], Timeouts] | None = None,
         attempts: int = 3,
         connections: int = 64,
         relogin: Callable[[], Endpoint] | None = None,
@@ -65,7 +65,7 @@ class ClusterClient:
         cls,
         context: str | None = None,
         kubeconfig: str | None = None,
-        timeouts: Timeouts | None = None,
+        timeouts: Timeouts | Callable[[], Timeouts] | None = None,
         attempts: int = 3,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> "ClusterClient":

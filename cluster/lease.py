@@ -90,6 +90,10 @@ class Lease:
         """Whether this process may write now."""
         return self._clock() < self._until
 
+    def left(self) -> float:
+        """Seconds until another process may write, by its clock or ours; negative if that moment is over."""
+        return self._until + self._times.duration - self._times.renew_deadline - self._clock()
+
     def late_writes_possible(self) -> bool:
         """Whether the last holder did not release it, and so may still have writes in flight."""
         return self._inherited

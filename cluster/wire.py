@@ -60,13 +60,13 @@ class Wire:
         self,
         endpoint: Endpoint,
         *,
-        timeouts: Timeouts,
+        timeouts: Timeouts | Callable[[], Timeouts],
         attempts: int,
         connections: int,
         relogin: Callable[[], Endpoint] | None,
         pause: Callable[[float], object],
     ) -> None:
-        self.timeouts = timeouts
+        self._timeouts = timeouts
         self._attempts = attempts
         self._connections = connections
         self._relogin = relogin
@@ -74,6 +74,11 @@ class Wire:
         self._lock = threading.Lock()
         self._pause = pause
         self._live = _Connections(endpoint, connections)
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """Those of a request that begins now."""
+        return self._timeouts if isinstance(self._timeouts, Timeouts) else self._timeouts()
 
     @property
     def host(self) -> str:
@@ -115,11 +120,12 @@ class Wire:
 
     def _whole(self, request: HttpRequest) -> bytes:
         """The body of the answer."""
-        connections, read = self._live, self.timeouts.read
+        connections, timeouts = self._live, self.timeouts
+        read = timeouts.read
         try:
             answer = connections.exchange(request, read) if request.body is not None else None
             if answer is None:
-                answer = _read(connections.send(request, urllib3.Timeout(connect=self.timeouts.connect, read=read)))
+                answer = _read(connections.send(request, urllib3.Timeout(connect=timeouts.connect, read=read)))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
         _check(request, answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,7 @@ class ProcessSettings:
         namespace, _, name = self.lease.partition("/")
         return Lease(cluster, namespace, name, f"{socket.gethostname()}_{uuid.uuid4()}", times)
 
-    def connect(self, timeouts: Timeouts | None = None, attempts: int = 3) -> ClusterClient:
+    def connect(self, timeouts: Timeouts | Callable[[], Timeouts] | None = None, attempts: int = 3) -> ClusterClient:
         return ClusterClient.connect(self.context, self.kubeconfig, timeouts, attempts)
 
     def open_health(

@@ -16,7 +16,7 @@ from cli.serving.lifetime import signalled
 from cli.serving.process import ProcessSettings
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
-from cluster.lease import LeaseTimes
+from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
@@ -68,7 +68,13 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
             times, settings = configured.times, configured.settings
             manage = not settings.observes
             rival = next((_RIVALS[each] for each in _RIVALS if each in settings.dialects), None)
-            permit = _permit(opened, process, times, rival) if manage else NeverPermitted()
+            permit: ManagePermit | NeverPermitted = NeverPermitted()
+            writing: ClusterClient | None = None
+            if manage:
+                leasing = opened.enter_context(_leasing(process, times))
+                lease = process.open_lease(leasing, times)
+                permit = ManagePermit(lease, _rival_lease(leasing, rival))
+                writing = opened.enter_context(_writing(process, times, lease))
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels, configured.settings.configuration.kueue.version)
             queues = ChosenQueues(configured.local_queues)
@@ -90,7 +96,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
                     gates=bool(settings.dialects - {Dialect.KUEUE}),
                     yunikorn=settings.configuration.yunikorn,
                 ),
-                opened.enter_context(_writing(process, times)),
+                writing,
                 spans,
             )
             return _Running(reconciler, permit, registry, labels).until_signalled(process)
@@ -98,28 +104,36 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
 
-def _permit(
-    opened: ExitStack, process: ProcessSettings, times: LeaseTimes, rival: tuple[str, str] | None
-) -> ManagePermit:
-    """`rival`: the name of the other Lease, and who renews it; None: there is none.
+def _leasing(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
+    """Connections whose timeouts leave time for another attempt before the Lease is lost.
 
-    Over its own connections, whose timeouts leave time for another attempt before the Lease is lost. A busy API server
-    gets half of that time for an answer; nothing is sent twice within an attempt.
+    A busy API server gets half of that time for an answer; nothing is sent twice within an attempt.
     """
     timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 2, watch_grace=5.0)
-    cluster = opened.enter_context(process.connect(timeouts, attempts=1))
-    lease = process.open_lease(cluster, times)
-    if rival is None:
-        return ManagePermit(lease, NoRivalLease())
-    name, who = rival
-    return ManagePermit(lease, RivalLease(cluster, name, pacing=_LEASE_WATCH, controller=who))
-
-
-def _writing(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
-    """Over connections that time out before another replica may write; the loop retries."""
-    margin = times.duration - times.renew_deadline
-    timeouts = Timeouts(connect=margin * 0.3, read=margin * 0.6)
     return process.connect(timeouts, attempts=1)
+
+
+def _rival_lease(cluster: ClusterClient, rival: tuple[str, str] | None) -> RivalLease | NoRivalLease:
+    """`rival`: the name of the other Lease, and who renews it; None: there is none."""
+    if rival is None:
+        return NoRivalLease()
+    name, who = rival
+    return RivalLease(cluster, name, pacing=_LEASE_WATCH, controller=who)
+
+
+def _writing(process: ProcessSettings, times: LeaseTimes, lease: Lease) -> ClusterClient:
+    """Over connections that time out before another replica may write; the loop retries."""
+    return process.connect(lambda: write_timeouts(times, lease.left()), attempts=1)
+
+
+def write_timeouts(times: LeaseTimes, left: float) -> Timeouts:
+    """Those of a write that begins now, from the seconds until another replica may write.
+
+    A busy API server gets all of that time but a tenth of the margin: a write that is given up costs it another one.
+    """
+    margin = times.duration - times.renew_deadline
+    connect = margin * 0.3
+    return Timeouts(connect=connect, read=max(margin * 0.1, left - connect - margin * 0.1))
 
 
 class _Running:

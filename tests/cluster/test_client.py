@@ -241,6 +241,17 @@ def test_a_server_that_does_not_answer_is_given_up(api: FakeApi) -> None:
         impatient.get(ITEM)
 
 
+def test_timeouts_that_depend_on_the_moment_are_asked_for_before_each_request(api: FakeApi) -> None:
+    api.others += [lambda handler: handler.send_json(200, {"metadata": {}}), Handler.hold]
+    found = [Timeouts(connect=1.0, read=0.1), Timeouts(connect=1.0, read=PATIENCE)]
+
+    with api.cluster(timeouts=found.pop, attempts=1) as cluster:
+        cluster.patch(ITEM, {}, MERGE_PATCH)
+        with pytest.raises(Unreachable, match="no answer in time"):
+            cluster.patch(ITEM, {}, MERGE_PATCH)
+    assert not found
+
+
 def test_nothing_listens(api: FakeApi) -> None:
     cluster, pauses = patient(api)
     api.close()

@@ -350,3 +350,18 @@ def test_a_deleted_lease_is_created_again_by_its_holder(server: Server, clock: C
 
     assert holder.held()
     assert server.holder() == "first"
+
+
+def test_what_is_left_is_the_time_until_another_process_may_take_it(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    second.renew()
+    assert first.left() == 15
+
+    clock.now += 14
+    second.renew()
+    assert (first.left(), second.held()) == (1, False)
+
+    clock.now += 1
+    second.renew()
+    assert (first.left(), second.held()) == (0, True)

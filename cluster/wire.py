@@ -77,7 +77,7 @@ class Wire:
 
     @property
     def timeouts(self) -> Timeouts:
-        """Those of a request that begins now."""
+        """The timeouts of a request that begins now."""
         return self._timeouts if isinstance(self._timeouts, Timeouts) else self._timeouts()
 
     @property

@@ -127,7 +127,7 @@ def _writing(process: ProcessSettings, times: LeaseTimes, lease: Lease) -> Clust
 
 
 def write_timeouts(times: LeaseTimes, left: float) -> Timeouts:
-    """Those of a write that begins now, from the seconds until another replica may write.
+    """Return the timeouts of a write that begins now, from the seconds until another replica may write.
 
     A busy API server gets all of that time but a tenth of the margin: a write that is given up costs it another one.
     """

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from cluster.actions import Action
 from cluster.apply import perform
@@ -16,10 +17,11 @@ from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, LeaseLost, ObjectRead, Outcome, Written
 from reconciler.objects.watched import WatchedResource, lists_of
 from reconciler.shell.precedence import ReportPrecedence
+from reconciler.shell.write_window import MOST, WriteWindow
 
 log = logging.getLogger(__name__)
-_THREADS = 8
-"""The number of writes at a time. A write waits for the API server, so this is a load on the API server."""
+_REPORTS = 8
+"""The number of writes at a time that only report. A write waits for the API server, so this is a load on it."""
 _BESIDE = 1
 """The number of these that write reports while other writes wait: each of two took a tenth of the API server's capacity
 from the admissions."""
@@ -51,8 +53,9 @@ class Writer:
         self._may_write = may_write
         self._known = known
         self._closed = threading.Event()
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
-        self._later = ThreadPoolExecutor(_THREADS, thread_name_prefix="status")
+        self._pool = ThreadPoolExecutor(MOST, thread_name_prefix="writer")
+        self._window = WriteWindow(self._pool)
+        self._later = ThreadPoolExecutor(_REPORTS, thread_name_prefix="status")
         self._precedence = ReportPrecedence(_BESIDE)
 
     def write(self, key: Key, action: Action) -> None:
@@ -60,7 +63,7 @@ class Writer:
             self._later.submit(self._perform_later, key, action)
         else:
             self._precedence.begin()
-            self._pool.submit(self._perform_first, key, action)
+            self._window.put(partial(self._perform_first, key, action))
 
     def read(self, key: Key, path: str) -> None:
         """Read the object again."""
@@ -74,12 +77,13 @@ class Writer:
         """Stop. Actions that have not begun are dropped; the others are completed."""
         self._closed.set()
         self._precedence.end()
+        self._window.drop()
         for pool in (self._pool, self._later):
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _perform_first(self, key: Key, action: Action) -> None:
+    def _perform_first(self, key: Key, action: Action) -> Exception | None:
         try:
-            self._perform(key, action)
+            return self._perform(key, action)
         finally:
             self._precedence.done()
 
@@ -87,16 +91,20 @@ class Writer:
         with self._precedence.report():
             self._perform(key, action)
 
-    def _perform(self, key: Key, action: Action) -> None:
+    def _perform(self, key: Key, action: Action) -> Exception | None:
+        """Perform the action and report the result. Returns the error."""
         try:
             if not self._may_write():
                 raise LeaseLost("the Lease is not held")
             self._report(Written(key, action, perform(self._writes, action)))
         except ClusterError as error:
             self._report(Failed(key, action, error))
+            return error
         except Exception as error:
             log.exception("%s: a write failed with an internal error", key)
             self._report(Failed(key, action, error))
+            return error
+        return None
 
     def _list(self, watched: WatchedResource, request: int) -> None:
         backoff = RandomBackoff()

@@ -1,0 +1,95 @@
+"""How many writes are sent at a time: more while answers take long, fewer while the API server fails.
+
+By Little's law, `latency * rate` writes at a time give a rate. Eight suffice while answers take 5 to 20 ms, but would
+be four a second if answers take two seconds, as in a flood of creations. So the number follows the latency of the last
+writes, up to a limit, at the rate of Kueue's client. A slow API server gets no more than that. After a failure the
+number is halved, and each success after that adds a part of one, as in TCP.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+from cluster.errors import ApiError, Unreachable
+
+LEAST, MOST = 8, 32
+"""The number of writes at a time while the API server answers quickly, and the most while it answers slowly."""
+_RATE = 50.0
+"""Writes a second, the default `clientConnection.qps` of Kueue."""
+_SHARE = 0.1
+"""The weight of the last answer in the latency."""
+_OVERLOADED = (429, 500, 503, 504)
+Write: TypeAlias = Callable[[], Exception | None]
+"""Sends one write and reports its result. Returns the error, if there was one; it must not raise."""
+
+
+class WriteWindow:
+    """Runs writes in the threads of a pool, in the order in which they were put. For any thread.
+
+    `clock`: seconds.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting: deque[Write] = deque()
+        self._under_way = 0
+        self._latency = 0.0
+        self._allowed = float(MOST)
+
+    @property
+    def size(self) -> int:
+        """The number of writes that may be under way now."""
+        wanted = min(MOST, max(LEAST, math.ceil(self._latency * _RATE)))
+        return max(1, min(wanted, int(self._allowed)))
+
+    def put(self, write: Write) -> None:
+        with self._lock:
+            self._waiting.append(write)
+        self._begin()
+
+    def drop(self) -> None:
+        """Drop the writes that have not begun."""
+        with self._lock:
+            self._waiting.clear()
+
+    def _begin(self) -> None:
+        """Start a thread for each write that waits, as far as the window allows."""
+        with self._lock:
+            free = min(self.size - self._under_way, len(self._waiting))
+            writes = [self._waiting.popleft() for _ in range(free)]
+            self._under_way += len(writes)
+        for write in writes:
+            self._pool.submit(self._work, write)
+
+    def _work(self, first: Write) -> None:
+        """Send one write, then the next one in the same thread."""
+        write: Write | None = first
+        while write is not None:
+            began = self._clock()
+            error = write()
+            write = self._next(self._clock() - began, error)
+            if write is not None:
+                self._begin()
+
+    def _next(self, took: float, error: Exception | None) -> Write | None:
+        with self._lock:
+            self._learn(took, error)
+            if self._waiting and self._under_way <= self.size:
+                return self._waiting.popleft()
+            self._under_way -= 1
+            return None
+
+    def _learn(self, took: float, error: Exception | None) -> None:
+        self._latency += _SHARE * (took - self._latency)
+        if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _OVERLOADED):
+            self._allowed = max(1.0, self.size / 2)
+        else:
+            self._allowed = min(float(MOST), self._allowed + 1 / self._allowed)

@@ -132,6 +132,6 @@ def _used(resource: str, used: Mapping[str, int]) -> str:
 
 def _with_use(row: QuotaRow, use: InUse | None) -> QuotaRow:
     amounts = {"used": written(row.resource, use.used if use else 0)}
-    if use is not None and use.borrowed:
-        amounts["borrowed"] = written(row.resource, use.borrowed)
+    beyond = {"borrowed": use.borrowed, "over": use.over} if use is not None else {}
+    amounts |= {word: written(row.resource, amount) for word, amount in beyond.items() if amount}
     return replace(row, own={**row.own, **amounts})

@@ -323,6 +323,13 @@ def _node() -> Schema:
             "root": {"description": "Of several organisations in the files, the folder or file of this one.", **TEXT},
             "exists": {"description": "False for a Cohort that only others name.", **YES},
             "state": {"description": "Of /v1/volcano/tree.", **TEXT},
+            "stopPolicy": {"description": "Of /v1/tree: that of a ClusterQueue that is stopped.", **TEXT},
+            "inactive": {"description": "Of /v1/tree: why the ClusterQueue admits nothing.", **TEXT},
+            "oldestPending": {
+                "description": "Of /v1/tree: since when the workload waits that waits longest at the ClusterQueue.",
+                "type": "string",
+                "format": "date-time",
+            },
             "children": list_of(TEXT),
             "workloads": object_of({"pending": COUNT, "reserving": COUNT, "admitted": COUNT}),
             "podGroups": {"description": "Of the queue and all below, by phase.", **map_of(COUNT)},

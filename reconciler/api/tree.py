@@ -6,6 +6,7 @@ The fields are those of `quotree tree -o json`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,8 @@ from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.model.pools import Terms, plus
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import NO_STOP
+from scheduling.objects.times import written as time_of
 from scheduling.quota.node import QuotaNode
 from scheduling.world.nodes import Below, InUse, NodeState, WorkloadCounts, below, nodes
 from scheduling.world.world import World
@@ -38,6 +41,7 @@ def tree_json(states: list[NodeState]) -> dict[str, Any]:
                 "children": children.get(state.name, []) if not state.is_queue else [],
                 "quota": _quota(state, {} if key[0] else nominal.get(state.name, {}), in_use),
                 "workloads": workloads_json(_counts(found, state)),
+                **_condition(state),
             }
         )
     cycle = [state.name for state in states if state.on_cycle and not state.is_queue]
@@ -45,10 +49,13 @@ def tree_json(states: list[NodeState]) -> dict[str, Any]:
 
 
 def namespace_tree(world: World, namespace: str) -> dict[str, Any]:
-    """The ClusterQueues of a namespace's LocalQueues, and only the names of the Cohorts above them."""
+    """The ClusterQueues of a namespace's LocalQueues, and only the names of the Cohorts above them.
+
+    Not since when work waits there, which may be that of others.
+    """
     local = world.queues.local_queues.values()
     wanted = {queue.cluster_queue for queue in local if queue.namespace == namespace}
-    states = nodes(world, [(True, name) for name in sorted(wanted)])
+    states = [replace(each, oldest=None) for each in nodes(world, [(True, name) for name in sorted(wanted)])]
     children: dict[QuotaNode, set[str]] = {}
     for state in states:
         path = world.state.tree.queues[state.name].path()
@@ -66,6 +73,13 @@ def _cohort(node: QuotaNode, children: Iterable[str]) -> dict[str, Any]:
 
 def nodes_json(nodes: list[dict[str, Any]]) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "Tree", "nodes": nodes}
+
+
+def _condition(state: NodeState) -> dict[str, str]:
+    """Why it admits nothing, and since when work waits there; fields without a value are left out."""
+    stopped = {"stopPolicy": state.stop_policy} if state.stop_policy != NO_STOP else {}
+    inactive = {"inactive": state.inactive} if state.inactive else {}
+    return {**stopped, **inactive, **({"oldestPending": time_of(state.oldest)} if state.oldest is not None else {})}
 
 
 def workloads_json(counts: WorkloadCounts) -> dict[str, int]:
@@ -128,5 +142,6 @@ def _own(pair: FlavorResource, terms: Terms | None) -> dict[str, str]:
 
 
 def in_use_json(pair: FlavorResource, use: InUse) -> dict[str, str]:
-    shown = {"used": written(pair.resource, use.used)}
-    return {**shown, "borrowed": written(pair.resource, use.borrowed)} if use.borrowed else shown
+    beyond = {"borrowed": use.borrowed, "over": use.over}
+    found = {word: written(pair.resource, amount) for word, amount in beyond.items() if amount}
+    return {"used": written(pair.resource, use.used), **found}

@@ -254,6 +254,13 @@ class Workload:
         return self.holds(EVICTED)
 
     @property
+    def pending_since(self) -> int:
+        """When it began to wait: when it last lost its quota, else when it was created."""
+        found = self.conditions.get(QUOTA_RESERVED)
+        lost = found is not None and found.status == "False" and self.evicted
+        return max(self.created, found.since) if found is not None and lost else self.created
+
+    @property
     def counts(self) -> bool:
         """Whether its assignment counts as usage: reserved, active and not finished."""
         return self.reserved and self.active and not self.finished

@@ -78,6 +78,7 @@ class PendingQueue:
         self._heads: list[tuple[Order, GroupId]] = []
         self._flushed_since_pop = False
         self._positions: Positions | None = None
+        self._oldest: int | None = None
 
     # --- in and out
 
@@ -284,6 +285,12 @@ class PendingQueue:
         first = self._first()
         return sorted(waiting, key=lambda each: (usage[each.workload.local_queue], each.key != first, each.order))
 
+    def oldest(self) -> int | None:
+        """When the workload began to wait that waits longest; None if none waits. Kept until something changes."""
+        if self._oldest is None:
+            self._oldest = min((entry.workload.pending_since for entry in self._waiting()), default=None)
+        return self._oldest
+
     def positions(self) -> Positions:
         """The position of each workload, valid until something changes; cheaper than sorting by `entries`."""
         if self._positions is None:
@@ -299,6 +306,7 @@ class PendingQueue:
         return [*self._active.values(), *self._misfits.values(), *parked]
 
     def _moved(self, key: str) -> None:
+        self._oldest = None
         if self._positions is not None and not self._positions.moved(key):
             self._positions = None
 

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource, plus
+from scheduling.objects.queue_settings import NO_STOP
 from scheduling.quota.node import QuotaNode
 from scheduling.world.world import World
 
@@ -36,7 +37,9 @@ class WorkloadCounts:
 class NodeState:
     """A ClusterQueue or Cohort. `exists`: it has an object. `up`: see `QuotaNode`.
 
-    By pair, `usage` is what is in use there, `quota` what its subtree may use without borrowing.
+    By pair, `usage` is what is in use there, `quota` what its subtree may use without borrowing. `stop_policy` is that of
+    the ClusterQueue; `inactive` says why it admits nothing, empty if it does. `oldest` is when the workload began to wait
+    that waits longest at the ClusterQueue, None if none waits.
     """
 
     name: str
@@ -49,14 +52,21 @@ class NodeState:
     usage: Usage
     quota: Usage
     counts: WorkloadCounts = WorkloadCounts()
+    stop_policy: str = NO_STOP
+    inactive: str = ""
+    oldest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """What the subtree of a node uses of a pair, and how much of that is borrowed from outside."""
+    """What the subtree of a node uses of a pair, and how much of that is borrowed from outside.
+
+    `over` is what it uses beyond its quota and its borrowing limit, as after one of them was lowered.
+    """
 
     used: int
     borrowed: int
+    over: int = 0
 
 
 def node_names(world: World) -> list[NodeName]:
@@ -73,7 +83,7 @@ def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeSta
         if is_queue and name in tree.queues:
             node = tree.queues[name]
             nominal = {pair: terms.nominal for pair, terms in node.terms.items()}
-            found.append(_state(node, nominal, _counts(world, name)))
+            found.append(_queue_state(world, _state(node, nominal, _counts(world, name))))
         elif not is_queue and name in tree.cohorts:
             node = tree.cohorts[name]
             found.append(_state(node, dict(node.subtree)))
@@ -83,6 +93,16 @@ def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeSta
 def _counts(world: World, name: str) -> WorkloadCounts:
     held, pending = world.state.queues[name].held, world.queues.pending.get(name)
     return WorkloadCounts(len(pending) if pending is not None else 0, held.reserving, held.admitted)
+
+
+def _queue_state(world: World, state: NodeState) -> NodeState:
+    queue, pending = world.state.queues[state.name], world.queues.pending.get(state.name)
+    return replace(
+        state,
+        stop_policy=queue.settings.stop_policy,
+        inactive=queue.inactive,
+        oldest=pending.oldest() if pending is not None else None,
+    )
 
 
 def _state(node: QuotaNode, quota: Usage, counts: WorkloadCounts | None = None) -> NodeState:
@@ -138,8 +158,16 @@ def below(states: Iterable[NodeState]) -> Below:
 
 
 def _in_use(state: NodeState, used: Usage) -> dict[FlavorResource, InUse]:
-    return {pair: InUse(amount, _borrowed(state, pair)) for pair, amount in used.items() if amount}
+    return {pair: InUse(amount, *_beyond(state, pair)) for pair, amount in used.items() if amount}
 
 
-def _borrowed(state: NodeState, pair: FlavorResource) -> int:
-    return max(0, state.usage.get(pair, 0) - state.quota.get(pair, 0)) if state.up is not None else 0
+def _beyond(state: NodeState, pair: FlavorResource) -> tuple[int, int]:
+    """What is borrowed, and what is in use that may not be: a root borrows nothing."""
+    beyond = max(0, state.usage.get(pair, 0) - state.quota.get(pair, 0))
+    if state.up is None:
+        return 0, beyond
+    terms = state.terms.get(pair)
+    if state.is_queue and terms is None:
+        return beyond, beyond
+    limit = terms.borrowing if terms is not None else None
+    return beyond, max(0, beyond - limit) if limit is not None else 0

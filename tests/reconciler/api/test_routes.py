@@ -174,6 +174,46 @@ def test_the_tree_has_quota_usage_what_is_borrowed_and_who_waits() -> None:
     assert found["org"]["workloads"] == {"pending": 1, "reserving": 1, "admitted": 1}
 
 
+def test_the_tree_tells_what_is_stopped_and_since_when_the_oldest_work_waits() -> None:
+    def late(day: int, **fields: Any) -> dict[str, Any]:
+        return waiting(f"w-{day}", 9, metadata={"creationTimestamp": f"2026-01-0{day}T00:00:00Z"}, **fields)
+
+    lost = {"status": "False", "reason": "Pending", "message": "", "lastTransitionTime": "2026-01-04T00:00:00Z"}
+    evicted = {"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""}
+    conditions = [{"type": "QuotaReserved", **lost}, {**lost, **evicted}]
+    again = late(1, status={"conditions": conditions})
+    stopped = (queue("c", 4, stopPolicy="Hold"),)
+    answer = get(core(*organisation(late(3, priority=7), late(2), again, *stopped)), "/v1/tree")
+    found = {each["name"]: each for each in answer["nodes"]}
+
+    assert found["a"]["oldestPending"] == "2026-01-02T00:00:00Z", "w-1 ran until the 4th; the order is not that of ages"
+    assert not {"oldestPending", "stopPolicy", "inactive"} & found["b"].keys()
+    assert found["c"]["stopPolicy"] == "Hold"
+    assert found["c"]["inactive"] == "Can't admit new workloads: is stopped."
+    tenant = get(core(*organisation(late(2))), "/v1/namespaces/a/namespacetrees", "admin")["nodes"]
+    assert [each["workloads"]["pending"] for each in tenant if each["name"] == "a"] == [1]
+    assert "oldestPending" not in str(tenant), "it may be that of another namespace"
+
+
+@pytest.mark.parametrize(("limits", "over"), [({}, None), ({"borrowingLimit": 2}, None), ({"borrowingLimit": 1}, "1")])
+def test_the_tree_tells_what_is_used_beyond_quota_and_borrowing_limit(limits: dict[str, int], over: str | None) -> None:
+    made = [
+        each for each in organisation(BORROWER) if (each["kind"], each["metadata"]["name"]) != ("ClusterQueue", "b")
+    ]
+    answer = get(core(*made, queue("b", 4, limits=limits)), "/v1/tree")
+    own = {each["name"]: each["quota"][0]["own"] for each in answer["nodes"]}
+
+    assert (own["b"]["borrowed"], own["b"].get("over")) == ("2", over)
+    assert "over" not in own["org"]
+
+
+def test_a_root_borrows_nothing_and_is_over_what_it_has() -> None:
+    answer = get(core(*organisation(admitted("big", 9, "b/main", "b"))), "/v1/tree")
+    own = {each["name"]: each["quota"][0]["own"] for each in answer["nodes"]}
+
+    assert (own["org"].get("borrowed"), own["org"]["over"], own["b"]["borrowed"]) == (None, "1", "5")
+
+
 def test_a_tree_with_a_cycle_is_told_without_sums_on_it() -> None:
     loops = (kueue("Cohort", "x", {"parentName": "y"}), kueue("Cohort", "y", {"parentName": "x"}))
     found = get(core(*organisation(*loops, queue("under", 1, "x"))), "/v1/tree")

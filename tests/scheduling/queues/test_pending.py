@@ -302,3 +302,19 @@ def test_neither_news_nor_capacity_cuts_a_backoff_short(alike: bool, later: dict
 
     queue.push(entry("w", "gpu", generation=3, requeue=RequeueState(1, at=60)), now=60)
     assert names(queue.active()) == ["w"], "a time that has come is over"
+
+
+def test_the_oldest_work_is_known_whatever_the_order_and_whatever_comes_and_goes() -> None:
+    queue = filled(entry("first", priority=9, created=30), entry("old", created=10))
+
+    assert queue.oldest() == 10
+    queue.push(entry("older", created=5, requeue=RequeueState(1, at=100)), now=0)
+    assert queue.oldest() == 5, "set aside, it waits all the same"
+    for name in ("older", "old"):
+        queue.drop(f"ns/{name}")
+    assert queue.oldest() == 30
+    head = queue.pop()
+    assert head is not None
+    assert queue.oldest() is None
+    queue.requeue(head, Requeue.NO_FIT, now=0)
+    assert queue.oldest() == 30

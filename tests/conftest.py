@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,25 @@ pytest.register_assert_rewrite(*(f"tests.{each.name}" for each in Path(__file__)
 yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[assignment, misc]
 gc.set_threshold(100_000, 20, 20)  # the suite holds so much that looking for garbage was an eighth of its time
 register()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only tests that need an API server are wanted, two thirds of the files need not be imported."""
+    wanted = config.option.markexpr.startswith("apiserver") and collection_path.name.startswith("test_")
+    return True if wanted and not _may_be_slow(collection_path) else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A file that hides its mark would not run at all."""
+    if item.get_closest_marker("apiserver") and not _may_be_slow(item.path):
+        raise pytest.UsageError(f"{item.path} needs the word apiserver for tests that are marked so")
+
+
+@cache
+def _may_be_slow(file: Path) -> bool:
+    """Whether it is below tests/apiserver, or it says `apiserver`, or a conftest beside it does: that may mark all."""
+    sources = {file, file.with_name("conftest.py")} - {Path(__file__)}
+    return "apiserver" in file.parts or any("apiserver" in each.read_text() for each in sources if each.exists())
 
 
 def pytest_collection_finish() -> None:

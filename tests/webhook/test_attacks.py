@@ -429,7 +429,7 @@ def test_rollovers_under_load_fail_no_request(tmp_path: Path) -> None:
             folder.mkdir()
             return opened.enter_context(served(folder, drain_seconds=0.5))
 
-        balancer = Balancer([replica(), replica()], 0.0 if "ROLLOVERS" in os.environ else 0.002)
+        balancer = Balancer([replica(), replica()], 0.0 if "ROLLOVERS" in os.environ else 0.02)
         began = time.monotonic()
         with ThreadPoolExecutor(6) as pool:
             clients = [pool.submit(balancer.client) for _ in range(6)]

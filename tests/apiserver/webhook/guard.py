@@ -15,13 +15,14 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 import yaml
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.manifests import apply, crds, define
+from tests.apiserver.manifests import apply, crds, define, kustomized
 from tests.apiserver.processes import end, free_ports, passed_on
 from tests.waiting import eventually
 
@@ -64,7 +65,7 @@ class Guard:
         """Apply the CRDs and the base."""
         foreign = documents(Path(__file__).parent / "foreign_crds.yaml")
         define(self.control_plane, [*map(self._reachable, crds()), *foreign])
-        apply(self.control_plane, [self._reachable(obj) for obj in yaml.safe_load_all(self._rendered())])
+        apply(self.control_plane, [self._reachable(obj) for obj in json.loads(_base(self._components))])
 
     def start(self) -> None:
         """Start the process under the ServiceAccount of the manifests, and wait until it is ready."""
@@ -132,15 +133,6 @@ class Guard:
             return False
         return re.search(r"^quotree_cache_synced 1", metrics, re.MULTILINE) is not None
 
-    def _rendered(self) -> str:
-        """The base with the components."""
-        folder = Path(self._folder.name)
-        manifests = os.path.relpath(ROOT / "manifests", folder)
-        components = [f"{manifests}/components/{name}" for name in self._components]
-        kustomization = {"resources": [f"{manifests}/base"], "components": components}
-        (folder / "kustomization.yaml").write_text(json.dumps(kustomization))
-        return self.control_plane.kubectl("kustomize", str(folder)).stdout
-
     def _certificates(self) -> list[str]:
         """The arguments that say whose certificates are served."""
         return [
@@ -167,6 +159,19 @@ class Guard:
         if obj["kind"] == "CustomResourceDefinition" and "conversion" in obj["spec"]:
             self._converted.append(obj["metadata"]["name"])
         return reachable(obj, self.port)
+
+
+@cache
+def _base(components: tuple[str, ...]) -> str:
+    """The base with the components, as a JSON list; rendered once in a process."""
+    with tempfile.TemporaryDirectory(prefix="quotree-guard-") as name:
+        manifests = os.path.relpath(ROOT / "manifests", name)
+        kustomization = {
+            "resources": [f"{manifests}/base"],
+            "components": [f"{manifests}/components/{each}" for each in components],
+        }
+        (Path(name) / "kustomization.yaml").write_text(json.dumps(kustomization))
+        return json.dumps(kustomized(Path(name)))
 
 
 def mounted(server: ControlPlane, config_map: str) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from policies.dialects.core import POD
 from policies.dialects.frameworks.batch import JOB
 from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField, at
-from policies.dialects.reading import Manifest, listing, mapping
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
+from policies.model.quantity import BadQuantity, Quantity
 
 GROUP = "ray.io"
 HEAD = "head"
@@ -24,6 +25,7 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
 _CLUSTER = GroupKind(GROUP, "RayCluster")
 _SUBMITTER = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
 _AUTOSCALER = {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}}
+_REDIS_CLEANUP = {"cpu": "200m", "memory": "256Mi"}
 _MAKES = {"RayCluster": (POD,), "RayJob": (_CLUSTER, JOB.kind), "RayService": (_CLUSTER,)}
 
 
@@ -36,17 +38,45 @@ def _submitter(job: Manifest) -> Mapping[str, Any]:
 
 
 def _head_of(where: str, job: Manifest, template: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The head with the containers that KubeRay adds: the autoscaler, and what submits a RayJob in SidecarMode."""
+    """The head with the containers that KubeRay adds: the autoscaler, and what submits a RayJob in SidecarMode.
+
+    With fault tolerance it has room for the Pod that cleans up Redis after it.
+    """
     added = []
     if at(job, f"{where}.enableInTreeAutoscaling") is True:
         own = at(job, f"{where}.autoscalerOptions.resources")
         added.append({"name": "autoscaler", "resources": own if isinstance(own, Mapping) else _AUTOSCALER})
     if at(job, "spec.submissionMode") == "SidecarMode":
         added.append({"name": "ray-job-submitter", "resources": _SUBMITTER})
-    if not added:
-        return template
     spec = mapping(template.get("spec"))
-    return {**template, "spec": {**spec, "containers": [*listing(spec.get("containers")), *added]}}
+    own = listing(spec.get("containers"))
+    tolerant = isinstance(at(job, f"{where}.gcsFaultToleranceOptions"), Mapping)
+    noted = text(mapping(metadata(job).get("annotations")).get("ray.io/ft-enabled")) or ""
+    if own and (tolerant or noted.lower() == "true"):
+        own = [_with_room(mapping(own[0])), *own[1:]]
+    elif not added:
+        return template
+    return {**template, "spec": {**spec, "containers": [*own, *added]}}
+
+
+def _with_room(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The container with requests of at least those of the Pod that cleans up Redis.
+
+    Where it has only a limit, the limit is what it requests: a smaller request here would count less than runs.
+    """
+    resources = mapping(container.get("resources"))
+    requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
+    short = {
+        name: least for name, least in _REDIS_CLEANUP.items() if _less(requests.get(name, limits.get(name)), least)
+    }
+    return {**container, "resources": {**resources, "requests": {**requests, **short}}} if short else container
+
+
+def _less(amount: object, least: str) -> bool:
+    try:
+        return amount is None or Quantity.parse(amount) < Quantity.parse(least)
+    except BadQuantity:
+        return False  # it is told where the amount is read
 
 
 def _of(kind: str, **more: Any) -> JobShape:

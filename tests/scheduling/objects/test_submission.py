@@ -353,6 +353,44 @@ def test_the_autoscaler_beside_the_head_of_a_ray_cluster_is_counted(
     assert workers == TEMPLATE
 
 
+@pytest.mark.parametrize(
+    ("resources", "requests"),
+    [
+        ({}, {"cpu": "200m", "memory": "256Mi"}),
+        ({"requests": {"cpu": "1"}}, {"cpu": "1", "memory": "256Mi"}),
+        ({"requests": {"cpu": 0.1, "memory": "1Gi"}}, {"cpu": 0.1, "memory": "1Gi"}),
+        ({"requests": {"cpu": "100m", "memory": "1Gi"}}, {"cpu": "200m", "memory": "1Gi"}),
+        ({"limits": {"cpu": "4"}}, {"memory": "256Mi"}),
+        ({"requests": {"cpu": "100m"}, "limits": {"cpu": "4", "memory": "1Gi"}}, {"cpu": "200m"}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("notes", "options"), [({}, {"gcsFaultToleranceOptions": {}}), ({"ray.io/ft-enabled": "True"}, {})]
+)
+def test_a_head_that_tolerates_faults_counts_the_pod_that_cleans_up_redis_after_it(
+    notes: dict[str, str], options: dict[str, Any], resources: dict[str, Any], requests: dict[str, Any]
+) -> None:
+    containers = [{"image": "ray:2", "resources": resources}, {"name": "beside"}]
+    head = {"template": {"spec": {"containers": containers}}}
+    workers = [{"groupName": "small", "template": TEMPLATE}]
+    made = composed(
+        job("RayCluster", "ray.io/v1", notes=notes, headGroupSpec=head, workerGroupSpecs=workers, **options)
+    )
+
+    counted, others = (each["template"] for each in made["spec"]["podSets"])
+    first, second = counted["spec"]["containers"]
+    assert (first["resources"]["requests"], second) == (requests, {"name": "beside"})
+    assert others == TEMPLATE
+
+
+@pytest.mark.parametrize("notes", [{}, {"ray.io/ft-enabled": "false"}])
+def test_a_head_that_tolerates_no_faults_counts_as_it_is(notes: dict[str, str]) -> None:
+    head = {"template": {"spec": {"containers": [{"image": "ray:2"}]}}}
+    made = composed(job("RayCluster", "ray.io/v1", notes=notes, headGroupSpec=head, workerGroupSpecs=[]))
+
+    assert made["spec"]["podSets"][0]["template"] == head["template"]
+
+
 def test_what_submits_a_ray_job_beside_its_head_is_counted() -> None:
     made = composed(ray_job(submissionMode="SidecarMode"))
 

@@ -108,12 +108,16 @@ def test_who_has_to_go_is_not_admitted_when_its_checks_become_ready() -> None:
     assert not _step(ready, SECOND).admitted
 
 
-def test_a_queue_that_is_drained_evicts_also_behind_local_queues_that_are_stopped() -> None:
+@pytest.mark.parametrize(
+    "local", [LocalQueueSettings("ns", "q", "a", stop_policy="Hold"), None], ids=["stopped", "missing"]
+)
+def test_a_queue_that_is_drained_evicts_also_behind_local_queues_that_are_stopped(
+    local: LocalQueueSettings | None,
+) -> None:
     """Kueue finds no ClusterQueue behind a LocalQueue that is stopped."""
     drained = read_queue_settings(cluster_queue("a", None, stopPolicy="HoldAndDrain"))
-    stopped = LocalQueueSettings("ns", "q", "a", stop_policy="Hold")
 
-    after = Lifecycle(SECOND, stopped, drained).next(_admitted())
+    after = Lifecycle(SECOND, local, drained, local_gone=local is None).next(_admitted())
 
     assert after.conditions["Evicted"].reason == "ClusterQueueStopped"
 

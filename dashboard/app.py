@@ -32,6 +32,7 @@ from dashboard.pages import (
     what_if,
     workload,
 )
+from dashboard.pages.ink import file_ink, no_ink
 from dashboard.pages.times import lasting, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
@@ -102,6 +103,8 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "signs_in": settings.authenticator.asks,
         "stamp": _STAMP,
         "audited": backend.audited,
+        "file_ink": file_ink,
+        "no_ink": no_ink,
     }
     app.jinja_env.filters["lines"] = what_if.printed_lines
     cache = AnswerCache()
@@ -158,6 +161,13 @@ def _pages(app: Flask, settings: DashboardSettings, *, audited: bool) -> None:
             return _page("trees.html", **trees.page(g.reader, named, request.args))
         except (Forbidden, NotFound) as error:
             return _page("no_trees.html", code=error.status, **trees.no_trees(named, error)), error.status
+
+    @app.get("/trees/<dialect>/picture.svg")
+    def tree_picture(dialect: str) -> Any:
+        named = shown.dialect_named(dialect)
+        if named is None:
+            return _missing(f"The dashboard shows trees of Kueue, Volcano and YuniKorn, not of {dialect}.")
+        return _file("picture.svg", f"{dialect}.svg", **trees.drawn(g.reader, named, request.args))
 
     @app.get("/queues/<dialect>/<kind>/<name>")
     def show_node(dialect: str, kind: str, name: str) -> Any:
@@ -313,6 +323,15 @@ def _page(template: str, **names: Any) -> Response:
     answer.set_etag(sha256(body.encode()).hexdigest()[:32])
     if request.method == "GET":
         answer.make_conditional(request)
+    return answer
+
+
+def _file(template: str, name: str, **names: Any) -> Response:
+    """A picture to keep, with the time at which its numbers were read."""
+    body = render_template(template, **names).replace(_STAMP, shown.clock(g.reader.oldest))
+    answer = Response(body, mimetype="image/svg+xml")
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    answer.headers["Cache-Control"] = "private, no-store"
     return answer
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dashboard.pages.parts import Part, part
-from dashboard.pages.shown import DIALECTS, amount, node_url, path_part, what_if_url, workload_url
+from dashboard.pages.shown import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
 from dashboard.pages.times import lasted
-from dashboard.pages.trees import node_text, read_tree
+from dashboard.pages.trees import read_tree
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, UnusedQuota
 from dashboard.trees.tree import TreeNode

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dashboard.pages.parts import part
-from dashboard.pages.shown import amount, columns, path_part
+from dashboard.pages.shown import amount, bar_of, columns, path_part
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import charts
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, NodeKey, TreeNode
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
@@ -33,14 +33,6 @@ class QuotaLine(NamedTuple):
     borrowed: str
     lent: str
     number: float
-
-
-class UsageBar(NamedTuple):
-    """Widths of 100: what is used within the quota, what is borrowed beyond it, and where the quota ends."""
-
-    used: float
-    borrowed: float
-    quota: float
 
 
 class Neighbour(NamedTuple):
@@ -67,7 +59,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "children": tree.children(node)[:PENDING],
         "more_children": max(0, len(tree.children(node)) - PENDING),
         "usage": part(lambda: charts(reader, node)),
-        "bars": {pair: _bar(node.amounts(pair)) for pair in node.pairs},
+        "bars": {pair: bar_of(node.amounts(pair)) for pair in node.pairs},
         "neighbours": _neighbours(tree, node),
         "object": part(lambda: _object(reader, node)),
         "command": _command(node),
@@ -81,15 +73,6 @@ def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     found = node.amounts(pair)
     fields = [*found.own.items(), *((f"{name} of all below", text) for name, text in found.below.items())]
     return QuotaLine(pair, fields, *columns(tree, node, pair), found.used / 10**9)
-
-
-def _bar(found: Amounts) -> UsageBar:
-    quota = found.quota or 0
-    most = max(found.used, quota, 1)
-    within = min(found.used, quota)
-    return UsageBar(
-        round(100 * within / most, 1), round(100 * (found.used - within) / most, 1), round(100 * quota / most, 1)
-    )
 
 
 def _object(reader: CachedReader, node: TreeNode) -> str:

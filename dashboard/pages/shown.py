@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from dashboard.trees.tree import DialectTree, FlavorPair, TreeNode, lent
+from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
 from policies.impact.quotas import amount_text
 
 DIALECTS = ("Kueue", "Volcano", "YuniKorn")
@@ -31,6 +31,29 @@ def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, s
         amount(pair, found.borrowed) if found.borrowed else "",
         amount(pair, lends) if lends else "",
     )
+
+
+class UsageBar(NamedTuple):
+    """Widths of 100: what is used within the quota, borrowed, and beyond the limit; where the quota ends."""
+
+    used: float
+    borrowed: float
+    over: float
+    quota: float
+
+
+def bar_of(found: Amounts) -> UsageBar:
+    quota = found.quota or 0
+    most = max(found.used, quota, 1)
+    within = min(found.used, quota)
+    over = min(found.over, found.used)
+    borrowed = max(0, found.used - within - over)
+    return UsageBar(*(round(100 * each / most, 1) for each in (found.used - over - borrowed, borrowed, over, quota)))
+
+
+def node_text(key: NodeKey) -> str:
+    """A node in a query; see `key_of`."""
+    return f"{key.kind}/{key.name}"
 
 
 def offset_of(query: Mapping[str, str]) -> int:

@@ -79,7 +79,7 @@
   }
 
   // Links of the picture and the filters of a tree: only the content changes.
-  async function go(url, push) {
+  async function go(url, push, key = "") {
     const number = ++asked;
     going++;
     try {
@@ -90,6 +90,8 @@
       if (push) history.pushState(null, "", url);
       shown = address();
       if (!replace(await answer.text(), false)) { location.assign(url); return; }
+      const again = key && main().querySelector(`[data-key="${CSS.escape(key)}"]`);
+      if (again) { again.focus({ preventScroll: true }); return; }
       const target = document.getElementById(new URL(url, location.href).hash.slice(1));
       target?.scrollIntoView();
       (target || main()).focus({ preventScroll: true });
@@ -97,12 +99,14 @@
   }
 
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("[data-icicle] a, .tabs a, .pages a, .path a");
+    const link = event.target.closest(".picture svg a, .tabs a, .pages a, .path a, .fold, .sort");
     if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const url = new URL(link.getAttribute("href"), location.href);
     if (url.origin !== location.origin || !url.pathname.startsWith("/trees/") || !location.pathname.startsWith("/trees/")) return;
     event.preventDefault();
-    go(url.href, true);
+    const key = link.dataset.key || "";
+    if (link.matches(".fold, .sort")) url.hash = ""; // what was clicked stays where it is
+    go(url.href, true, key);
   });
 
   document.addEventListener("change", (event) => {
@@ -120,16 +124,19 @@
 
   // In the picture, arrows go to what is beside, above and below.
   document.addEventListener("keydown", (event) => {
-    const from = event.target.closest?.("[data-icicle] a");
+    const from = event.target.closest?.(".picture svg a");
     if (!from || !event.key.startsWith("Arrow")) return;
-    const all = [...from.closest("[data-icicle]").querySelectorAll("a")];
-    const box = (each) => each.querySelector("rect").getBBox();
-    const here = box(from), middle = here.x + here.width / 2, depth = Number(from.dataset.depth);
-    const step = { ArrowLeft: 0, ArrowRight: 0, ArrowUp: -1, ArrowDown: 1 }[event.key];
-    const row = all.filter((each) => Number(each.dataset.depth) === depth + step);
-    const next = step === 0
-      ? row[row.indexOf(from) + (event.key === "ArrowLeft" ? -1 : 1)]
-      : row.filter((each) => step < 0 || box(each).x >= here.x - 1).sort((a, b) => Math.abs(box(a).x + box(a).width / 2 - middle) - Math.abs(box(b).x + box(b).width / 2 - middle))[0];
+    const box = (each) => { const at = each.querySelector("rect").getBBox(); return { x: at.x, y: at.y, right: at.x + at.width, below: at.y + at.height }; };
+    const upright = event.key === "ArrowUp" || event.key === "ArrowDown", ahead = event.key === "ArrowDown" || event.key === "ArrowRight";
+    const here = box(from), ways = [];
+    for (const each of from.closest("svg").querySelectorAll("a")) {
+      const there = box(each);
+      const beside = upright ? there.x < here.right && there.right > here.x : there.y < here.below && there.below > here.y;
+      const far = upright ? (ahead ? there.y - here.below : here.y - there.below) : (ahead ? there.x - here.right : here.x - there.right);
+      const off = upright ? Math.abs(there.x + there.right - here.x - here.right) : Math.abs(there.y + there.below - here.y - here.below);
+      if (each !== from && beside && far >= -1) ways.push({ each, far: Math.round(far), off });
+    }
+    const next = ways.sort((a, b) => a.far - b.far || a.off - b.off)[0]?.each;
     if (next) { event.preventDefault(); next.focus(); }
   });
 

@@ -1,32 +1,37 @@
 """The picture of a tree as an icicle: a row for each depth, each node as wide as its quota, its children below it.
 
-Only what can be seen is drawn: what would be too narrow to hit stands together in one block that leads to the table.
-So a picture of 10 000 queues has as many blocks as one of 400.
+No block is narrower than its name. Where that leaves no room for all children of a node, those that are too narrow are
+tiles of equal size below each other, in the order of their names. What is left after that stands together in one tile
+that leads to the table. So a picture of 10 000 queues has as many blocks as one of 400.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
+from math import ceil
 from typing import NamedTuple
 
-from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, total
+from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, natural, total
 
-WIDTH = 1200.0
-ROW = 52.0
-"""Height of a row. Both in units of the SVG's viewBox."""
+WIDE, NARROW = 1200.0, 360.0
+"""Widths of the pictures, for two kinds of screens."""
+ROW, TILE = 52.0, 26.0
+"""Heights. All in units of the SVG's viewBox."""
 _GAP = 3.0
 ROWS = 5
 """Depths that are drawn at most."""
 MOST = 400
 """Blocks in one picture."""
-_NARROW = 14.0
-"""A block that is narrower is not drawn by itself."""
-_REST = 60.0
-"""Width of the block that stands for all that are too narrow."""
-_SIDE_BY_SIDE = 60
-"""Children of one node that are drawn by themselves."""
+_TILE_ROWS = 16
+"""Tiles below each other."""
+_LEAST, _ENOUGH = 24.0, 150.0
+"""The width that every block needs, and the one beyond which a name is shortened rather than given more."""
+_LEAST_PARENT = 64.0
+"""The width that a block with children needs: they have no more."""
+_OWN = 40.0
+"""The width that a parent's own quota needs."""
 _QUEUES = {"ClusterQueue", "Queue"}
 _LETTER = 6.9
 """Width of a letter, and of what surrounds a text on both sides."""
@@ -53,35 +58,57 @@ class Block:
     """How many letters the names of all siblings have in common, up to a separator."""
 
     @property
+    def tile(self) -> bool:
+        return self.height < ROW
+
+    @property
+    def bar(self) -> float:
+        """The height of the bar at the bottom."""
+        return 7.0 if self.tile else 12.0
+
+    @property
     def filled(self) -> float:
         return round(self.width * min(1.0, self.amounts.share), 2)
 
     @property
     def within(self) -> float:
         """The width of what is used of its own quota; the rest of `filled` is borrowed."""
-        used = self.amounts.used
-        return round(self.filled * max(0, used - self.amounts.borrowed) / used, 2) if used > 0 else 0.0
+        return self._part(self.amounts.used - max(self.amounts.borrowed, self.amounts.over))
 
-    def text(self, name: str) -> str:
-        """The part of a name that fits into the block: without what all siblings begin with, then its end."""
-        if self._fits(name):
+    @property
+    def allowed(self) -> float:
+        """The width of what may be used; the rest of `filled` is beyond quota and borrowing limit."""
+        return self._part(self.amounts.used - self.amounts.over)
+
+    def _part(self, amount: int) -> float:
+        used = self.amounts.used
+        return round(self.filled * max(0, amount) / used, 2) if used > 0 else 0.0
+
+    def text(self, name: str, taken: float = 0.0) -> str:
+        """The part of a name that fits into the block: without what all siblings begin with, then its end.
+
+        `taken` is the width that other things need beside it.
+        """
+        room = self._room(taken)
+        if len(name) <= room:
             return name
-        if self.shared and self._fits(f"…{name[self.shared :]}"):
+        if self.shared and len(name) - self.shared < room:
             return f"…{name[self.shared :]}"
-        room = self._room
         end = room // 2
         return f"{name[: room - 1 - end]}…{name[-end:]}" if room > 2 else ""
 
-    def numbers(self, *texts: str) -> str:
+    def numbers(self, *texts: str, taken: float = 0.0) -> str:
         """The first of these that fits as a whole, since a part of a number is another number."""
-        return next(filter(self._fits, texts), "")
+        room = self._room(taken)
+        return next((text for text in texts if len(text) <= room), "")
 
-    @property
-    def _room(self) -> int:
-        return int((self.width - 2 * _LETTER) / _LETTER)
+    def _room(self, taken: float) -> int:
+        return int((self.width - 2 * _LETTER - taken) / _LETTER)
 
-    def _fits(self, text: str) -> bool:
-        return len(text) <= self._room
+
+def width_of(text: str) -> float:
+    """The width of a text, without what surrounds it."""
+    return len(text) * _LETTER
 
 
 class _Space(NamedTuple):
@@ -90,24 +117,39 @@ class _Space(NamedTuple):
     x: float
     width: float
     depth: int
+    y: float
     above: Amounts | None
     shared: int = 0
 
 
-def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair) -> list[Block]:
+class _Sized(NamedTuple):
+    """A child; no node: the parent's own quota. `needs` is the width for its name."""
+
+    node: TreeNode | None
+    amounts: Amounts
+    needs: float
+
+    @property
+    def weight(self) -> int:
+        return self.amounts.quota or 0
+
+
+def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair, width: float = WIDE) -> list[Block]:
     """The blocks of `top` and its descendants; None: of all roots. Widths are proportional to the quota of `pair`."""
-    begin = _Space(None, [top] if top else tree.children(None), 0.0, WIDTH, 0, None)
     drawn: list[Block] = []
-    spaces = [begin]
+    spaces = [_Space(None, [top] if top else tree.children(None), 0.0, width, 0, 0.0, None)]
     while spaces and len(drawn) < MOST:
         row: list[Block] = []
         for space in spaces:
-            row += _side_by_side(space._replace(shared=_shared(space.children)), pair)
+            row += _below(tree, space._replace(shared=_shared(space.children)), pair)
         drawn += row[: MOST - len(drawn)]
         spaces = [
-            _Space(block.node, tree.children(block.node), block.x, block.width, block.depth + 1, block.amounts)
-            for block in row
-            if block.node is not None and block.depth + 1 < ROWS and tree.children(block.node)
+            _Space(each.node, children, each.x, each.width, each.depth + 1, each.y + ROW + _GAP, each.amounts)
+            for each in row
+            if each.node is not None
+            and not each.tile
+            and each.depth + 1 < ROWS
+            and (children := tree.children(each.node))
         ]
     return drawn
 
@@ -116,42 +158,87 @@ def height(blocks: Sequence[Block]) -> float:
     return max((block.y + block.height for block in blocks), default=0.0)
 
 
-def _side_by_side(space: _Space, pair: FlavorPair) -> Iterator[Block]:
-    sized = [(node, node.amounts(pair)) for node in space.children]
-    sized.sort(key=lambda each: -_weight(each[1]))  # the widest first, else as they stand
-    weights = [_weight(amounts) for _, amounts in sized]
-    own = 0
-    if not any(weights):
-        weights = [1] * len(sized)
-    elif space.above:
-        own = max(0, _weight(space.above) - sum(weights))
-    whole = sum(weights) + own
-    shown = sum(1 for weight in weights if space.width * weight / whole >= _NARROW)
-    shown = min(shown, _SIDE_BY_SIDE, int(space.width // _NARROW))
-    room = space.width
-    if shown < len(sized):
-        room = max(0.0, space.width - max(_NARROW, min(_REST, space.width / 4)))
-        whole = sum(weights[:shown]) + own
-    x, y = space.x, space.depth * (ROW + _GAP)
-    for (node, amounts), weight in zip(sized[:shown], weights, strict=False):
-        width = room * weight / whole
-        yield _block(x, y, width, space, [node], amounts)
+def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block]:
+    sized = [_Sized(node, node.amounts(pair), _needs(tree, space, node)) for node in space.children]
+    sized.sort(key=lambda each: -each.weight)  # the widest first, else as they stand
+    held = sum(each.weight for each in sized)
+    if space.above and held and (own := (space.above.quota or 0) - held) > 0:
+        sized.append(_Sized(None, Amounts(own, 0, 0, {}, {}), _OWN))
+    if sum(each.needs for each in sized) <= space.width:
+        yield from _side_by_side(space, sized, space.width)
+        return
+    tiles = min(_tile_width(space, sized) * ceil(len(sized) / _TILE_ROWS), space.width / 2)
+    whole = sum(each.weight for each in sized) or 1
+    wide, rest = list[_Sized](), list[_Sized]()
+    for each in sized:
+        fits = (space.width - tiles) * each.weight / whole >= each.needs
+        (wide if fits else rest).append(each)
+    tiles = max(tiles, space.width * sum(each.weight for each in rest) / whole) if wide else space.width
+    yield from _side_by_side(space, wide, space.width - tiles)
+    yield from _tiles(space._replace(x=space.x + space.width - tiles, width=tiles), rest, pair)
+
+
+def _needs(tree: DialectTree, space: _Space, node: TreeNode) -> float:
+    letters = min(len(node.name), len(node.name) - space.shared + 1)
+    named = min(_ENOUGH, width_of("x" * letters) + 2 * _LETTER + _GAP + 1)
+    return max(named, _LEAST_PARENT if tree.children(node) else _LEAST)
+
+
+def _side_by_side(space: _Space, sized: Sequence[_Sized], room: float) -> Iterator[Block]:
+    x = space.x
+    for each, width in zip(sized, _widths(sized, room), strict=True):
+        yield _block(x, space.y, width, ROW, space, each)
         x += width
-    rest = [node for node, _ in sized[shown:]]
-    if own and (width := room * own / whole) >= _NARROW:
-        yield _block(x, y, width, space, [], Amounts(own, 0, 0, {}, {}))
-        x += width
+
+
+def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
+    """Their widths are proportional to their quota; none is narrower than it needs."""
+    weights = [each.weight for each in sized] if any(each.weight for each in sized) else [1] * len(sized)
+    least: set[int] = set()
+    while True:
+        left = room - sum(sized[at].needs for at in least)
+        whole = sum(weight for at, weight in enumerate(weights) if at not in least) or 1
+        more = {at for at, each in enumerate(sized) if at not in least and left * weights[at] / whole < each.needs}
+        if not more:
+            return [each.needs if at in least else left * weights[at] / whole for at, each in enumerate(sized)]
+        least |= more
+
+
+def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
+    return min(space.width, max(_LEAST_PARENT, *(each.needs for each in sized)))
+
+
+def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:
+    """In the order of their names; where there are too many, first those with pending work, then the most used."""
+    columns = max(1, int(space.width // _tile_width(space, sized)))
+    roomy = int(space.width // (_ENOUGH + _LETTER))  # as few as leave room for names and numbers
+    columns = max(1, min(columns, max(roomy, ceil(len(sized) / _TILE_ROWS))))
+    most, rest = columns * _TILE_ROWS, list[TreeNode]()
+    if len(sized) > most:
+        sized.sort(key=lambda each: (-each.node.waiting if each.node else 0, -each.amounts.used, -each.weight))
+        rest = [each.node for each in sized[most - 1 :] if each.node is not None]
+        sized = sized[: most - 1]
+    named = sorted(sized, key=lambda each: (each.node is None, natural(each.node.name) if each.node else []))
+    rows = ceil((len(named) + bool(rest)) / columns)
+    columns = ceil((len(named) + bool(rest)) / rows)
+    width = space.width / columns
+    places = [
+        (space.x + turn % columns * width, space.y + turn // columns * (TILE + _GAP))
+        for turn in range(len(named) + bool(rest))
+    ]
+    for (x, y), each in zip(places, named, strict=False):
+        yield _block(x, y, width, TILE, space, each)
     if rest:
-        yield _block(x, y, space.x + space.width - x, space, rest, total(rest, pair))
+        called = "more" if named or len(rest) < len(space.children) else _together(rest)
+        found = _block(*places[-1], width, TILE, space, _Sized(None, total(rest, pair), 0.0))
+        yield replace(found, many=len(rest), called=called)
 
 
-def _block(x: float, y: float, width: float, space: _Space, nodes: Sequence[TreeNode], amounts: Amounts) -> Block:
+def _block(x: float, y: float, width: float, height: float, space: _Space, sized: _Sized) -> Block:
     gap = min(_GAP, width / 4)
-    many, node = len(nodes), nodes[0] if len(nodes) == 1 else None
-    called = "more" if many < len(space.children) else _together(nodes)
-    shared = space.shared if node is not None else 0
-    x, width = round(x, 2), round(width - gap, 2)
-    return Block(x, y, width, ROW, space.depth, space.parent, node, many, amounts, called, shared)
+    node, x, width = sized.node, round(x, 2), round(width - gap, 2)
+    many, shared = (1, space.shared) if node is not None else (0, 0)
+    return Block(x, y, width, height, space.depth, space.parent, node, many, sized.amounts, "", shared)
 
 
 def _shared(nodes: Sequence[TreeNode]) -> int:
@@ -167,7 +254,3 @@ def _shared(nodes: Sequence[TreeNode]) -> int:
 def _together(nodes: Sequence[TreeNode]) -> str:
     kinds = {node.key.kind for node in nodes}
     return "queues" if kinds <= _QUEUES else f"{kinds.pop()}s" if len(kinds) == 1 else "nodes"
-
-
-def _weight(amounts: Amounts) -> int:
-    return amounts.quota or 0

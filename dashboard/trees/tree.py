@@ -23,6 +23,8 @@ _QUOTA = {
 }
 """The fields of a quota, by dialect. The first one that is set is the width of a node."""
 _USED = ("used", "allocated")
+_LIMIT = {"Volcano": "capability", "YuniKorn": "max"}
+"""The field that bounds usage where nothing is borrowed."""
 
 
 class FlavorPair(NamedTuple):
@@ -60,6 +62,8 @@ class Amounts:
     borrowed: int
     own: Mapping[str, str]
     below: Mapping[str, str]
+    over: int = 0
+    """What is used beyond quota and borrowing limit, or beyond the limit of a dialect without borrowing."""
 
     @property
     def spare(self) -> int:
@@ -117,6 +121,18 @@ class TreeNode:
         counts = {name.lower(): count for name, count in self.counts.items()}
         return counts.get("pending", 0) + counts.get("waiting", 0)
 
+    @property
+    def stopped(self) -> str:
+        """Why it admits nothing; empty if it does, or nobody said."""
+        state = str(self.entry.get("state") or "Open")
+        inactive = str(self.entry.get("inactive") or "")
+        return inactive or (f"The Queue is {state.lower()}." if self.dialect == "Volcano" and state != "Open" else "")
+
+    @property
+    def oldest(self) -> str:
+        """Since when the workload waits that waits longest, in the format of RFC 3339; empty if that is not known."""
+        return str(self.entry.get("oldestPending") or "")
+
     @cached_property
     def pairs(self) -> tuple[FlavorPair, ...]:
         return tuple(FlavorPair(row["flavor"], row["resource"]) for row in self.entry["quota"])
@@ -135,7 +151,9 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
         total = (total or 0) + _nano(below["nominalQuota"])
     used = next((_nano(own[field]) for field in _USED if field in own), 0)
     borrowed = _nano(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
-    return Amounts(total, used, borrowed, own, below)
+    limit = _nano(own.get(_LIMIT.get(dialect, ""), ""))
+    over = _nano(own["over"]) if "over" in own else max(0, used - limit) if limit else 0
+    return Amounts(total, used, borrowed, own, below, over)
 
 
 def _nano(text: str) -> int:
@@ -222,6 +240,21 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
     return min(node.amounts(pair).spare, max(0, borrowed - above.borrowed - own))
 
 
+STATES = ("idle", "used", "borrowed", "over", "stopped")
+"""The best first."""
+
+
+def state_of(tree: DialectTree, node: TreeNode, amounts: Amounts) -> str:
+    """The worst of the states that apply."""
+    if node.stopped or node.key in tree.on_cycles:
+        return "stopped"
+    if amounts.over:
+        return "over"
+    if amounts.borrowed:
+        return "borrowed"
+    return "used" if amounts.used else "idle"
+
+
 def total(nodes: Iterable[TreeNode], pair: FlavorPair) -> Amounts:
     """The sum of the amounts of several siblings."""
     each = [node.amounts(pair) for node in nodes]
@@ -232,4 +265,5 @@ def total(nodes: Iterable[TreeNode], pair: FlavorPair) -> Amounts:
         sum(amounts.borrowed for amounts in each),
         _NO_FIELDS,
         _NO_FIELDS,
+        sum(amounts.over for amounts in each),
     )

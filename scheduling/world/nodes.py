@@ -37,9 +37,9 @@ class WorkloadCounts:
 class NodeState:
     """A ClusterQueue or Cohort. `exists`: it has an object. `up`: see `QuotaNode`.
 
-    By pair, `usage` is what is in use there, `quota` what its subtree may use without borrowing. `stop_policy` is that of
-    the ClusterQueue; `inactive` says why it admits nothing, empty if it does. `oldest` is when the workload began to wait
-    that waits longest at the ClusterQueue, None if none waits.
+    By pair, `usage` is what is in use there, `quota` what its subtree may use without borrowing. Of a ClusterQueue,
+    `inactive` says why it admits nothing, empty if it does; `oldest` is since when the workload waits that waits
+    longest, None if none waits.
     """
 
     name: str

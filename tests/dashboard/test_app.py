@@ -26,7 +26,9 @@ def test_the_trees_as_a_picture_and_as_a_table() -> None:
 
     assert 'aria-label="ClusterQueue a: 11 of 8 spot/cpu used, 3 borrowed, 1 pending"' in page
     assert '<td data-label="Kind">ClusterQueue</td>' in page
-    assert 'class="block over"' in page
+    assert 'class="block borrowed"' in page
+    assert '<text class="badge-text"' in page
+    assert page.count("data-icicle") == 1
 
 
 def test_the_filter_dims_the_nodes_with_other_names() -> None:
@@ -38,7 +40,8 @@ def test_the_filter_dims_the_nodes_with_other_names() -> None:
 
 def _blocks(page: str) -> list[tuple[str, str]]:
     """The name and the dimness of each block of a node."""
-    return re.findall(r'aria-label="(?:Cohort|ClusterQueue) (\S+):[^"]*" class="block(?: over)?( dim)?"', page)
+    wide = page.partition("</svg>\n  <svg")[0]
+    return re.findall(r'aria-label="(?:Cohort|ClusterQueue) (\S+):[^"]*" class="block \w+( dim)?"', wide)
 
 
 def test_a_tree_is_filtered_by_name_and_looked_at_below_a_node() -> None:

@@ -1,0 +1,56 @@
+"""The colors of a picture that is a file of its own: those of the style sheet in the light, since files are printed.
+
+They are attributes, not a style, which programs that draw SVG all know, and which no Content-Security-Policy forbids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from markupsafe import Markup
+
+_SHEET = Path(__file__).parents[1] / "static" / "style.css"
+_INKS: Mapping[str, Mapping[str, str]] = {
+    "quota": {"fill": "panel", "stroke": "edge"},
+    "own": {"fill": "idle", "stroke": "edge"},
+    "idle": {"fill": "idle", "stroke": "edge"},
+    "used": {"fill": "used"},
+    "text": {"fill": "text"},
+    "badge": {"fill": "text"},
+    "badge-text": {"fill": "ground"},
+    "over-mark": {"fill": "over"},
+    "stopped-mark": {"fill": "stopped"},
+    "borrowed-ground": {"fill": "borrowed-ground"},
+    "borrowed-stripe": {"fill": "borrowed"},
+    "over-ground": {"fill": "ground"},
+    "over-stripe": {"fill": "over"},
+    "stopped-ground": {"fill": "idle"},
+    "stopped-stripe": {"fill": "stopped"},
+    "line": {"fill": "none", "stroke": "link"},
+    "limit": {"stroke": "edge"},
+}
+_PATTERNS = ("borrowed", "over", "stopped")
+
+
+@cache
+def _colors() -> Mapping[str, str]:
+    """The light theme of the style sheet, by variable."""
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", _SHEET.read_text().partition("@media")[0]))
+
+
+def file_ink(name: str) -> Markup:
+    """The attributes of what has this name, with their colors."""
+    if name in _PATTERNS:
+        return Markup(' fill="url(#{})"').format(name)
+    colors = _colors()
+    return Markup("").join(
+        Markup(' {}="{}"').format(what, colors.get(color, color)) for what, color in _INKS[name].items()
+    )
+
+
+def no_ink(_: str) -> str:
+    """On a page the style sheet has the colors, in both themes."""
+    return ""

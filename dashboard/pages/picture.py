@@ -1,0 +1,110 @@
+"""The picture of a tree: each block with its texts, the mark of its state, and the number of what is pending there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dashboard.pages.shown import amount, node_text, node_url
+from dashboard.pages.view import TreePageView
+from dashboard.trees.icicle import Block, height, icicle, width_of
+from dashboard.trees.tree import DialectTree, TreeNode, state_of
+
+MARK = 15.0
+"""The width of a mark before the name."""
+_BESIDE = 7.0
+
+
+class Picture(NamedTuple):
+    """Both in units of the picture."""
+
+    width: float
+    height: float
+    blocks: Sequence[DrawnBlock]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnBlock:
+    """`name` says all that the block shows. `badge`: the number of pending workloads; `badge_width` is 0 without one.
+
+    `state`: see `STATES`; empty for blocks that are not one node. `own`: the quota of a parent itself.
+    """
+
+    block: Block
+    url: str
+    name: str
+    state: str
+    label: str
+    numbers: str
+    badge: str = ""
+    badge_width: float = 0.0
+    dim: bool = False
+    own: bool = False
+
+    @property
+    def marked(self) -> bool:
+        return self.state in ("over", "stopped")
+
+
+def picture(tree: DialectTree, view: TreePageView, width: float) -> Picture:
+    blocks = icicle(tree, view.top, view.pair, width)
+    return Picture(width, height(blocks), [_drawn(tree, view, block) for block in blocks])
+
+
+def _drawn(tree: DialectTree, view: TreePageView, block: Block) -> DrawnBlock:
+    node = block.node
+    if node is not None:
+        return _of_node(tree, view, block, node)
+    if block.many == 0 and block.parent is not None:
+        return _own_quota(view, block, block.parent)
+    name = f"{block.many} {block.called}"
+    target = view.url(node=node_text(block.parent.key) if block.parent else "", rows="all") + "#table"
+    label = block.numbers(name, f"+{block.many}")
+    return DrawnBlock(block, target, f"{name}: {_said(view, block)}", "", label, "")
+
+
+def _of_node(tree: DialectTree, view: TreePageView, block: Block, node: TreeNode) -> DrawnBlock:
+    state, waiting = state_of(tree, node, block.amounts), node.waiting
+    badge = str(waiting) if waiting else ""
+    badge_width = width_of(badge) + _BESIDE if badge else 0.0
+    taken = (badge_width + _BESIDE if badge else 0.0) + (MARK if state in ("over", "stopped") else 0.0)
+    label = block.text(node.name, taken)
+    beside = taken + width_of(label) + _BESIDE if block.tile else 0.0
+    said = [_said(view, block), *([f"{waiting} pending"] if waiting else [])]
+    if state == "stopped":
+        said.append("stopped")
+    return DrawnBlock(
+        block,
+        view.url(node=node_text(node.key)),
+        f"{node.key.kind} {node.name}: {', '.join(said)}",
+        state,
+        label,
+        _used(view, block, beside),
+        badge,
+        badge_width,
+        dim=not view.names(node),
+    )
+
+
+def _said(view: TreePageView, block: Block) -> str:
+    found, pair = block.amounts, view.pair
+    said = f"{amount(pair, found.used)} of {amount(pair, found.quota)} {pair} used"
+    beyond = {"borrowed": found.borrowed, "beyond its borrowing limit": found.over if found.borrowed else 0}
+    beyond["beyond its quota"] = 0 if found.borrowed else found.over
+    return ", ".join([said, *(f"{amount(pair, nano)} {what}" for what, nano in beyond.items() if nano)])
+
+
+def _used(view: TreePageView, block: Block, taken: float = 0.0) -> str:
+    pair, found = view.pair, block.amounts
+    return block.numbers(f"{amount(pair, found.used)} / {amount(pair, found.quota)}", taken=taken)
+
+
+def _own_quota(view: TreePageView, block: Block, parent: TreeNode) -> DrawnBlock:
+    """The block of the quota that a parent has itself, which all below may borrow."""
+    quota = amount(view.pair, block.amounts.quota)
+    label = block.numbers("own quota", "own")
+    beside = width_of(label) + _BESIDE if block.tile else 0.0
+    name = f"Own quota of {parent.key.kind} {parent.name}: {quota} {view.pair}"
+    numbers = block.numbers(quota, taken=beside)
+    return DrawnBlock(block, node_url(parent), name, "", label, numbers, dim=not view.names(parent), own=True)

@@ -1,0 +1,149 @@
+"""The page of a tree: the state of each node, the table in its order and sorted, folds, and the picture as a file."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
+from tests.dashboard.trees.entries import kueue, tree
+
+EVIL = 'x"><script>alert(1)</script>'
+
+
+def cluster(*nodes: dict[str, Any]) -> Cluster:
+    found = Cluster()
+    found.answers["/v1/tree"] = tree(*nodes)
+    return found
+
+
+def states() -> Cluster:
+    """One queue in each state, below one Cohort."""
+    over = kueue("over", "org", "4", "9", borrowed="5")
+    over["quota"][0]["own"]["over"] = "3"
+    stopped = kueue("held", "org", "4", "1", pending=2)
+    stopped |= {"stopPolicy": "Hold", "inactive": "Can't admit new workloads: is stopped."}
+    some = (kueue("idle", "org", "4"), kueue("used", "org", "4", "4"), kueue("loan", "org", "4", "6", borrowed="2"))
+    return cluster(kueue("org", cohort=True, below="20", used="20"), *some, over, stopped)
+
+
+def large() -> Cluster:
+    """4 Cohorts of 30 queues each."""
+    queues = [
+        kueue(f"q-{each}", f"part-{each % 4}", str(each + 1), pending=int(each == 60), used=str(each % 7))
+        for each in range(120)
+    ]
+    parts = [kueue(f"part-{each}", "org", cohort=True, below="1815") for each in range(4)]
+    return cluster(kueue("org", cohort=True, below="7260"), *parts, *queues)
+
+
+def rows(page: str) -> list[str]:
+    """The names in the table."""
+    return re.findall(r'<th scope="row"[^>]*>(?:<a class="fold".*?</a>)?<a [^>]*>([^<]+)</a>', page)
+
+
+def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
+    page = signed_in(states(), ADMIN).get("/trees/kueue").text
+    said = dict(re.findall(r'aria-label="ClusterQueue (\w+): [^"]*" class="block (\w+)"', page))
+    words = dict(zip(rows(page), re.findall(r'<span class="state (\w+)">', page), strict=True))
+
+    assert said == {"idle": "idle", "used": "used", "loan": "borrowed", "over": "over", "held": "stopped"}
+    assert words == said | {"org": "used"}
+    blocks = {name: page.partition(f"ClusterQueue {name}: ")[2].partition("</a>")[0] for name in said}
+    assert {name for name, text in blocks.items() if 'class="borrowed"' in text} == {"loan", "over"}
+    assert {name for name, text in blocks.items() if '<rect class="over"' in text} == {"over"}
+    assert {name for name, text in blocks.items() if "-mark" in text} == {"over", "held"}
+    assert "9 of 4 spot/cpu used, 5 borrowed, 3 beyond its borrowing limit" in page
+    assert "1 of 4 spot/cpu used, 2 pending, stopped" in page
+
+
+def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:
+    found = signed_in(states(), ADMIN)
+
+    assert "Stopped: Can&#39;t admit new workloads: is stopped." in found.get("/queues/kueue/ClusterQueue/held").text
+    assert "Stopped:" not in found.get("/queues/kueue/ClusterQueue/used").text
+
+
+def test_a_large_tree_is_folded_at_first_and_links_unfold_parts_of_it() -> None:
+    client = signed_in(large(), ADMIN)
+    page = client.get("/trees/kueue").text
+    assert rows(page) == ["org", "part-0", "part-1", "part-2", "part-3"]
+    assert "1 to 5 of 5, spot/cpu, 120 more are folded" in page
+
+    (link,) = re.findall(r'href="([^"]*)" aria-expanded="false" aria-label="Unfold part-1"', page)
+    below = client.get(link.replace("&amp;", "&").partition("#")[0]).text
+    assert rows(below)[:4] == ["org", "part-0", "part-1", "q-1"]
+    assert len(rows(below)) == 35
+    (link,) = re.findall(r'href="([^"]*)" aria-expanded="true" aria-label="Fold part-1"', below)
+    assert rows(client.get(link.replace("&amp;", "&").partition("#")[0]).text) == rows(page)
+    whole = client.get("/trees/kueue?rows=all").text
+    assert "1 to 100 of 125" in whole
+    assert len(rows(whole)) == 100
+
+
+def test_a_small_tree_is_open_and_can_be_folded() -> None:
+    client = signed_in(Cluster(), ADMIN)
+
+    assert rows(client.get("/trees/kueue").text) == ["org", "a", "b"]
+    assert rows(client.get("/trees/kueue?toggled=Cohort/org").text) == ["org"]
+
+
+@pytest.mark.parametrize(
+    ("column", "first", "last"),
+    [("pending", "q-60", None), ("quota", "org", "q-0"), ("used", "q-20", None), ("name", "q-119", "org")],
+)
+def test_the_table_is_sorted_by_a_column_both_ways(column: str, first: str, last: str | None) -> None:
+    client = signed_in(large(), ADMIN)
+    down = client.get(f"/trees/kueue?sort={column}").text
+    up = client.get(f"/trees/kueue?sort={column}&order=up").text
+
+    assert rows(down)[0] == first
+    assert 'aria-sort="descending"' in down
+    assert 'aria-sort="ascending"' in up
+    if last is not None:
+        assert rows(up)[0] == last
+    assert "1 to 100 of 125" in down, "no row is hidden in a fold"
+
+
+@pytest.mark.parametrize("query", ["sort=zzz", "order=x", "toggled=x&toggled=Cohort/zzz", "rows=1", "sort=share&q=zzz"])
+def test_a_query_of_the_table_that_means_nothing_is_ignored(query: str) -> None:
+    assert signed_in(large(), ADMIN).get(f"/trees/kueue?{query}").status_code == 200
+
+
+# --- the picture as a file
+
+
+def test_the_picture_is_a_file_that_needs_nothing_else() -> None:
+    answer = signed_in(states(), ADMIN).get("/trees/kueue/picture.svg?node=Cohort/org&pair=spot/cpu")
+    drawn = ElementTree.fromstring(answer.text)
+    used = [each for each in drawn.iter() if "class" in each.attrib]
+
+    assert answer.mimetype == "image/svg+xml"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="kueue.svg"'
+    assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert "unsafe-inline" not in answer.headers["Content-Security-Policy"]
+    assert not re.search(
+        r"<(script|style|a|image|use|foreignObject)\b|\bstyle=|href=|var\(|https?://(?!www.w3.org/2000/svg)",
+        answer.text,
+    )
+    assert [each.attrib for each in used if not {"fill", "stroke"} & each.attrib.keys()] == []
+    for pattern in re.findall(r"url\(#(\w+)\)", answer.text):
+        assert f'<pattern id="{pattern}"' in answer.text
+    assert "9 of 4 spot/cpu used, 5 borrowed, 3 beyond its borrowing limit" in answer.text
+    assert re.search(r"org, spot/cpu, 20\d\d-\d\d-\d\dT", answer.text)
+
+
+def test_names_in_the_file_are_texts() -> None:
+    answer = signed_in(cluster(kueue(EVIL, None, "4")), ADMIN).get("/trees/kueue/picture.svg")
+
+    assert "<script" not in answer.text
+    assert any(EVIL in (each.text or "") for each in ElementTree.fromstring(answer.text).iter())
+
+
+def test_who_may_not_see_the_tree_gets_no_picture_of_it() -> None:
+    assert signed_in(states(), TENANT).get("/trees/kueue/picture.svg").status_code == 403
+    assert signed_in(states(), ADMIN).get("/trees/slurm/picture.svg").status_code == 404
+    assert "picture.svg?" in signed_in(states(), ADMIN).get("/trees/kueue").text

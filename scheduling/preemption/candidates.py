@@ -34,18 +34,18 @@ PreemptionOrder: TypeAlias = Callable[[Reservation, str], OrderKey]
 
 
 def order_key(reservation: Reservation, own: str) -> OrderKey:
-    """Evicted workloads first, then other ClusterQueues, then low priority, then the latest reservation."""
-    workload = reservation.workload
-    reserved = workload.conditions.get(QUOTA_RESERVED)
-    since = reserved.since if reserved is not None and reserved.status == "True" else _NEVER_YET
-    return (
-        not workload.evicted,
-        reservation.queue.name == own,
-        workload.priority,
-        -since,
-        workload.uid,
-        workload.key,
-    )
+    """Evicted workloads first, then other ClusterQueues, then low priority, then the latest reservation.
+
+    Each search asks for the keys of all candidates, so the part that does not depend on the preemptor is kept.
+    """
+    kept = reservation.order
+    if kept is None:
+        workload = reservation.workload
+        reserved = workload.holding(QUOTA_RESERVED)
+        since = reserved.since if reserved is not None else _NEVER_YET
+        kept = not workload.evicted, (workload.priority, -since, workload.uid, workload.key)
+        reservation.order = kept
+    return kept[0], reservation.queue.settings.name == own, kept[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +111,20 @@ def eligible(
 
     Workloads that the current simulation has removed (`QuotaState.without`) are not candidates.
     """
+    own_key = preemptor.key
     for priority, reservations in queue.by_priority.items():
         if not _gives_up(policy, priority, preemptor):
             continue
+        all_allowed = policy == ANY or priority < preemptor.priority
         for key, reservation in reservations.items():
-            if key in state.away or key == preemptor.key:
+            if key in state.away or key == own_key:
                 continue
-            uses = any(reservation.usage.get(pair, 0) > 0 for pair in short)
-            if uses and by.allows(policy, preemptor, reservation.workload):
-                yield reservation
+            usage = reservation.usage
+            for pair in short:
+                if usage.get(pair, 0) > 0:
+                    if all_allowed or by.allows(policy, preemptor, reservation.workload):
+                        yield reservation
+                    break
 
 
 def nobody_can_be_preempted(

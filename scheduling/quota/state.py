@@ -66,13 +66,15 @@ class Options:
 class Reservation:
     """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active. `usage` is by pair.
 
-    `places` are those of its pods in topologies.
+    `places` are those of its pods in topologies. `order`: its place among candidates for preemption, kept by
+    `scheduling.preemption.candidates.order_key`.
     """
 
     workload: Workload
     queue: ClusterQueueState
     usage: Usage
     places: tuple[HeldPlaces, ...] = ()
+    order: tuple[bool, tuple[object, ...]] | None = field(default=None, init=False, repr=False)
 
     @property
     def key(self) -> str:

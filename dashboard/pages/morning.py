@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from dashboard.pages.installed import Installed, installed
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
 from dashboard.pages.times import lasted
@@ -17,7 +18,7 @@ from dashboard.trees.tree import TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
 ASKED = 8
-"""How many queues are asked for the head of their pending work: those with the most."""
+"""How many queues are named, and asked for the head of their pending work."""
 _FINDINGS = 200
 _ROOTS = 3
 """How many trees with errors are named, and how many more nodes on cycles."""
@@ -57,9 +58,11 @@ def page(reader: CachedReader, *, audited: bool) -> dict[str, Any]:
     seen = {dialect: each.value for dialect, each in trees.items() if each.value is not None}
     workers = part(lambda: list(reader.ask("/v1/clusters")["items"]))
     findings = part(lambda: reader.findings({"limit": str(_FINDINGS)})) if audited else Part()
+    here = part(lambda: installed(reader))
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree)),
         *_lost(workers.value or []),
+        *_failing(here.value or Installed()),
         *_errors(findings.value or {}),
         *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree)),
         *(_unused(each) for tree in seen.values() for each in tree.unused),
@@ -68,6 +71,7 @@ def page(reader: CachedReader, *, audited: bool) -> dict[str, Any]:
     return {
         "notices": notices,
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
+        "installed": here.value or Installed(),
         "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
         + ([("findings", findings)] if _failed(findings) else []),
         "denied": not seen and all(each.denied or each.absent for each in trees.values()),
@@ -101,6 +105,26 @@ def _lost(workers: list[dict[str, Any]]) -> Iterator[Notice]:
             yield Notice("lost", f"Worker {each['name']}", "/clusters", sentence, "Its connection", "/clusters")
 
 
+def _failing(here: Installed) -> Iterator[Notice]:
+    """What of Quotree does not run, authorities that end soon, and versions that differ."""
+    ours = [each for each in here.components if each.ours]
+    for each in ours:
+        if each.wanted and not each.ready:
+            down = f"has no ready replica of {each.wanted}."
+            yield Notice(
+                "lost", f"Deployment {each.namespace}/{each.name}", "#installed", down, "Versions", "#installed"
+            )
+    for authority in here.authorities:
+        if authority.late:
+            when = f"expired at {authority.until}" if authority.expired else f"expires at {authority.until}"
+            said = f"has an authority that {when}. After that every change that it checks is refused."
+            yield Notice("error", authority.subject, "#installed", said, "Certificates", "#installed")
+    versions = sorted({each.version for each in ours if each.version})
+    if len(versions) > 1:
+        said = f"runs in versions {' and '.join(versions)}. Finish the upgrade."
+        yield Notice("error", "Quotree", "#installed", said, "Versions", "#installed")
+
+
 def _errors(found: dict[str, Any]) -> Iterator[Notice]:
     """The trees with errors. What a rule refuses at admission is an error of the audit."""
     for each in [root for root in found.get("roots") or [] if root["errors"]][:_ROOTS]:
@@ -116,19 +140,39 @@ def _of_root(item: dict[str, Any], root: dict[str, Any]) -> bool:
 
 
 def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree) -> Iterator[Notice]:
-    """List the queues with the most pending work: those that are stopped, then by how long the first in line waits."""
-    heads = [(queue, _head(reader, queue) if dialect == "Kueue" else {}) for queue in tree.waiting[:ASKED]]
-    for queue, head in sorted(heads, key=lambda each: (each[1].get("reason") != SUSPENDED, _created(each[1]) or "~")):
-        waits = f"has {queue.waiting} pending."
-        step, url = "What is pending there", node_url(queue)
-        if head:
-            meta = head["metadata"]
-            long = lasted(_created(head))
-            named = f"{meta['namespace']}/{meta['name']}"
-            waits += f" {named} is first" + (f" and has waited {long}" if long else "") + f": {head['message']}"
-            step, url = f"Why {named} waits", workload_url(meta["namespace"], meta["name"])
-        kind = "stopped" if head.get("reason") == SUSPENDED else "waiting"
-        yield _about(kind, queue, waits, step, url)
+    """List the queues that are stopped, then those where work waits longest, of all queues with pending work.
+
+    A reconciler that does not say since when is asked for the head of the queues with the most pending work.
+    """
+    longest = sorted(tree.waiting, key=lambda queue: (not queue.stopped, queue.oldest or "~", -queue.waiting))
+    heads = [(queue, _head(reader, queue) if dialect == "Kueue" else {}) for queue in longest[:ASKED]]
+    heads.sort(key=lambda each: (not _stopped(*each), each[0].oldest or _created(each[1]) or "~"))
+    yield from (_of_queue(*each) for each in heads)
+    if others := longest[ASKED:]:
+        url = f"/trees/{dialect.lower()}?sort=pending#table"
+        number = "1 more queue" if len(others) == 1 else f"{len(others)} more queues"
+        pending = sum(queue.waiting for queue in others)
+        yield Notice("waiting", number, url, f"of {dialect} with {pending} pending.", "All by pending work", url)
+
+
+def _of_queue(queue: TreeNode, head: dict[str, Any]) -> Notice:
+    waits, since = f"has {queue.waiting} pending", _created(head)
+    if (oldest := lasted(queue.oldest)) and queue.oldest != since:
+        waits += f", the oldest for {oldest}"
+    waits += "."
+    step, url = "What is pending there", node_url(queue)
+    if head:
+        meta, long = head["metadata"], lasted(since)
+        named = f"{meta['namespace']}/{meta['name']}"
+        waits += f" {named} is first" + (f" and has waited {long}" if long else "") + f": {head['message']}"
+        step, url = f"Why {named} waits", workload_url(meta["namespace"], meta["name"])
+    elif queue.stopped:
+        waits += f" {queue.stopped}"
+    return _about("stopped" if _stopped(queue, head) else "waiting", queue, waits, step, url)
+
+
+def _stopped(queue: TreeNode, head: dict[str, Any]) -> bool:
+    return bool(queue.stopped) or head.get("reason") == SUSPENDED
 
 
 def _head(reader: CachedReader, queue: TreeNode) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 from datetime import UTC, datetime, timedelta
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from cluster.errors import Unreachable
+from certs.pki import new_authority
+from cluster.errors import Forbidden, Unreachable
 from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -21,9 +23,12 @@ BUSY = tree(
 )
 
 
+def ago(minutes: int) -> str:
+    return (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def head(name: str, minutes: int) -> dict[str, Any]:
-    created = (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    meta = {"namespace": "team", "name": name, "creationTimestamp": created}
+    meta = {"namespace": "team", "name": name, "creationTimestamp": ago(minutes)}
     return {"items": [{"metadata": meta, "message": "insufficient unused quota for cpu in flavor spot, 3 more needed"}]}
 
 
@@ -75,6 +80,33 @@ def test_a_queue_that_is_stopped_comes_before_those_that_wait() -> None:
     said = notices(cluster(**{"/v1/clusterqueues/a/pendingworkloads": stopped}))
 
     assert [(kind, text.split()[2]) for kind, text, _ in said[:2]] == [("stopped", "a"), ("waiting", "late")]
+
+
+def test_the_longest_wait_is_found_among_all_queues_not_only_those_with_the_most_work() -> None:
+    full = [kueue(f"full-{each}", "org", "4", pending=50) | {"oldestPending": ago(9 + each)} for each in range(12)]
+    late = kueue("late", "org", "4", pending=1) | {"oldestPending": ago(300)}
+    held = kueue("held", "org", "4", pending=1) | {"oldestPending": ago(1), "inactive": "Can't admit: is stopped."}
+    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="56"), *full, late, held)})
+    said = [(kind, text.split(maxsplit=1)[1]) for kind, text, _ in notices(found) if kind in ("stopped", "waiting")]
+
+    assert said[0] == (
+        "stopped",
+        "ClusterQueue held has 1 pending, the oldest for 1 min. Can't admit: is stopped. What is pending there",
+    )
+    assert said[1][1].startswith("ClusterQueue late has 1 pending, the oldest for 5 h 0 min. team/old is first and")
+    assert [text.split()[1] for _, text in said[2:-1]] == [f"full-{each}" for each in range(11, 5, -1)]
+    assert said[-1] == ("waiting", "6 more queues of Kueue with 300 pending. All by pending work")
+    asked = [path for path in found.asked if path.endswith("/pendingworkloads")]
+    assert len(asked) == 8, "however many queues there are"
+
+
+def test_the_head_that_waits_longest_is_told_once() -> None:
+    first = head("young", 5)
+    since = first["items"][0]["metadata"]["creationTimestamp"]
+    nodes = [each | ({"oldestPending": since} if each["name"] == "a" else {}) for each in BUSY["nodes"]]
+    said = notices(cluster(**{"/v1/tree": tree(*nodes), "/v1/clusterqueues/a/pendingworkloads": first}))
+
+    assert any(text.startswith("waiting ClusterQueue a has 1 pending. team/young is first") for _, text, _ in said)
 
 
 def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
@@ -149,3 +181,69 @@ def test_a_part_that_cannot_be_read_is_not_taken_for_good_news(path: str) -> Non
 
     assert "cannot be read now" in page
     assert "Nothing is wrong" not in page
+
+
+DEPLOYMENTS = "/apis/apps/v1/deployments"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+
+def deployed(name: str, version: str, ready: int = 2, project: str = "quotree") -> dict[str, Any]:
+    meta = {"namespace": f"{project}-system", "name": name, "labels": {"app.kubernetes.io/name": project}}
+    pod = {"spec": {"containers": [{"name": "manager", "image": f"registry:5000/x/{project}:v{version}@sha256:0"}]}}
+    return {"metadata": meta, "spec": {"replicas": 2, "template": pod}, "status": {"readyReplicas": ready}}
+
+
+def hook(days: int) -> dict[str, Any]:
+    pem = new_authority("quotree", datetime.now(UTC), timedelta(days=days)).certificate
+    bundle = base64.b64encode(pem).decode()
+    return {
+        "metadata": {"name": "quotree"},
+        "webhooks": [{"clientConfig": {"caBundle": each}} for each in (bundle, "")],
+    }
+
+
+def test_versions_replicas_and_certificates_are_below_the_trees() -> None:
+    found = cluster(
+        **{
+            DEPLOYMENTS: {
+                "items": [
+                    deployed("kueue-controller-manager", "0.19.2", 1, "kueue"),
+                    deployed("quotree-webhook", "0.4.0"),
+                ]
+            },
+            HOOKS: {"items": [hook(300)]},
+        }
+    )
+    page = signed_in(found, ADMIN).get("/").text.partition('id="installed"')[2]
+    rows = re.findall(r'<th scope="row">([^<]+)</th><td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td>', page)
+
+    assert rows == [
+        ("quotree-system/quotree-webhook", "0.4.0", "2 of 2"),
+        ("kueue-system/kueue-controller-manager", "0.19.2", "1 of 2"),
+    ]
+    assert re.search(r"ValidatingWebhookConfiguration quotree: its authority is valid until <time datetime=.20", page)
+    assert "installed" not in {url.strip("#") for _, _, url in notices(found)}, "nothing of it is wrong"
+
+
+def test_a_webhook_without_replicas_an_authority_that_ends_and_mixed_versions_are_told() -> None:
+    found = cluster(
+        **{
+            DEPLOYMENTS: {"items": [deployed("quotree-webhook", "0.4.0", 0), deployed("quotree-reconciler", "0.5.0")]},
+            HOOKS: {"items": [hook(12)]},
+        }
+    )
+    said = [(kind, text) for kind, text, url in notices(found) if url == "#installed"]
+
+    assert [kind for kind, _ in said] == ["lost", "error", "error"]
+    assert said[0][1] == "lost Deployment quotree-system/quotree-webhook has no ready replica of 2. Versions"
+    assert re.search(r"ValidatingWebhookConfiguration quotree has an authority that expires at 20", said[1][1])
+    assert said[2][1] == "error Quotree runs in versions 0.4.0 and 0.5.0. Finish the upgrade. Versions"
+
+
+def test_who_may_not_list_what_is_installed_sees_the_rest() -> None:
+    denied = Forbidden(403, "Forbidden", "ann may not list deployments.apps")
+    page = signed_in(cluster(**{DEPLOYMENTS: denied, HOOKS: {"items": [hook(300)]}}), ADMIN).get("/").text
+
+    assert "its authority is valid until" in page
+    assert "quotree-webhook" not in page
+    assert "ann may not" not in page

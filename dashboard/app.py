@@ -37,7 +37,7 @@ from dashboard.pages.times import lasting, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.settings import DashboardSettings
-from dashboard.trees.tree import NodeKey
+from dashboard.trees.tree import FlavorPair, NodeKey
 from dashboard.what_if.edits import BadEdit
 from dashboard.what_if.form import Form, linked, sent
 from dashboard.what_if.unanswered import MissingRights
@@ -174,6 +174,14 @@ def _pages(app: Flask, settings: DashboardSettings, *, audited: bool) -> None:
         named = shown.dialect_named(dialect)
         found = node.page(g.reader, named, NodeKey(kind, name)) if named else None
         return _page("node.html", **found) if found else _missing(f"{kind} {name} does not exist, or was deleted.")
+
+    @app.get("/queues/<dialect>/<kind>/<name>/history.svg")
+    def history_picture(dialect: str, kind: str, name: str) -> Any:
+        named, pair = shown.dialect_named(dialect), FlavorPair.parse(request.args.get("pair", ""))
+        found = node.drawn(g.reader, named, NodeKey(kind, name), pair) if named else None
+        if found is None:
+            return _missing(f"No usage of {pair} at {kind} {name} is recorded.")
+        return _file("history.svg", "history.svg", **found)
 
     @app.get("/namespaces/")
     def choose_namespace() -> Any:

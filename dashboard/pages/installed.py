@@ -30,7 +30,7 @@ _KINDS = {
 }
 _MOST = 50
 SOON = timedelta(days=30)
-"""An authority that is valid for less than this is told; it is renewed long before."""
+"""An authority that is valid for less than this is late: it is renewed long before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _version(found: Manifest) -> str:
 
 
 def _authority(subject: str, found: Manifest, now: datetime) -> Iterator[WebhookAuthority]:
-    """Of each configuration the authority that lasts longest: two overlap during a rotation."""
+    """Find the authority that lasts longest, since two overlap during a rotation; none where there is no caBundle."""
     bundles = {
         text(mapping(mapping(each).get("clientConfig")).get("caBundle")) for each in listing(found.get("webhooks"))
     }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dashboard.pages.parts import part
 from dashboard.pages.shown import amount, bar_of, columns, path_part
 from dashboard.pages.trees import read_tree
-from dashboard.pages.usage import charts
+from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
@@ -67,6 +67,13 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "most": PENDING,
         "findings": part(lambda: _findings(reader, tree, node)),
     }
+
+
+def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) -> dict[str, Any] | None:
+    """The chart of a pair alone, for a file; None if there is none. Raises ClusterError."""
+    node = read_tree(reader, dialect, key).nodes.get(key)
+    chart = charts(reader, node).get(pair) if node is not None else None
+    return {"node": node, "chart": chart, "width": WIDTH, "height": HEIGHT} if chart else None
 
 
 def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:

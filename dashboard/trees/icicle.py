@@ -30,6 +30,8 @@ _LEAST, _ENOUGH = 24.0, 150.0
 """The width that every block needs, and the one beyond which a name is shortened rather than given more."""
 _LEAST_PARENT = 64.0
 """The width that a block with children needs: they have no more."""
+_NUMBERS, _ROOMY = 75.0, 220.0
+"""The width that a tile should have beside its whole name, and the one that is enough for both."""
 _OWN = 40.0
 """The width that a parent's own quota needs."""
 _QUEUES = {"ClusterQueue", "Queue"}
@@ -211,7 +213,8 @@ def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:
     """In the order of their names; where there are too many, first those with pending work, then the most used."""
     columns = max(1, int(space.width // _tile_width(space, sized)))
-    roomy = int(space.width // (_ENOUGH + _LETTER))  # as few as leave room for names and numbers
+    named = max((len(each.node.name) for each in sized if each.node), default=0)
+    roomy = int(space.width // min(_ROOMY, width_of("x" * named) + _NUMBERS))
     columns = max(1, min(columns, max(roomy, ceil(len(sized) / _TILE_ROWS))))
     most, rest = columns * _TILE_ROWS, list[TreeNode]()
     if len(sized) > most:

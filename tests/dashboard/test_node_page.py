@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -107,3 +109,19 @@ def test_the_rest_is_there_for_who_may_not_see_a_part(path: str) -> None:
 
     assert "tina may not" in shown
     assert "Pending workloads" in shown
+
+
+def test_the_history_is_a_file_that_needs_nothing_else() -> None:
+    client = signed_in(cluster(), ADMIN)
+    (link,) = re.findall(r'href="([^"]*history.svg[^"]*)"', client.get(AT).text)
+    answer = client.get(link.replace("&amp;", "&"))
+    drawn = ElementTree.fromstring(answer.text)
+
+    assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="history.svg"'
+    assert "0,42 120,42 120,2 180,2" in answer.text
+    assert "spot/cpu: 0 used 6 h ago, 11 now" in answer.text
+    assert not re.search(r"<(script|style|a)\b|\bstyle=|href=|var\(", answer.text)
+    assert {"fill", "stroke"} & next(each for each in drawn.iter() if each.tag.endswith("polyline")).attrib.keys()
+    assert client.get(f"{AT}/history.svg?pair=spot/gpu").status_code == 404
+    assert client.get("/queues/slurm/ClusterQueue/a/history.svg").status_code == 404

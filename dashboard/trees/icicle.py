@@ -213,8 +213,8 @@ def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:
     """In the order of their names; where there are too many, first those with pending work, then the most used."""
     columns = max(1, int(space.width // _tile_width(space, sized)))
-    named = max((len(each.node.name) for each in sized if each.node), default=0)
-    roomy = int(space.width // min(_ROOMY, width_of("x" * named) + _NUMBERS))
+    letters = max((len(each.node.name) for each in sized if each.node), default=0)
+    roomy = int(space.width // min(_ROOMY, width_of("x" * letters) + _NUMBERS))
     columns = max(1, min(columns, max(roomy, ceil(len(sized) / _TILE_ROWS))))
     most, rest = columns * _TILE_ROWS, list[TreeNode]()
     if len(sized) > most:

@@ -17,7 +17,6 @@ from tests.builders import cohort, flavor, group, quota
 from tests.profiles import spread
 from tests.waiting import eventually
 
-MERGE = "application/merge-patch+json"
 TREES, QUEUE, SPACE = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-0", "/namespaces/team-0"
 BELOW = f"{TREES}?node=Cohort/group-3"
 PAGES = {
@@ -127,34 +126,34 @@ def test_the_table_folds_and_sorts_and_the_focus_stays(admin: Visitor) -> None:
 
 
 def test_each_state_is_told_by_contrast_and_by_pattern_in_both_themes(admin: Visitor, world: World) -> None:
-    held = f"{KUEUE}/clusterqueues/queue-2"
-    world.server.request("PATCH", held, {"spec": {"stopPolicy": "Hold"}}, content_type=MERGE)
-    world.offer("queue-0", 8)  # without a borrowing limit is what it is otherwise; 70 are in use
+    """Of queue-0 70 are in use, of which 14 may be."""
+    limits(world, "queue-2", stopPolicy="Hold")
+    limits(world, "queue-0", borrow=10)
     page = admin.to(f"{TREES}?node=Cohort/group-0")
+    shown = {"queue-0": ("borrowed", "over"), "queue-1": ("used",), "queue-2": ("stopped",)}
     try:
         expect(block(page, "ClusterQueue queue-2")).to_have_class(re.compile("stopped"))
+        expect(block(page, "ClusterQueue queue-0")).to_have_class(re.compile("over"))
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            bar = {
-                state: colors(page.locator(f"[data-icicle] .block.{state} rect.{part}").first)
-                for state, part in (
-                    ("idle", "idle"),
-                    ("borrowed", "borrowed"),
-                    ("stopped", "stopped"),
-                    ("used", "used"),
-                )
-            }
-            (empty,) = bar.pop("idle")
-            for state, found in bar.items():
+            ground = colors(block(page, "ClusterQueue queue-3").locator("rect.idle"))
+            empty = max(ground, key=lambda color: ground[color])
+            for state, bar in ((each, block(page, f"ClusterQueue {name}")) for name in shown for each in shown[name]):
+                found = colors(bar.locator(f"rect.{state}"))
                 assert max(contrast(color, empty) for color in found) >= 3, (theme, state, found)
                 assert (len(found) > 1) is (state != "used"), (theme, state, found)
             assert admin.serious("color-contrast") == [], theme
     finally:
         page.emulate_media(color_scheme="light")
-        world.server.request("PATCH", held, {"spec": {"stopPolicy": "None"}}, content_type=MERGE)
-        restored = group("cpu", flavor("spot", cpu=quota(CPU, borrow=CPU * (EACH - 1))))
-        patch = {"spec": {"resourceGroups": [restored]}}
-        world.server.request("PATCH", f"{KUEUE}/clusterqueues/queue-0", patch, content_type=MERGE)
+        limits(world, "queue-2", stopPolicy="None")
+        limits(world, "queue-0", borrow=CPU * (EACH - 1))
+
+
+def limits(world: World, name: str, borrow: int | None = None, **spec: str) -> None:
+    """Change the borrowing limit of a ClusterQueue, or other fields of its spec."""
+    groups = {"resourceGroups": [group("cpu", flavor("spot", cpu=quota(CPU, borrow=borrow)))]} if borrow else {}
+    path = f"{KUEUE}/clusterqueues/{name}"
+    world.server.request("PATCH", path, {"spec": {**groups, **spec}}, content_type="application/merge-patch+json")
 
 
 def test_the_picture_is_downloaded_as_a_file(admin: Visitor) -> None:

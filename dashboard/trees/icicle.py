@@ -30,6 +30,8 @@ _LEAST, _ENOUGH = 24.0, 150.0
 """The width that every block needs, and the one beyond which a name is shortened rather than given more."""
 _LEAST_PARENT = 64.0
 """The width that a block with children needs: they have no more."""
+_LEAST_TILE = 56.0
+"""So a picture has no more than 21 tiles beside each other."""
 _NUMBERS, _ROOMY = 75.0, 220.0
 """The width that a tile should have beside its whole name, and the one that is enough for both."""
 _OWN = 40.0
@@ -207,7 +209,7 @@ def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
 
 
 def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
-    return min(space.width, max(_LEAST_PARENT, *(each.needs for each in sized)))
+    return min(space.width, max(_LEAST_TILE, *(each.needs for each in sized)))
 
 
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, redirect, render_template, request, url_for
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 
 from analysis.impact import effect_text
@@ -40,6 +41,7 @@ from dashboard.settings import DashboardSettings
 from dashboard.trees.tree import FlavorPair, NodeKey
 from dashboard.what_if.edits import BadEdit
 from dashboard.what_if.form import Form, linked, sent
+from dashboard.what_if.links import BadLink, ChangeLinks
 from dashboard.what_if.unanswered import MissingRights
 from policies.impact.quotas import amount_text
 from policies.model.printing import plain
@@ -113,7 +115,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
     app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
     _pages(app, settings, audited=backend.audited)
-    _what_if(app, backend)
+    _what_if(app, backend, ChangeLinks(settings.link_key))
     _signing_in(app, settings, backend)
     return app
 
@@ -224,11 +226,11 @@ def _pages(app: Flask, settings: DashboardSettings, *, audited: bool) -> None:
         return _page("findings.html", **findings.page(g.reader, request.args))
 
 
-def _what_if(app: Flask, backend: Backend) -> None:
+def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
     """A form is sent here, since it may have a file in it; nothing is written all the same."""
 
     def asker() -> what_if.Asker:
-        return what_if.Asker(g.reader, g.login, backend.what_if)
+        return what_if.Asker(g.reader, g.login, backend.what_if, links)
 
     def answered(form: Form, *, ask: bool) -> Any:
         found, status = what_if.page(asker(), form, ask=ask)
@@ -236,7 +238,13 @@ def _what_if(app: Flask, backend: Backend) -> None:
 
     @app.get("/what-if")
     def show_what_if() -> Any:
-        return answered(linked(request.args), ask=False)
+        if "change" not in request.args:
+            return answered(linked(request.args), ask=False)
+        try:
+            lines = links.open(request.args["change"])
+        except BadLink as error:
+            return answered(Form(problems=[str(error)]), ask=False)
+        return answered(sent(MultiDict([("edit", line) for line in lines])), ask=True)
 
     @app.post("/what-if")
     def ask_what_if() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,8 @@ class DashboardSettings:
     key: Path | None = None
     sessions: Sessions | None = None
     """The sessions of users who sign in with a token; None with a proxy or a key."""
+    link_key: Callable[[], bytes] | None = None
+    """Reads the key of links that carry a change; None: one that ends with the process."""
     threads: int = 64
     """Threads for requests. Most of them wait, for the rest of a request or for a server."""
     refresh_seconds: int = 5

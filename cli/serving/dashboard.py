@@ -88,7 +88,10 @@ def run(
     if certificates is None and not is_loopback(settings.host.strip("[]")):
         raise Misused(f"--host {settings.host}: tokens must not cross a network in the clear; use --certs")
     authenticator, sessions = _authenticator(sign_in, settings.cookie)
-    settings = replace(settings, authenticator=authenticator, sessions=sessions)
+    key = sign_in.session_key
+    settings = replace(
+        settings, authenticator=authenticator, sessions=sessions, link_key=key.read_bytes if key else None
+    )
     own = _own_token(sign_in) if sign_in.proxies else None
     servers = _Watched(others, own)
     someone = as_someone(others.api, own)

@@ -16,8 +16,9 @@ from dashboard.reading.backend import Manifest, UserLogin
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import natural
 from dashboard.what_if.commands import commands
-from dashboard.what_if.edits import FIELDS, BadEdit, EditedNode
+from dashboard.what_if.edits import FIELDS, STOPS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
+from dashboard.what_if.links import LASTS, ChangeLinks
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
 from dashboard.what_if.processes import Processes
 from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
@@ -34,6 +35,7 @@ class Asker:
     reader: CachedReader
     login: UserLogin
     what_if: Processes | None
+    links: ChangeLinks
 
 
 def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
@@ -52,11 +54,14 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "form": form,
         "fields": FIELDS,
         "remove": REMOVE,
+        "stops": STOPS,
         "yaml": printed_lines(written),
         "commands": printed_lines(commands(stored, made)),
         "suggested": _suggested(asker.reader),
         "pasted": escape(form.pasted),  # as it was typed, with its lines
         "outcome": found,
+        "link": _link(asker, form) if made and asker.what_if else "",
+        "link_days": LASTS // 86400,
         "problem": problem,
         "missing": problem.missing if isinstance(problem, MissingRights) else (),
         "again": isinstance(problem, TryAgain),
@@ -79,6 +84,12 @@ def _edited(asker: Asker, form: Form, read: dict[str, Manifest | None] | None = 
         return found
 
     return tuple(changed(form.edits, stored))
+
+
+def _link(asker: Asker, form: Form) -> str:
+    """The URL that opens this change; empty if it has more than edits, or too many."""
+    sealed = "" if form.pasted.strip() else asker.links.seal([kept for kept, _ in form.lines])
+    return f"/what-if?change={sealed}" if sealed else ""
 
 
 def _suggested(reader: CachedReader) -> dict[str, list[str]]:

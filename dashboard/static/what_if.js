@@ -7,7 +7,7 @@
     const button = document.createElement("button");
     button.type = "button"; button.textContent = "Copy";
     button.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText(text.textContent); button.textContent = "Copied"; }
+      try { await navigator.clipboard.writeText(text.href || text.textContent); button.textContent = "Copied"; }
       catch { button.textContent = "Not copied: select the text instead"; }
     });
     place.append(button);

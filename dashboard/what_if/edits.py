@@ -1,4 +1,4 @@
-"""Edits, as a form has them: a new quota, a new parent, new work. Each is one line of text, which the form keeps."""
+"""Edits, as a form has them: new quota, a new parent, a stop, new work. Each is a line of text that the form keeps."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """The numbers of a quota by the kind of its node: of Kueue twice, of Volcano, and of YuniKorn."""
 LIMITS = ("borrowingLimit", "lendingLimit", "capability", "deserved", "guarantee", "max", "guaranteed")
 """Numbers that a node may lack: an empty amount removes them."""
+
+STOPPED = ("ClusterQueue",)
+"""The kinds that an edit can stop."""
+STOPS: Mapping[str, str] = {
+    "None": "admits work",
+    "Hold": "admits no more work",
+    "HoldAndDrain": "evicts its work and admits no more",
+}
+"""The values of `stopPolicy` of a ClusterQueue, each with what it does."""
 
 
 class BadEdit(ValueError):
@@ -65,6 +74,17 @@ class MoveEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class StopEdit:
+    """`policy` is one of STOPS."""
+
+    node: EditedNode
+    policy: str
+
+    def __str__(self) -> str:
+        return f"{self.node} {STOPS[self.policy]} (stopPolicy {self.policy})"
+
+
+@dataclass(frozen=True, slots=True)
 class WorkEdit:
     """A Workload of `pods` equal pods, each with these requests."""
 
@@ -82,7 +102,7 @@ class WorkEdit:
         )
 
 
-Edit: TypeAlias = QuotaEdit | MoveEdit | WorkEdit
+Edit: TypeAlias = QuotaEdit | MoveEdit | StopEdit | WorkEdit
 
 
 def encoded(edit: Edit) -> str:
@@ -97,6 +117,8 @@ def _fields(edit: Edit) -> dict[str, object]:
             return {"quota": node.kind, "name": node.name, **pair, "field": field, "amount": amount}
         case MoveEdit(node, parent):
             return {"move": node.kind, "name": node.name, "parent": parent}
+        case StopEdit(node, policy):
+            return {"stop": node.kind, "name": node.name, "policy": policy}
         case WorkEdit():
             requests = ", ".join(f"{resource}={amount}" for resource, amount in edit.requests)
             size = {"pods": edit.pods, "requests": requests, "priority": edit.priority}
@@ -104,12 +126,14 @@ def _fields(edit: Edit) -> dict[str, object]:
 
 
 def parse(text: str) -> Edit:
-    """The inverse of `kept`. Raises BadEdit."""
+    """The inverse of `encoded`. Raises BadEdit."""
     found = dict(parse_qsl(text, keep_blank_values=True))
     if "quota" in found:
         return quota({"kind": found["quota"], **found})
     if "move" in found:
         return move({"kind": found["move"], **found})
+    if "stop" in found:
+        return stop({"kind": found["stop"], **found})
     if "work" in found:
         return work({"namespace": found["work"], **found})
     raise BadEdit("This line of the change was not made by this form.")
@@ -134,6 +158,16 @@ def move(typed: Mapping[str, str]) -> MoveEdit:
     if node.kind not in FIELDS:
         raise BadEdit(f"A {node.kind} is not a node of a tree.")
     return MoveEdit(node, _text(typed, "parent"))
+
+
+def stop(typed: Mapping[str, str]) -> StopEdit:
+    """Parse a stop: kind, name and policy. Raises BadEdit."""
+    node, policy = _node(typed), _text(typed, "policy")
+    if node.kind not in STOPPED:
+        raise BadEdit(f"A {node.kind} has no stopPolicy; a ClusterQueue has one.")
+    if policy not in STOPS:
+        raise BadEdit(f"The stopPolicy of {node} is one of {', '.join(STOPS)}, not {policy or 'empty'}.")
+    return StopEdit(node, policy)
 
 
 def work(typed: Mapping[str, str]) -> WorkEdit:

@@ -8,20 +8,27 @@ from dataclasses import dataclass, field
 from werkzeug.datastructures import MultiDict
 
 from dashboard.what_if import edits
-from dashboard.what_if.edits import BadEdit, Edit
+from dashboard.what_if.edits import STOPPED, BadEdit, Edit
 
 REMOVE = "-"
 """Typed where a number or a parent is to be removed; it is neither an amount nor a name."""
 _PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {
     "quota": edits.quota,
     "move": edits.move,
+    "stop": edits.stop,
     "work": edits.work,
 }
-_SAYS: Mapping[str, tuple[str, ...]] = {"quota": ("amount",), "move": ("parent",), "work": ("requests", "queue")}
+_SAYS: Mapping[str, tuple[str, ...]] = {
+    "quota": ("amount",),
+    "move": ("parent",),
+    "stop": ("policy",),
+    "work": ("requests", "queue"),
+}
 """A part of the form is filled in where one of these fields is; the others may be there from a link."""
 _STAYS: Mapping[str, tuple[str, ...]] = {
     "quota": ("kind", "name", "flavor", "resource", "field"),
     "move": ("kind", "name"),
+    "stop": ("kind", "name"),
     "work": ("namespace", "queue"),
 }
 """The fields of the form that are kept for the next edit."""
@@ -46,7 +53,8 @@ def linked(query: Mapping[str, str]) -> Form:
     """The form as a link from a node's page fills it in."""
     known = {name: query[name][:400] for name in ("kind", "name", "flavor", "resource") if query.get(name)}
     typed = {f"quota-{name}": value for name, value in known.items()}
-    typed |= {f"move-{name}": known[name] for name in _STAYS["move"] if name in known}
+    for part in ("move", "stop") if known.get("kind") in STOPPED else ("move",):
+        typed |= {f"{part}-{name}": known[name] for name in _STAYS[part] if name in known}
     return Form(typed=typed)
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from cluster.resource import NAMESPACES, Resource
 from dashboard.reading.backend import Manifest
-from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, WorkEdit
+from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, StopEdit, WorkEdit
 from policies.dialects import volcano, yunikorn
 from policies.dialects.kueue_kinds import GROUP
 
@@ -38,11 +38,18 @@ def changed(edits: Iterable[Edit], stored: Stored) -> list[Manifest]:
             continue
         if edit.node not in found:
             found[edit.node] = _applicable(edit.node, stored(edit.node))
-        if isinstance(edit, QuotaEdit):
-            _set_quota(found[edit.node], edit)
-        else:
-            _move(found[edit.node], edit)
+        _apply(edit, found[edit.node])
     return list(found.values())
+
+
+def _apply(edit: QuotaEdit | MoveEdit | StopEdit, manifest: Manifest) -> None:
+    match edit:
+        case QuotaEdit():
+            _set_quota(manifest, edit)
+        case MoveEdit():
+            _move(manifest, edit)
+        case StopEdit():
+            manifest["spec"]["stopPolicy"] = edit.policy
 
 
 def as_yaml(manifests: Iterable[Manifest]) -> str:

@@ -147,6 +147,14 @@ def test_new_work_that_waits_has_its_reason(page: Page) -> None:
     assert re.search(r"25 19 .*6 short", shown(text)), shown(text)
 
 
+def test_a_queue_that_stops_loses_its_work(page: Page) -> None:
+    _, text = page.ask(ADMIN, stop_kind="ClusterQueue", stop_name="queue-0", stop_policy="HoldAndDrain")
+
+    lost = re.findall(r"Workload team-0/train-\d queue-0 evicted", shown(text))
+    assert len(lost) == 2, shown(text)
+    assert "kubectl patch clusterqueues.kueue.x-k8s.io queue-0 --type=merge" in shown(text)
+
+
 def test_the_judge_is_that_of_the_webhook(page: Page) -> None:
     _, text = page.ask(ADMIN, **quota("-3"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.what_if import edits
-from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, WorkEdit
+from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, StopEdit, WorkEdit
 
 NODE = EditedNode("ClusterQueue", "a")
 EDITS = [
@@ -14,6 +14,7 @@ EDITS = [
     QuotaEdit(EditedNode("Namespace", "ml&x=1"), "", "memory", "max", "1Gi"),
     MoveEdit(NODE, "org"),
     MoveEdit(EditedNode("Cohort", "a"), ""),
+    StopEdit(NODE, "HoldAndDrain"),
     WorkEdit("team", "main", "what-if", 3, (("cpu", "500m"), ("memory", "1Gi")), -5),
 ]
 
@@ -29,7 +30,8 @@ def test_an_edit_says_what_it_does() -> None:
         "ClusterQueue a: borrowingLimit of spot/cpu is removed",
     ]
     assert str(EDITS[4]) == "Cohort a becomes a root"
-    assert str(EDITS[5]) == "Workload team/what-if at main: 3 × (cpu 500m, memory 1Gi), priority -5"
+    assert str(EDITS[5]) == "ClusterQueue a evicts its work and admits no more (stopPolicy HoldAndDrain)"
+    assert str(EDITS[6]) == "Workload team/what-if at main: 3 × (cpu 500m, memory 1Gi), priority -5"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,22 @@ def test_what_is_no_work_is_said_so(changed: dict[str, str], said: str) -> None:
         edits.work({"namespace": "team", "queue": "main", "requests": "cpu=1", **changed})
 
 
-@pytest.mark.parametrize("line", ["", "x", "quota=Secret&name=a", "move=Pod&name=a", "&&&", "%00"])
+@pytest.mark.parametrize(
+    ("kind", "policy", "said"),
+    [
+        ("Cohort", "Hold", "A Cohort has no stopPolicy"),
+        ("ClusterQueue", "Halt", "is one of None, Hold, HoldAndDrain, not Halt"),
+        ("ClusterQueue", "", "not empty"),
+    ],
+)
+def test_what_is_no_stop_is_said_so(kind: str, policy: str, said: str) -> None:
+    with pytest.raises(BadEdit, match=said):
+        edits.stop({"kind": kind, "name": "a", "policy": policy})
+
+
+@pytest.mark.parametrize(
+    "line", ["", "x", "quota=Secret&name=a", "move=Pod&name=a", "stop=Cohort&name=a&policy=Hold", "&&&", "%00"]
+)
 def test_a_line_that_the_form_has_not_made_is_no_edit(line: str) -> None:
     with pytest.raises(BadEdit):
         edits.parse(line)

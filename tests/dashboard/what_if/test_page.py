@@ -67,6 +67,17 @@ def test_edits_add_up_and_one_that_is_not_ticked_is_left_out() -> None:
     assert nominal(asked(world)[0]) == "4"
 
 
+def test_a_queue_is_stopped_from_its_page() -> None:
+    world = cluster()
+    client = signed_in(world, ADMIN)
+    assert 'name="stop-name" value="a"' in client.get("/what-if?kind=ClusterQueue&name=a").text
+    assert 'name="stop-name" value=""' in client.get("/what-if?kind=Cohort&name=org").text
+    page = client.post("/what-if", data={"stop-kind": "ClusterQueue", "stop-name": "a", "stop-policy": "Hold"}).text
+
+    assert [change.manifests[0]["spec"]["stopPolicy"] for change in asked(world)] == ["Hold"]
+    assert "{&#34;spec&#34;:{&#34;stopPolicy&#34;:&#34;Hold&#34;}}" in page
+
+
 def test_pasted_yaml_goes_along_as_it_is() -> None:
     world = cluster()
     text = "kind: Cohort\r\nmetadata: {name: <b>}\r\n"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 class ReportPrecedence:
     """`beside`: the number of reports at a time while a write with precedence is in flight. For any thread."""
 
-    def __init__(self, beside: int) -> None:
+    def __init__(self, beside: Callable[[], int]) -> None:
         self._beside = beside
         self._changed = threading.Condition()
         self._before = 0
@@ -33,14 +33,14 @@ class ReportPrecedence:
     def report(self) -> Iterator[None]:
         """Wait until a report may be written."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._before or self._reports < self._beside or self._ended)
+            self._changed.wait_for(lambda: not self._before or self._reports < self._beside() or self._ended)
             self._reports += 1
         try:
             yield
         finally:
             with self._changed:
                 self._reports -= 1
-                self._changed.notify()
+                self._changed.notify(self._beside())
 
     def end(self) -> None:
         """Stop: no report waits any more."""

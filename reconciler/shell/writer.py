@@ -22,9 +22,9 @@ from reconciler.shell.write_window import MOST, WriteWindow
 log = logging.getLogger(__name__)
 _REPORTS = 8
 """The number of writes at a time that only report. A write waits for the API server, so this is a load on it."""
-_BESIDE = 1
-"""The number of these that write reports while other writes wait: each of two took a tenth of the API server's capacity
-from the admissions."""
+_BESIDE = 8
+"""Beside so many other writes at a time, one report is written: each of two took a tenth of the API server's capacity
+from the admissions. While answers take long there are more of both, so that no status is minutes late."""
 _LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Topology", "Queue")
 """Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
 wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""
@@ -56,7 +56,7 @@ class Writer:
         self._pool = ThreadPoolExecutor(MOST, thread_name_prefix="writer")
         self._window = WriteWindow(self._pool)
         self._later = ThreadPoolExecutor(_REPORTS, thread_name_prefix="status")
-        self._precedence = ReportPrecedence(_BESIDE)
+        self._precedence = ReportPrecedence(lambda: max(1, self._window.size // _BESIDE))
 
     def write(self, key: Key, action: Action) -> None:
         if key[0] in _LATER:

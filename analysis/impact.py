@@ -37,7 +37,7 @@ _NOTHING = ManifestsElsewhere()
 class Impact:
     """`nodes` are those that differ: of Kueue, then of Volcano and YuniKorn.
 
-    `elsewhere` is the effect on work of Volcano and YuniKorn.
+    `elsewhere` is the effect on work of Volcano and YuniKorn. `quotas` are those of all nodes before and after.
     """
 
     change: ChangeSet
@@ -46,6 +46,7 @@ class Impact:
     simulation: KueueSimulation
     files: SimulatedFiles
     elsewhere: tuple[Elsewhere, ...] = ()
+    quotas: tuple[Quotas, Quotas] = ({}, {})
 
     @property
     def over(self) -> tuple[Excess, ...]:
@@ -113,8 +114,10 @@ def played(
     prediction = predict(simulation, manifests, deleted)
     applied = there.without(files.take_others())
     elsewhere = tuple(predict_elsewhere(each, applied, deleted) for each in others)
-    nodes = differences(prediction.before, prediction.after) + differences(*_other_quotas(change))
-    return Impact(change, tuple(nodes), prediction, simulation, files, elsewhere)
+    before, after = _other_quotas(change)
+    nodes = differences(prediction.before, prediction.after) + differences(before, after)
+    quotas = ({**prediction.before, **before}, {**prediction.after, **after})
+    return Impact(change, tuple(nodes), prediction, simulation, files, elsewhere, quotas)
 
 
 def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[PlayedElsewhere]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 from analysis.documents import Unreadable
 from analysis.impact import Impact
 from analysis.report import Report
+from analysis.what_if.outlines import NO_OUTLINES, OutlineMarks, Outlines, outlines
+from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.reading import Manifest
 from policies.impact.differences import NodeChange
 from policies.impact.quotas import Excess, amount_text
@@ -89,6 +92,8 @@ class WhatIfOutcome:
     assumptions: Sequence[str] = ()
     settled: bool = True
     only_reach: int = 0
+    outlines: Outlines = NO_OUTLINES
+    """The tree before and after."""
     more: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -128,8 +133,27 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
         assumptions=[*impact.simulation.intake.assumptions(), *impact.files.assumptions()],
         settled=impact.settled,
         only_reach=len(impact.nodes) - len(nodes),
+        outlines=outlines(*impact.quotas, nodes, _marks(impact)),
         more={name: len(each) - MOST for name, each in lists.items() if len(each) > MOST},
     )
+
+
+def _marks(impact: Impact) -> OutlineMarks:
+    """Which queues stop or go on, and how many workloads come and go in each."""
+    before, after = dict[Ref, tuple[str, ...]](), dict[Ref, tuple[str, ...]]()
+    for ref, placed in impact.change.applied.objects.items():
+        was, now = impact.change.cluster.world.get(ref), placed.obj
+        if isinstance(was, ClusterQueue) and isinstance(now, ClusterQueue) and was.stop_policy != now.stop_policy:
+            before[ref], after[ref] = ((f"stopPolicy {each.stop_policy}",) for each in (was, now))
+    found, workloads = impact.prediction, impact.simulation.world.workloads
+    admitted = Counter(each.cluster_queue for key in found.admitted if (each := workloads[key].admission))
+    lost = Counter(each.queue for each in found.lost)
+    for queue in sorted({*admitted, *lost}):
+        ref = Ref(*CLUSTER_QUEUE, "", queue)
+        lose = "loses" if lost[queue] == 1 else "lose"
+        texts = ((f"{admitted[queue]} admitted", admitted[queue]), (f"{lost[queue]} {lose} quota", lost[queue]))
+        after[ref] = (*after.get(ref, ()), *(text for text, number in texts if number))
+    return OutlineMarks(before, after)
 
 
 def _losses(impact: Impact, losses: Sequence[Evicted | Preempted], end: str) -> Iterator[LossRow]:

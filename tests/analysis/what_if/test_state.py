@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -11,11 +12,14 @@ import yaml
 
 from analysis.impact import effect_text
 from analysis.what_if.outcome import GainRow, RiskRow, WhatIfOutcome
+from analysis.what_if.outlines import OutlinedNode, OutlineMarks, outlines
 from analysis.what_if.state import ProposedChange, Resting
 from policies import dialects
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
+from policies.impact.quotas import NodeQuotas
 from policies.model.forest import Forest
+from policies.model.objects import Ref
 from reconciler.api.snapshot import of_manifests
 from tests.builders import cluster_queue, cohort, flavor, group, kueue, local_queue, namespace, queued_job, workload
 
@@ -138,3 +142,54 @@ def test_lists_are_cut_and_counted() -> None:
 
     assert (len(found.gains), found.more) == (200, {"gains": 50})
     assert len(found.work) == 200
+
+
+def outlined(side: Sequence[OutlinedNode]) -> list[str]:
+    """The lines of an outline, each with its depth."""
+    return [
+        " " * each.depth
+        + " ".join([each.ref.name, *(f"[{mark}]" for mark in each.marks)])
+        + "".join(f" {found.number} {found.amount} {found.step:+}" for found in each.amounts)
+        + (f" and {each.others}" if each.others else "")
+        for each in side
+    ]
+
+
+def test_the_tree_before_and_after_marks_what_moves_grows_and_stops() -> None:
+    stopped = json.loads(json.dumps(A))
+    stopped["spec"]["stopPolicy"] = "HoldAndDrain"
+    moved = with_quota({**B, "spec": {**B["spec"], "cohortName": "lab"}}, "6")
+    running = workload("now", "to-a", cpu="2", namespace="ns")
+    found = answered(state(running), stopped, moved).outlines
+
+    assert outlined(found.before) == [
+        "org subtree 8 +0",
+        " a [stopPolicy None]",
+        " b [moves away] subtree 4 +0",
+    ]
+    assert outlined(found.after) == [
+        "lab [is new] subtree 6 +1",
+        " b [moved here] subtree 6 +1",
+        "org subtree 4 -1",
+        " a [stopPolicy HoldAndDrain] [1 loses quota]",
+    ]
+
+
+def test_children_that_do_not_change_are_counted() -> None:
+    found = answered(state(), with_quota(A, "6")).outlines
+
+    assert outlined(found.after) == ["org subtree 10 +1 and 1", " a subtree 6 +1"]
+    assert [each.width for node in found.before for each in node.amounts] == [80.0, 66.7]
+
+
+def test_an_outline_of_a_cycle_ends() -> None:
+    before = {ref: NodeQuotas(ref, parent) for ref, parent in ((ref("x"), "y"), (ref("y"), "x"), (ref("z"), ""))}
+    marks = OutlineMarks(after={ref("x"): ("stops",), ref("gone"): ("is gone",)})
+    found = outlines(before, before, (), marks)
+
+    assert outlined(found.after) == ["x [stops]", "y"]
+    assert outlined(found.before) == ["x", "y"]
+
+
+def ref(name: str) -> Ref:
+    return Ref("kueue.x-k8s.io", "Cohort", "", name)

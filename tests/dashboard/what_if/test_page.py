@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from analysis.what_if.outcome import GainRow, LossRow, RiskRow
+from analysis.what_if.outlines import OutlinedAmount, OutlinedNode, Outlines
 from analysis.what_if.state import ProposedChange
 from dashboard.what_if.unanswered import ReadingCluster, TryAgain, Unanswered
 from policies.impact.differences import Effect, NodeChange, PairChange
@@ -117,6 +118,22 @@ def test_what_comes_of_it() -> None:
         "read at <time>2026-11-23T10:00:00Z",
     ):
         assert text in page, text
+
+
+def test_the_tree_is_drawn_before_and_after() -> None:
+    org = OutlinedNode(0, Ref("", "Cohort", "", "org"), (), (), 3)
+    grown = OutlinedAmount("spot/cpu", "subtree", "8", 100.0, 1)
+    before = [org, OutlinedNode(1, A, (), (grown._replace(amount="4", width=50.0, step=0),), 0)]
+    after = [org, OutlinedNode(1, A, ("1 admitted",), (grown,), 0)]
+    page = signed_in(cluster(answer(outlines=Outlines(before, after))), ADMIN).post("/what-if", data=QUOTA).text
+
+    first, second = page.partition('aria-label="After"')[::2]
+    assert "spot/cpu: subtree 4" in first
+    assert '<rect class="before" width="50.0"' in first
+    assert '<rect class="used" width="100.0"' in second
+    assert 'subtree 8 <span class="mark">more</span>' in second
+    assert '<li class="depth-1 changes">ClusterQueue <strong>a</strong> <span class="mark">1 admitted</span>' in second
+    assert "and 3 below that do not change" in second
 
 
 def test_a_refusal_is_said_with_its_reason_and_what_is_not_judged_by_its_name() -> None:

@@ -322,6 +322,18 @@ def test_a_group_of_which_all_is_deleted_leaves_nothing() -> None:
     assert world.objects == {}
 
 
+def test_a_group_that_gives_way_after_one_of_its_pods_was_deleted_leaves_nothing() -> None:
+    world = running(*group(3))
+    world.delete("a")
+    world.settle()
+    assert condition(world, WAITING_FOR_REPLACEMENT) == ("True", "PodsFailed")
+    world.preempt()
+
+    world.settle()
+
+    assert world.objects == {}
+
+
 def test_a_group_that_waits_and_is_deleted_leaves_nothing() -> None:
     world = PodWorld(*group(3))
     world.settle()

@@ -11,6 +11,8 @@ import pytest
 import dashboard
 
 HERE = Path(dashboard.__file__).parent
+DOCS = HERE.parent / "docs"
+COMPONENTS = HERE.parent / "tests" / "apiserver" / "dashboard" / "components.html"
 SHEET = (HERE / "static" / "style.css").read_text()
 TEXTS = ("text", "muted", "link", "error", "warning")
 STATES = ("used", "borrowed", "over", "stopped")
@@ -60,6 +62,22 @@ def test_colors_stand_in_variables_alone() -> None:
     assert re.findall(r"#[0-9a-f]{3,6}\b", rules) == []
     used, known = set(re.findall(r"var\(--([\w-]+)[,)]", SHEET)), set(re.findall(r"--([\w-]+):", SHEET))
     assert used <= known
+
+
+def test_the_page_about_it_has_each_variable_and_each_class_of_a_component() -> None:
+    page, pictured = (DOCS / "visual-language.md").read_text(), COMPONENTS.read_text()
+    light, dark = (dict(re.findall(r"--([\w-]+): ([^;]+);", part)) for part in SHEET.split("@media")[:2])
+    variables = {name: value for name, value in light.items() if name != "depth"}
+
+    for name, value in variables.items():
+        row = next((line for line in page.splitlines() if line.startswith(f"| `--{name}` |")), "")
+        assert f"`{value}`" in row, name
+        assert f"`{dark.get(name, value)}`" in row, name
+    listed = set(re.findall(r"`([a-z]+)`", page.partition("## Components")[2]))
+    styled = set(re.findall(r"\.([a-z]+)\b", SHEET))
+    assert listed - styled <= {"unused"}, "a notice of this kind has the color of all notices"
+    drawn = {name for names in re.findall(r'class="([^"]+)"', pictured) for name in names.split()}
+    assert listed - drawn <= {"history", "block", "path"}, "which need data"
 
 
 def test_each_cell_has_the_name_of_its_column_for_narrow_screens() -> None:

@@ -45,13 +45,13 @@ def browsed(folder: Path) -> Iterator[World]:
         for name, cpu in (("train-0", "30"), ("train-1", "40"), (WAITS, "20")):
             server.request("POST", WORK, workload(name, cpu))
             eventually(partial(conditions, server, "team-0", name))
-        shown = [*_audited(server, folder, opened), "--refresh=1"]
+        shown = [*audited(server, folder, opened), "--refresh=1"]
         dashboard = Dashboard(server, folder / "dashboard", replica.address["api"], *shown)
         opened.callback(dashboard.close)
         yield World(server, replica, dashboard, opened)
 
 
-def _audited(server: ControlPlane, folder: Path, opened: ExitStack) -> list[str]:
+def audited(server: ControlPlane, folder: Path, opened: ExitStack) -> list[str]:
     """An audit, and the options of the dashboard that name it."""
     (folder / "manifests").mkdir()
     shipped_audit.apply(server, folder / "manifests")

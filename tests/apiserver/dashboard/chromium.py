@@ -116,6 +116,11 @@ class Visitor:
         """What the content of the page says."""
         return self.page.locator("main").inner_text()
 
+    def violations(self) -> list[str]:
+        """What axe-core finds of any level, its best practices included: each with the elements."""
+        found = Axe().run(self.page, options={"resultTypes": ["violations"]}).response["violations"]
+        return [f"{each['id']}: {[node['html'][:200] for node in each['nodes'][:3]]}" for each in found]
+
     def serious(self, *rules: str) -> list[str]:
         """What axe-core finds that keeps people out, by these rules or all: each with the elements."""
         options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from playwright.sync_api import Page
+
 from tests.apiserver.dashboard.chromium import Visitor, chromium
 from tests.apiserver.dashboard.company import company, work
 from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, reconciling
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
 
+HERE = Path(__file__).parent
+SHEET = HERE.parents[2] / "dashboard" / "static" / "style.css"
+COMPONENTS: dict[str, Literal["light", "dark"]] = {"components": "light", "components-dark": "dark"}
+"""All components of the style sheet, by the theme."""
 FOLDER = Path(__file__).parents[3] / "docs" / "pictures"
 PICTURES: dict[str, tuple[str, Literal["light", "dark"]]] = {
     "trees": ("/trees/kueue", "light"),
@@ -55,6 +61,16 @@ def take(visitor: Visitor, folder: Path) -> None:
     visitor.page.emulate_media(color_scheme="light")
 
 
+def draw_components(page: Page, folder: Path) -> None:
+    """The components of the style sheet, which need no server."""
+    page.set_viewport_size({"width": 760, "height": 800})
+    page.set_content((HERE / "components.html").read_text())
+    page.add_style_tag(path=SHEET)
+    for name, scheme in COMPONENTS.items():
+        page.emulate_media(color_scheme=scheme)
+        page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -64,7 +80,8 @@ def main() -> None:
     ):
         visitor.sign_in(ADMIN.token)
         take(visitor, FOLDER)
-    print(f"made {len(PICTURES)} pictures in {FOLDER}")
+        draw_components(browser.new_page(), FOLDER)
+    print(f"made {len(PICTURES) + len(COMPONENTS)} pictures in {FOLDER}")
 
 
 if __name__ == "__main__":

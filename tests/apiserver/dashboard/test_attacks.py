@@ -19,7 +19,7 @@ from tests.apiserver import build
 from tests.apiserver.dashboard.chromium import Visitor
 from tests.apiserver.dashboard.evil import evil_site
 from tests.apiserver.dashboard.own_machine import own_dashboard
-from tests.apiserver.dashboard.pictures import FOLDER, PICTURES, Company, running, take
+from tests.apiserver.dashboard.pictures import COMPONENTS, FOLDER, PICTURES, Company, running, take
 from tests.apiserver.dashboard.world import ADMIN, PROXY, RBAC, STRANGER, TENANT, Dashboard, bound
 from tests.apiserver.kueue_world import KUEUE, conditions, workload
 from tests.builders import local_queue, namespace
@@ -45,10 +45,11 @@ def company(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_the_pictures_of_the_documentation_are_there_small_and_shown() -> None:
-    assert {each.stem for each in FOLDER.iterdir()} == PICTURES.keys()
-    documents = (ROOT / "docs" / "dashboard.md").read_text() + (ROOT / "README.md").read_text()
-    for name in PICTURES:
-        assert (FOLDER / f"{name}.png").stat().st_size < 120_000
+    assert {each.stem for each in FOLDER.iterdir()} == PICTURES.keys() | COMPONENTS.keys()
+    pages = ("docs/dashboard.md", "docs/visual-language.md", "README.md")
+    documents = "".join((ROOT / each).read_text() for each in pages)
+    for name in (*PICTURES, *COMPONENTS):
+        assert (FOLDER / f"{name}.png").stat().st_size < 150_000
         assert f"pictures/{name}.png" in documents
 
 

@@ -1,0 +1,210 @@
+"""What somebody wants to know in the morning, in three clicks from the first page: with a mouse, by keyboard alone,
+without JavaScript, on both widths and in both themes. A small company with all that can be wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.apiserver import build
+from tests.apiserver.dashboard.browsed import audited
+from tests.apiserver.dashboard.chromium import Visitor
+from tests.apiserver.dashboard.company import company, work
+from tests.apiserver.dashboard.pixels import contrast
+from tests.apiserver.dashboard.seen import focused
+from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, post, reconciling
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.reconciler.shipped_reconciler import shipped
+from tests.builders import cohort, kueue
+
+WAITS = "/workloads/language/pretrain-13b"
+QUEUE = "/queues/kueue/ClusterQueue/language"
+PAGES = ("/", "/workloads/", "/namespaces/", QUEUE, WAITS, "/what-if?kind=ClusterQueue&name=vision")
+NARROW, WIDE = {"width": 390, "height": 800}, {"width": 1400, "height": 900}
+FOCUSABLE = "main :is(a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'])"
+
+
+@pytest.fixture(scope="module")
+def url(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A dashboard of the company, with a worker that nobody can reach and two Cohorts on a cycle."""
+    folder = tmp_path_factory.mktemp("morning")
+    with ExitStack() as opened:
+        server = shipped(opened.enter_context(ControlPlane(users=USERS)))
+        company(server)
+        post(server, f"{KUEUE}/cohorts", [cohort("loop-a", "loop-b"), cohort("loop-b", "loop-a")])
+        source = {"clusterSource": {"kubeConfig": {"location": "worker-west", "locationType": "Secret"}}}
+        post(server, f"{KUEUE}/multikueueclusters", [kueue("MultiKueueCluster", "worker-west", source)])
+        replica = opened.enter_context(reconciling(server, folder / "reconciler"))
+        work(server)
+        dashboard = Dashboard(
+            server, folder / "dashboard", replica.address["api"], *audited(server, folder, opened), "--refresh=0"
+        )
+        opened.callback(dashboard.close)
+        yield dashboard.url
+
+
+@pytest.fixture
+def visitor(url: str, browser: Browser) -> Iterator[Visitor]:
+    with Visitor(browser, url) as found:
+        found.sign_in(ADMIN.token)
+        yield found
+
+
+class Clicks:
+    """A person at the first page, who has three."""
+
+    def __init__(self, visitor: Visitor) -> None:
+        self.page, self._left = visitor.to("/"), 3
+
+    def on(self, what: Locator) -> None:
+        assert self._left, "this takes more than three clicks"
+        self._left -= 1
+        what.click()
+
+
+def link(page: Page, name: str) -> Locator:
+    return page.get_by_role("link", name=name, exact=True)
+
+
+# --- the five tasks
+
+
+def test_why_a_job_waits(visitor: Visitor) -> None:
+    person = Clicks(visitor)
+    person.on(link(person.page, "Why language/pretrain-13b waits"))
+
+    expect(person.page.locator(".headline")).to_have_text(
+        re.compile(r"^Waits .* in language: \d+ of h100/nvidia.com/gpu are short")
+    )
+
+
+def test_who_took_our_gpus(visitor: Visitor) -> None:
+    person = Clicks(visitor)
+    notice = person.page.locator("li.borrowed", has_text="ClusterQueue language")
+    expect(notice).to_contain_text("borrows 24 h100/nvidia.com/gpu beyond its quota of 64")
+
+    person.on(notice.get_by_role("link").first)
+    expect(person.page.get_by_role("heading", level=1)).to_have_text("ClusterQueue language")
+
+
+def test_what_if_a_team_had_more(visitor: Visitor) -> None:
+    person = Clicks(visitor)
+    person.on(link(person.page, "acme"))
+    person.on(person.page.locator("#table").get_by_role("link", name="vision", exact=True))
+    person.on(person.page.get_by_role("link", name=re.compile("^What if .")).first)
+    quota = person.page.get_by_role("group", name="Change a quota")
+    quota.get_by_role("textbox", name="New amount").fill("64")
+    quota.get_by_role("textbox", name="New amount").press("Enter")
+
+    after = person.page.get_by_role("region", name="After")
+    expect(after).to_contain_text("ClusterQueue vision", timeout=180_000)  # once the cluster is read
+    expect(after).to_contain_text(re.compile(r"acme.*subtree 272.*more.*research.*vision.*subtree 64", re.DOTALL))
+    expect(person.page.get_by_role("region", name="Before")).to_contain_text("subtree 48")
+    assert visitor.violations() == []
+
+    shared = str(link(person.page, "Link to this change").get_attribute("href"))
+    page = visitor.to(shared)
+    expect(page.get_by_role("region", name="After")).to_contain_text("subtree 64")
+
+
+def test_which_worker_is_gone(visitor: Visitor) -> None:
+    person = Clicks(visitor)
+    notice = person.page.locator("li.lost", has_text="Worker worker-west")
+
+    person.on(notice.get_by_role("link").first)
+    expect(person.page.get_by_role("region", name="worker-west")).to_contain_text("worker-west")
+
+
+def test_what_is_misconfigured(visitor: Visitor) -> None:
+    person = Clicks(visitor)
+
+    person.on(person.page.get_by_role("link", name="All findings of this tree").first)
+    expect(person.page.get_by_role("row", name=re.compile("parent-cycle")).first).to_be_visible()
+
+
+# --- for everybody
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_at_both_widths(visitor: Visitor, scheme: str) -> None:
+    visitor.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for size in (NARROW, WIDE):
+        visitor.page.set_viewport_size({"width": size["width"], "height": size["height"]})
+        for path in PAGES:
+            page = visitor.to(path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
+            assert visitor.violations() == [], path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, scheme: str) -> None:
+    visitor.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page = visitor.to("/")
+    states = page.locator(".notices li")
+    kinds = {str(each.get_attribute("class")) for each in states.all()}
+    assert {"stopped", "lost", "error", "waiting", "borrowed"} <= kinds
+    for kind in sorted(kinds):
+        assert contrast(page, page.locator(f".notices li.{kind} .word").first) >= 4.5, kind
+    assert contrast(page, page.locator(".brand a")) >= 4.5
+    assert contrast(visitor.to(WAITS), page.locator(".headline")) >= 4.5
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(visitor: Visitor, path: str) -> None:
+    page = visitor.to(path)
+    count = page.evaluate(
+        """(all) => [...document.querySelectorAll(all)].filter((each) => each.checkVisibility())
+          .map((each, at) => { each.dataset.at = at; return at; }).length""",
+        FOCUSABLE,
+    )
+    page.keyboard.press("Tab")
+    assert focused(page) == "Skip to the content"
+    page.keyboard.press("Enter")
+    for at in range(count):
+        page.keyboard.press("Tab")
+        here = page.evaluate(
+            """() => { const at = document.activeElement; const shown = getComputedStyle(at);
+              return [at.dataset.at, shown.outlineStyle !== "none" || at.matches(".block")]; }"""
+        )
+        assert here == [str(at), True], f"{path}: {focused(page)}"
+
+
+def test_all_tasks_without_javascript(url: str, browser: Browser) -> None:
+    with Visitor(browser, url, java_script_enabled=False) as visitor:
+        page = visitor.sign_in(ADMIN.token)
+        link(page, "Why language/pretrain-13b waits").click()
+        expect(page.locator(".headline")).to_contain_text("are short")
+        page = visitor.to("/workloads/")
+        page.get_by_role("searchbox").fill("ranking")
+        page.get_by_role("button", name="Search").click()
+        expect(page.get_by_role("row", name=re.compile("ranking-wide"))).to_be_visible()
+        expect(page.get_by_role("row", name=re.compile("pretrain"))).to_have_count(0)
+        page = visitor.to("/namespaces/")
+        page.get_by_role("searchbox").fill("lang")
+        page.get_by_role("button", name="Search").click()
+        link(page, "language").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Namespace language")
+
+        page = visitor.to("/what-if?kind=ClusterQueue&name=vision")
+        stop = page.get_by_role("group", name="Stop a ClusterQueue")
+        stop.get_by_label("stopPolicy").select_option("HoldAndDrain")
+        page.get_by_role("button", name="Show the result").click()
+        _until_read(page)
+        after = page.get_by_role("region", name="After")
+        expect(after).to_contain_text("stopPolicy HoldAndDrain")
+        expect(after).to_contain_text("2 lose quota")
+        link(page, "Link to this change").click()
+        expect(page.get_by_role("region", name="After")).to_contain_text("stopPolicy HoldAndDrain")
+
+
+def _until_read(page: Page) -> None:
+    """Ask again, as the page says, while the cluster is read."""
+    for _ in range(60):
+        if not page.get_by_text("Ask again in a moment").count():
+            return
+        page.get_by_role("button", name="Show the result").click()

@@ -48,6 +48,13 @@ def apply(server: ControlPlane, objects: Iterable[Manifest]) -> None:
         server.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": existing}))
 
 
+def delete(server: ControlPlane, objects: Iterable[Manifest]) -> None:
+    """Deletes them in this order and waits for no finalizer. Raises ApiError."""
+    paths = _Paths(server)
+    for obj in objects:
+        server.request("DELETE", f"{paths.collection(obj)}/{obj['metadata']['name']}")
+
+
 def dry_run(server: ControlPlane, obj: Manifest) -> tuple[bool, str]:
     """As `ControlPlane.said`, of a dry run that creates the object or puts it in the place of the one that exists.
 

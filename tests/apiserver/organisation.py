@@ -11,6 +11,7 @@ from typing import Any, Self
 import yaml
 
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.manifests import delete
 from tests.apiserver.webhook.guard import ROOT, as_input, documents
 from tests.waiting import eventually
 
@@ -80,8 +81,7 @@ def put_back(control_plane: ControlPlane, changed: list[Manifest]) -> None:
     held = [obj for obj in new if obj["kind"] == "ClusterQueue"]  # until Kueue, which is not here, lets them go
     if held:
         kubectl("patch", "--type=merge", "-p", NO_FINALIZERS, "-f", "-", input=as_input(held))
-    if new:
-        kubectl("delete", "--wait=false", "-f", "-", input=as_input(new))
+    delete(control_plane, new)
     if len(new) < len(changed):
         eventually(
             lambda: not kubectl("apply", "-f", "-", input=known, check=False).returncode,

@@ -27,6 +27,7 @@ from tests.apiserver.webhook.guard import QUOTREE, Guard, as_input
 from tests.builders import container
 from tests.waiting import eventually
 
+PODS = "/api/v1/namespaces/dev/pods"
 QUEUES = """
 partitions:
   - name: default
@@ -45,7 +46,7 @@ partitions:
 def guard(programs: build.Programs) -> Iterator[Guard]:
     with ControlPlane() as control_plane, Guard(control_plane) as running:
         for namespace in ("yunikorn", "dev", "prod"):
-            control_plane.kubectl("create", "namespace", namespace)
+            control_plane.request("POST", "/api/v1/namespaces", builders.namespace(namespace))
         yield running
 
 
@@ -69,6 +70,10 @@ def applied(guard: Guard, *objects: Manifest, dry: bool = False) -> str:
     options = ["--dry-run=server"] if dry else []
     done = guard.control_plane.kubectl("apply", "-f", "-", *options, input=as_input(list(objects)), check=False)
     return done.stderr if done.returncode else ""
+
+
+def patch(guard: Guard, path: str, body: Manifest) -> None:
+    guard.control_plane.request("PATCH", path, body, content_type="application/merge-patch+json")
 
 
 def test_the_role_opens_the_two_config_maps_and_no_other(guard: Guard, cluster: ClusterClient) -> None:
@@ -169,16 +174,14 @@ def test_pods_count_while_yunikorn_runs_them_and_others_never_come(guard: Guard,
         eventually(lambda: following.forest().get(mine), lambda: "the pod is not seen")
         assert [obj.ref for obj in following.forest().objects() if obj.ref.group_kind == POD] == [mine]
 
-        done = yaml.safe_dump({"status": {"phase": "Succeeded"}})
-        kubectl("patch", "pod", "mine", "-n", "dev", "--subresource=status", "--type=merge", "-p", done)
+        patch(guard, f"{PODS}/mine/status", {"status": {"phase": "Succeeded"}})
         eventually(lambda: following.forest().get(mine) is None, lambda: "the pod is done and still counts")
     finally:
         following.close()
-        kubectl("delete", "pod", "--all", "-n", "dev", "--force", "--grace-period=0")
+        guard.control_plane.request("DELETE", f"{PODS}?gracePeriodSeconds=0")
 
 
 def test_an_application_belongs_to_one_namespace_until_its_pods_are_gone(guard: Guard) -> None:
-    kubectl = guard.control_plane.kubectl
     copied = pod("copied", "prod", **{"yunikorn.apache.org/app-id": "report"})
     assert not applied(guard, pod("first", "dev", applicationId="report"))
 
@@ -192,27 +195,24 @@ def test_an_application_belongs_to_one_namespace_until_its_pods_are_gone(guard: 
         ),
         lambda: "a copied id passes",
     )
-    kubectl("delete", "pod", "first", "-n", "dev", "--force", "--grace-period=0")
+    guard.control_plane.request("DELETE", f"{PODS}/first?gracePeriodSeconds=0")
     eventually(lambda: not applied(guard, copied, dry=True), lambda: "the id is still taken")
 
 
 def test_of_updates_of_a_pod_only_those_that_yunikorn_reads_are_asked_about(guard: Guard) -> None:
-    kubectl = guard.control_plane.kubectl
     assert not applied(guard, pod("running", "dev", applicationId="etl"), pod("plain", "dev", "default-scheduler"))
     before = guard.asked()
 
-    kubectl("label", "pod", "running", "-n", "dev", "team=a")
-    kubectl("annotate", "pod", "running", "-n", "dev", "somebody.example/note=hello")
-    kubectl("label", "pod", "plain", "-n", "dev", "applicationId=etl")
-    kubectl(
-        *("patch", "pod", "running", "-n", "dev", "--subresource=status"), *("-p", '{"status": {"phase": "Running"}}')
-    )
+    patch(guard, f"{PODS}/running", {"metadata": {"labels": {"team": "a"}}})
+    patch(guard, f"{PODS}/running", {"metadata": {"annotations": {"somebody.example/note": "hello"}}})
+    patch(guard, f"{PODS}/plain", {"metadata": {"labels": {"applicationId": "etl"}}})
+    patch(guard, f"{PODS}/running/status", {"status": {"phase": "Running"}})
     assert guard.asked() == before
 
-    kubectl("label", "pod", "running", "-n", "dev", "yunikorn.apache.org/app-id=etl")
-    kubectl("annotate", "pod", "running", "-n", "dev", "yunikorn.apache.org/queue=root.a")
+    patch(guard, f"{PODS}/running", {"metadata": {"labels": {"yunikorn.apache.org/app-id": "etl"}}})
+    patch(guard, f"{PODS}/running", {"metadata": {"annotations": {"yunikorn.apache.org/queue": "root.a"}}})
     assert guard.asked() == before + 2
-    kubectl("delete", "pod", "--all", "-n", "dev", "--force", "--grace-period=0")
+    guard.control_plane.request("DELETE", f"{PODS}?gracePeriodSeconds=0")
 
 
 def workload(kind: str, **annotations: str) -> Manifest:

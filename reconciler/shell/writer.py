@@ -17,14 +17,11 @@ from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, LeaseLost, ObjectRead, Outcome, Written
 from reconciler.objects.watched import WatchedResource, lists_of
 from reconciler.shell.precedence import ReportPrecedence
-from reconciler.shell.write_window import MOST, WriteWindow
+from reconciler.shell.write_window import LEAST, MOST, WriteWindow
 
 log = logging.getLogger(__name__)
 _REPORTS = 8
 """The number of writes at a time that only report. A write waits for the API server, so this is a load on it."""
-_BESIDE = 8
-"""Beside so many other writes at a time, one report is written: each of two took a tenth of the API server's capacity
-from the admissions. While answers take long there are more of both, so that no status is minutes late."""
 _LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Topology", "Queue")
 """Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
 wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""
@@ -56,7 +53,7 @@ class Writer:
         self._pool = ThreadPoolExecutor(MOST, thread_name_prefix="writer")
         self._window = WriteWindow(self._pool)
         self._later = ThreadPoolExecutor(_REPORTS, thread_name_prefix="status")
-        self._precedence = ReportPrecedence(lambda: max(1, self._window.size // _BESIDE))
+        self._precedence = ReportPrecedence(self._beside)
 
     def write(self, key: Key, action: Action) -> None:
         if key[0] in _LATER:
@@ -80,6 +77,14 @@ class Writer:
         self._window.drop()
         for pool in (self._pool, self._later):
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _beside(self) -> int:
+        """The number of reports at a time beside other writes: one while the API server answers quickly.
+
+        Each of two took a tenth of its capacity from the admissions then. While answers take long the window is larger,
+        and so many more reports are written, so that no status is minutes late.
+        """
+        return max(1, self._window.size - LEAST)
 
     def _perform_first(self, key: Key, action: Action) -> Exception | None:
         try:

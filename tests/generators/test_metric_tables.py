@@ -23,7 +23,8 @@ def test_a_metric_that_belongs_to_no_table_is_a_mistake() -> None:
 
 
 def of_kueue(*names: str) -> list[Family]:
-    return [Family(name, Type.GAUGE, "Says nothing.", stability=Stability.KUEUE) for name in names]
+    types = {name: Type.COUNTER if name.endswith("_total") else Type.GAUGE for name in names}
+    return [Family(name, type_, "Says nothing.", stability=Stability.KUEUE) for name, type_ in types.items()]
 
 
 def test_a_metric_of_kueue_has_its_versions_and_is_the_same_once_it_is_exported() -> None:

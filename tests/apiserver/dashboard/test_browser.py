@@ -113,11 +113,11 @@ def test_filters_by_name_and_by_flavor_and_resource(admin: Visitor) -> None:
 def test_the_table_folds_and_sorts_and_the_focus_stays(admin: Visitor) -> None:
     page = admin.to(TREES)
     page.evaluate("window.same = true")
-    page.get_by_role("link", name="Unfold division-7").press("Enter")
-    expect(page.get_by_role("link", name="Fold division-7")).to_be_focused()
+    page.get_by_role("link", name="Unfold division-7", exact=True).press("Enter")
+    expect(page.get_by_role("link", name="Fold division-7", exact=True)).to_be_focused()
     assert names(page)[8:10] == ["division-7", "group-70"]
     page.keyboard.press("Enter")
-    expect(page.get_by_role("link", name="Unfold division-7")).to_be_focused()
+    expect(page.get_by_role("link", name="Unfold division-7", exact=True)).to_be_focused()
     page.get_by_role("columnheader", name="Pending").get_by_role("link").press("Enter")
     expect(page.get_by_role("columnheader", name="Pending")).to_have_attribute("aria-sort", "descending")
     expect(page.get_by_role("columnheader", name="Pending").get_by_role("link")).to_be_focused()

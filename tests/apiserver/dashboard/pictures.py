@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
+from tests.apiserver.dashboard.animated import apng
 from tests.apiserver.dashboard.chromium import Visitor, chromium
 from tests.apiserver.dashboard.company import company, work
-from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, reconciling
+from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, reconciling, sees_namespaces
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
 
@@ -21,6 +23,9 @@ HERE = Path(__file__).parent
 SHEET = HERE.parents[2] / "dashboard" / "static" / "style.css"
 COMPONENTS: dict[str, Literal["light", "dark"]] = {"components": "light", "components-dark": "dark"}
 """All components of the style sheet, by the theme."""
+DEMO = "demo.png"
+"""The pages one after the other, as an animated PNG."""
+FRAMES = 6
 FOLDER = Path(__file__).parents[3] / "docs" / "pictures"
 PICTURES: dict[str, tuple[str, Literal["light", "dark"]]] = {
     "trees": ("/trees/kueue", "light"),
@@ -71,6 +76,30 @@ def draw_components(page: Page, folder: Path) -> None:
         page.screenshot(path=folder / f"{name}.png", full_page=True)
 
 
+def record(visitor: Visitor) -> bytes:
+    """The demonstration: from what is wrong to what a change would do. Nothing of it is written."""
+    page, frames = visitor.page, list[bytes]()
+    page.set_viewport_size({"width": 1000, "height": 640})
+    visitor.to("/")
+    frames.append(page.screenshot())
+    page.get_by_role("link", name="Why language/pretrain-13b waits", exact=True).click()
+    expect(page.locator(".headline")).to_be_visible()
+    frames.append(page.screenshot())
+    visitor.to("/trees/kueue")
+    frames.append(page.screenshot())
+    visitor.to("/queues/kueue/ClusterQueue/language")
+    frames.append(page.screenshot())
+    page.get_by_role("link", name=re.compile("^What if .")).first.click()
+    amount = page.get_by_role("group", name="Change a quota").get_by_role("textbox", name="New amount")
+    amount.fill("104")
+    amount.scroll_into_view_if_needed()
+    frames.append(page.screenshot())
+    amount.press("Enter")
+    expect(page.get_by_role("region", name="After")).to_be_visible(timeout=180_000)  # once the cluster is read
+    frames.append(page.screenshot())
+    return apng(frames, 2500, 3)
+
+
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -80,8 +109,10 @@ def main() -> None:
     ):
         visitor.sign_in(ADMIN.token)
         take(visitor, FOLDER)
+        sees_namespaces(found.server)
+        (FOLDER / DEMO).write_bytes(record(visitor))
         draw_components(browser.new_page(), FOLDER)
-    print(f"made {len(PICTURES) + len(COMPONENTS)} pictures in {FOLDER}")
+    print(f"made {len(PICTURES) + len(COMPONENTS) + 1} pictures in {FOLDER}")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,11 @@ from playwright.sync_api import Browser, expect
 
 from dashboard.worker import CONNECTIONS
 from tests.apiserver import build
+from tests.apiserver.dashboard.animated import chunks
 from tests.apiserver.dashboard.chromium import Visitor
 from tests.apiserver.dashboard.evil import evil_site
 from tests.apiserver.dashboard.own_machine import own_dashboard
-from tests.apiserver.dashboard.pictures import COMPONENTS, FOLDER, PICTURES, Company, running, take
+from tests.apiserver.dashboard.pictures import COMPONENTS, DEMO, FOLDER, FRAMES, PICTURES, Company, running, take
 from tests.apiserver.dashboard.world import ADMIN, PROXY, RBAC, STRANGER, TENANT, Dashboard, bound
 from tests.apiserver.kueue_world import KUEUE, conditions, workload
 from tests.builders import local_queue, namespace
@@ -45,12 +46,16 @@ def company(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_the_pictures_of_the_documentation_are_there_small_and_shown() -> None:
-    assert {each.stem for each in FOLDER.iterdir()} == PICTURES.keys() | COMPONENTS.keys()
+    assert {each.stem for each in FOLDER.iterdir()} == PICTURES.keys() | COMPONENTS.keys() | {"demo"}
     pages = ("docs/dashboard.md", "docs/visual-language.md", "README.md")
     documents = "".join((ROOT / each).read_text() for each in pages)
     for name in (*PICTURES, *COMPONENTS):
         assert (FOLDER / f"{name}.png").stat().st_size < 150_000
         assert f"pictures/{name}.png" in documents
+    assert (FOLDER / DEMO).stat().st_size < 1_000_000
+    kinds = [kind for kind, _ in chunks((FOLDER / DEMO).read_bytes())]
+    assert kinds.count(b"fcTL") == FRAMES
+    assert f"pictures/{DEMO}" in documents
 
 
 @pytest.mark.nightly

@@ -86,6 +86,14 @@ def organisation(server: ControlPlane, queues: int) -> None:
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("admin", "quotree-batch-admin", ADMIN.name))
     server.request("POST", f"{RBAC}/clusterroles", EVENTS)
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees", "events", ADMIN.name))
+    sees_namespaces(server)
+    server.request(
+        "POST", f"{RBAC}/namespaces/team-0/rolebindings", bound("tenant", "quotree-batch-user", TENANT.name, "team-0")
+    )
+
+
+def sees_namespaces(server: ControlPlane) -> None:
+    """Let the admin list Namespaces and Nodes, in all of them."""
     # as `view` for namespaces, which nobody aggregates here; the page of topologies reads Nodes
     spaces = {"apiGroups": [""], "resources": ["namespaces", "nodes"], "verbs": ["list"]}
     role = {
@@ -95,9 +103,6 @@ def organisation(server: ControlPlane, queues: int) -> None:
     }
     server.request("POST", f"{RBAC}/clusterroles", {**role, "rules": [spaces]})
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees-namespaces", "sees-namespaces", ADMIN.name))
-    server.request(
-        "POST", f"{RBAC}/namespaces/team-0/rolebindings", bound("tenant", "quotree-batch-user", TENANT.name, "team-0")
-    )
 
 
 def _offered(each: int) -> dict[str, Any]:
@@ -149,9 +154,9 @@ def serving(folder: Path, port: int = 0) -> list[str]:
 
 
 @contextmanager
-def reconciling(server: ControlPlane, folder: Path, port: int = 0) -> Iterator[Replica]:
+def reconciling(server: ControlPlane, folder: Path, port: int = 0, *arguments: str) -> Iterator[Replica]:
     """A reconciler that serves /v1 at this port, once it has read everything."""
-    replica = Replica(server, folder, *serving(folder, port))
+    replica = Replica(server, folder, *serving(folder, port), *arguments)
     try:
         eventually(lambda: replica.ready, replica.log, seconds=60)
         yield replica

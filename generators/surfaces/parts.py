@@ -111,7 +111,13 @@ PARTS = (
         (
             *("volcano.enforce", "volcano.checkSums", "volcano.reclaim", "yunikorn.enforce", "yunikorn.preemption"),
             *("quotree serve webhook --gates", "quotree serve reconciler --gates"),
-            *("quotree_gates_", "quotree_volcano_", "quotree.dev/quota", "quotree.dev/Quota"),
+            *(
+                "quotree_gates_",
+                "quotree_volcano_",
+                "quotree.dev/broken-sums",
+                "quotree.dev/quota",
+                "quotree.dev/Quota",
+            ),
             *("webhook /v1/mutate/volcano-quota", "pending-pods "),
             *("reconciler /v1/namespaces/NAME/pendingpods", "reconciler /v1/yunikorn/", "reconciler /v1/volcano/"),
         ),

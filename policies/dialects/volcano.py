@@ -31,6 +31,8 @@ DELETE_CHILDREN = "quotree.dev/delete-children"
 """The annotation that asks, with `true`, that all descendants are deleted with the queue."""
 AMOUNTS_FROM_NODES = "quotree.dev/amounts-from-nodes"
 """The annotation of root that names the fields of its spec that the reconciler keeps, with commas."""
+BROKEN_SUMS = "quotree.dev/broken-sums"
+"""The annotation of each queue of a stopped tree: the queue whose children are promised too much, and the amounts."""
 _FINISHED_JOB = ("Completed", "Failed", "Terminated")
 
 

@@ -17,7 +17,7 @@ from policies.dialects.kueue_kinds import IN_USE, LABEL
 from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.volcano import AMOUNTS_FROM_NODES
+from policies.dialects.volcano import AMOUNTS_FROM_NODES, BROKEN_SUMS
 from policies.dialects.volcano_gates import TOGETHER
 from policies.dialects.yunikorn_gates import FULL, UNREADABLE
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
@@ -44,7 +44,7 @@ OF_KUEUE = frozenset({IN_USE, MANAGED, GATE, TOPOLOGY_GATE, ELASTIC_GATE})
 FINALIZERS = frozenset({IN_USE, MANAGED, QUEUE_FINALIZER})
 GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, MARK})
 LABELS = frozenset({MANAGED, MARK})
-ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, AMOUNTS_FROM_NODES, FENCE})
+ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, AMOUNTS_FROM_NODES, BROKEN_SUMS, FENCE})
 CONDITIONS = frozenset({FULL, UNREADABLE})
 """The conditions of a Namespace that Quotree writes."""
 MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Topology", "Workload", "Queue", "Pod", "Namespace")

@@ -7,6 +7,7 @@ from typing import Any
 
 from cluster.actions import Apply, Delete, Patch
 from policies.dialects.reading import mapping
+from policies.dialects.volcano import BROKEN_SUMS
 from policies.model.quantity import BadQuantity, Quantity
 from reconciler.controllers.volcano.kinds import COMMANDS, QUEUES
 from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER, MARK, STATE_MANAGER
@@ -22,16 +23,20 @@ _BINARY = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def metadata_patch(
-    queue: QueueObject, stored: Stored, *, closed_by_parent: bool, guarded: bool, root: bool
+    queue: QueueObject, stored: Stored, *, closed_by_parent: bool, guarded: bool, root: bool, broken: str
 ) -> Patch | None:
-    """The patch of its annotation, its finalizer and its parent; None if nothing has to change.
+    """The patch of its annotations, its finalizer and its parent; None if nothing has to change.
 
     `root`: the queue belongs below root, which it has to name if it names no parent.
     `guarded`: it has our finalizer.
+    `broken`: why its whole tree is stopped; empty if it is not.
     """
-    meta: dict[str, Any] = {}
+    notes: dict[str, str | None] = {}
     if closed_by_parent != queue.closed_by_parent:
-        meta["annotations"] = {CLOSED_BY_PARENT: str(closed_by_parent).lower()}
+        notes[CLOSED_BY_PARENT] = str(closed_by_parent).lower()
+    if broken != stored.annotations.get(BROKEN_SUMS, ""):
+        notes[BROKEN_SUMS] = broken or None
+    meta: dict[str, Any] = {"annotations": notes} if notes else {}
     if guarded != queue.guarded:
         others = [each for each in stored.finalizers if each != FINALIZER]
         meta["finalizers"] = [*others, FINALIZER] if guarded else others or None

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 
 from cluster.actions import Delete
 from policies.configuration.settings import Configuration
-from policies.dialects.volcano import BUILT_IN, DELETE_CHILDREN
+from policies.dialects.volcano import BROKEN_SUMS, BUILT_IN, DELETE_CHILDREN
 from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
 from reconciler.controllers.volcano.commands import Commands
 from reconciler.controllers.volcano.contents import Contents
+from reconciler.controllers.volcano.gate_kinds import GATED_QUEUE
 from reconciler.controllers.volcano.kinds import (
     BOUND_POD,
     COMMAND,
@@ -37,12 +38,14 @@ from reconciler.controllers.volcano.peers import ALWAYS, VolcanoProgram
 from reconciler.controllers.volcano.queue_writers import QueueWriters
 from reconciler.controllers.volcano.queue_writes import command_gone, counts_patch, metadata_patch, state_patch
 from reconciler.controllers.volcano.root import ROOT_PERIOD, RootAmounts
+from reconciler.controllers.volcano.tree_sums import TreeSums
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
+from scheduling.volcano.gates.gate_queues import BROKEN_TREE
 from scheduling.volcano_queues.life import WantedQueue as Wish
 from scheduling.volcano_queues.operations import deletable
 from scheduling.volcano_queues.queue_object import TOP, QueueObject
@@ -80,7 +83,11 @@ class VolcanoQueuesController(Controller):
         )
         self._root = RootAmounts() if configuration.volcano.root_from_nodes else None
         if self._root is not None:
-            self.watched = (*WATCHED, NODE_AMOUNTS)
+            self.watched = (*self.watched, NODE_AMOUNTS)
+        rooted = configuration.volcano.root_from_nodes
+        self._sums = TreeSums(root_from_nodes=rooted) if configuration.volcano.checks_sums else None
+        if self._sums is not None:
+            self.watched = (*self.watched, GATED_QUEUE)
         self._held: dict[str, None] = {}
         self._due: dict[str, None] = {}
         self._counted: dict[str, int] = {}
@@ -107,6 +114,8 @@ class VolcanoQueuesController(Controller):
         elif kind == NODE_AMOUNTS.kind and self._root is not None:
             self._root.observe_node(observed)
             self._due[TOP] = None
+        elif kind == GATED_QUEUE.kind and self._sums is not None:
+            self._sums.observe(observed)
         elif kind == MANAGER.kind:
             self._manager.leases.observe(key, MANAGER.value(observed))
         elif kind == SCHEDULER.kind:
@@ -150,6 +159,8 @@ class VolcanoQueuesController(Controller):
             if until < ALWAYS:
                 yield WakeAt(_LEASE, until)
             return
+        if self._sums is not None and self._sums.changed():
+            self._due.update(dict.fromkeys(self.tree.queues))
         due = dict.fromkeys([*self._due, *self.tree.take_touched()])
         if self._root is not None and TOP not in self.tree.queues:
             due[TOP] = None
@@ -225,17 +236,22 @@ class VolcanoQueuesController(Controller):
 
     def _write(self, queue: QueueObject, stored: Stored, wish: Wish) -> WantedWrite | None:
         """The next write of its state or of its metadata."""
+        broken = self._sums.broken if self._sums is not None else ""
         meta = metadata_patch(
             queue,
             stored,
             closed_by_parent=wish.closed_by_parent,
             guarded=self._guarded(queue),
             root=queue.name != "root",
+            broken=broken,
         )
         state = state_patch(queue, stored, wish.state, held=queue.name in self._held)
         first = state if state and wish.state is VolcanoQueueState.OPEN else meta or state
         if first is None:
             return None
+        if first is meta and broken and broken != stored.annotations.get(BROKEN_SUMS):
+            message = f"No Pod passes the gate in any queue: {broken}"
+            return WantedWrite((QUEUE.kind, queue.name), first, reference(queue), BROKEN_TREE, message, warning=True)
         changes = first is state and wish.state != queue.state
         about = reference(queue) if queue.state and changes else None
         return WantedWrite((QUEUE.kind, queue.name), first, about, f"Queue{wish.state}", _why(queue, wish))

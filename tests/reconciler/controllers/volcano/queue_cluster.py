@@ -7,6 +7,7 @@ from typing import Any
 
 from cluster.actions import Action, Create
 from policies.configuration.settings import Configuration, ReconcilerSettings, VolcanoSettings
+from reconciler.controllers.volcano.gate_kinds import GATED_QUEUE
 from reconciler.controllers.volcano.kinds import NODE_AMOUNTS, QUEUES, WATCHED
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
@@ -23,14 +24,13 @@ from tests.copies import copied
 from tests.reconciler.controllers.turns import Crash, Turns
 from tests.reconciler.stored_objects import StoredObjects
 
-KINDS = by_kind((*WATCHED, NODE_AMOUNTS))
-
 
 class QueueCluster(Turns, StoredObjects):
     """Queues, their work, and Commands."""
 
     def __init__(self, *objects: Manifest) -> None:
         StoredObjects.__init__(self)
+        self.kinds = by_kind((*WATCHED, NODE_AMOUNTS, *([GATED_QUEUE] if self.checks_sums else [])))
         Turns.__init__(self)
         for each in objects:
             self.add(each)
@@ -97,12 +97,13 @@ class QueueCluster(Turns, StoredObjects):
     # --- the process
 
     root_from_nodes = False
+    checks_sums = False
 
     def start(self, replaces: Iterable[str] = ()) -> None:
         """A new process that knows nothing. `replaces`: Volcano's programs that its configuration says are stopped."""
         state = ClusterState()
         configuration = Configuration(
-            volcano=VolcanoSettings(root_from_nodes=self.root_from_nodes),
+            volcano=VolcanoSettings(root_from_nodes=self.root_from_nodes, checks_sums=self.checks_sums),
             reconciler=ReconcilerSettings(replaces=frozenset(replaces)),
         )
         self.controller = VolcanoQueuesController(lambda name: state.records.detail(("Queue", name)), configuration)
@@ -138,13 +139,13 @@ class QueueCluster(Turns, StoredObjects):
 
     def _observed(self, key: Key) -> list[Observed]:
         """The object in each view of it."""
-        return [view.observed(copied(self.objects[key])) for view in KINDS.values() if _shows(view, key)]
+        return [view.observed(copied(self.objects[key])) for view in self.kinds.values() if _shows(view, key)]
 
     def _listed(self, kind: str, request: int = 0) -> Listed:
         found = tuple(
             each
             for key in self.objects
-            if _shows(KINDS[kind], key)
+            if _shows(self.kinds[kind], key)
             for each in self._observed(key)
             if each.key[0] == kind
         )
@@ -154,7 +155,7 @@ class QueueCluster(Turns, StoredObjects):
         if key in self.objects:
             self._news += self._observed(key)
         else:
-            shown = [view.kind for view in KINDS.values() if _shows(view, key)]
+            shown = [view.kind for view in self.kinds.values() if _shows(view, key)]
             self._news += [Observed((kind, key[1]), str(self.version), None) for kind in shown]
 
 

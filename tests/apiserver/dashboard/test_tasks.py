@@ -16,10 +16,13 @@ from tests.apiserver.dashboard.chromium import Visitor
 from tests.apiserver.dashboard.company import company, work
 from tests.apiserver.dashboard.pixels import contrast
 from tests.apiserver.dashboard.seen import focused
-from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, post, reconciling
+from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, post, reconciling, sees_namespaces
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.jobs.job_kinds import JOB_SET, definition
 from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.manifests import apply, define, kustomized
 from tests.apiserver.reconciler.shipped_reconciler import shipped
+from tests.apiserver.webhook.guard import ROOT
 from tests.builders import cohort, kueue
 
 WAITS = "/workloads/language/pretrain-13b"
@@ -35,11 +38,16 @@ def url(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp("morning")
     with ExitStack() as opened:
         server = shipped(opened.enter_context(ControlPlane(users=USERS)))
+        define(server, [definition(JOB_SET)])
+        kinds = ("Namespace", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+        rights = [each for each in kustomized(ROOT / "manifests" / "with-multikueue") if each["kind"] in kinds]
+        apply(server, rights)
         company(server)
+        sees_namespaces(server)
         post(server, f"{KUEUE}/cohorts", [cohort("loop-a", "loop-b"), cohort("loop-b", "loop-a")])
         source = {"clusterSource": {"kubeConfig": {"location": "worker-west", "locationType": "Secret"}}}
         post(server, f"{KUEUE}/multikueueclusters", [kueue("MultiKueueCluster", "worker-west", source)])
-        replica = opened.enter_context(reconciling(server, folder / "reconciler"))
+        replica = opened.enter_context(reconciling(server, folder / "reconciler", 0, "--feature-gates=MultiKueue=true"))
         work(server)
         dashboard = Dashboard(
             server, folder / "dashboard", replica.address["api"], *audited(server, folder, opened), "--refresh=0"
@@ -187,7 +195,7 @@ def test_all_tasks_without_javascript(url: str, browser: Browser) -> None:
         page = visitor.to("/namespaces/")
         page.get_by_role("searchbox").fill("lang")
         page.get_by_role("button", name="Search").click()
-        link(page, "language").click()
+        page.get_by_role("rowheader").get_by_role("link", name="language", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Namespace language")
 
         page = visitor.to("/what-if?kind=ClusterQueue&name=vision")

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduling.topology.assignment import TopologyAssignment, merged
+from scheduling.topology.assignment import DomainId, TopologyAssignment, merged
 from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
-from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain
+from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
 from scheduling.topology.request import SliceLayer, TopologyRequest
 
 
 def replaced(
-    flavor: FlavorTopology, pods: PlacedPods, present: TopologyAssignment, host: str, *, movable: bool = True
+    flavor: FlavorTopology,
+    pods: PlacedPods,
+    present: TopologyAssignment,
+    host: str,
+    used: dict[DomainId, dict[str, int]],
+    *,
+    movable: bool = True,
 ) -> TopologyAssignment | str:
     """The whole assignment with the pods of `host` elsewhere, or why there is none.
 
-    movable: False for a Pod by itself, which cannot start again elsewhere; it keeps its place.
+    used: what other pod sets of the workload take anew, by domain; what these pods take anew is added. movable: False
+    for a Pod by itself, which cannot start again elsewhere; it keeps its place.
     """
     if not movable:
         return present
@@ -33,11 +40,12 @@ def replaced(
         )
     within = _where(flavor.tree, pods.request, rest, lost)
     request = _recut(pods.request, lost) if within is not None else pods.request
-    found = flavor.place_group([replace(pods, count=lost, request=request)], {}, within=within)
+    found = flavor.place_group([replace(pods, count=lost, request=request)], used, within=within)
     if isinstance(found, str):
         return found
     if not found[0].domains:
         return no_replacement(host)
+    use(used, pods, found[0])
     return merged(rest, found[0], flavor.tree.paths(rest.domains + found[0].domains))
 
 

@@ -148,7 +148,8 @@ def find_shortages(
 def find_replacements(fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> WorkloadPlaces:
     """New places for the pods on the first unhealthy node of the workload; the other pod sets keep theirs.
 
-    Each `assignment` is the present one. Members of a group are placed one by one.
+    Each `assignment` is the present one. Members of a group are placed one by one, flavor by flavor in the order of
+    their names. Each sees the room that those before it took.
     """
     host = next(iter(question.workload.unhealthy_nodes), "")
     places = WorkloadPlaces()
@@ -162,10 +163,13 @@ def find_replacements(fleet: Fleet, question: TopologyQuestion, pods: Iterable[F
             places.assigned[entry.name] = entry.assignment
     present = {entry.name: entry.assignment for entry in affected}
     movable = not question.workload.of_one_pod
-    for flavor, member in _asked(fleet, question, affected, places):
-        assignment = present[member.name]
+    of_hosts: dict[DomainId, dict[str, int]] = {}
+    by_flavor: dict[str, dict[DomainId, dict[str, int]]] = {}
+    for name, member in sorted(_asked(fleet, question, affected, places), key=lambda asked: asked[0]):
+        assignment, flavor = present[member.name], fleet.flavors[name]
         assert assignment is not None
-        found = replaced(fleet.flavors[flavor], member, assignment, host, movable=movable)
+        used = of_hosts if flavor.gates.overlapping else by_flavor.setdefault(name, {})
+        found = replaced(flavor, member, assignment, host, used, movable=movable)
         if isinstance(found, str):
             places.refused[member.name] = found
         elif question.all_pods and found.pods < assignment.pods:

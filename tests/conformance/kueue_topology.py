@@ -104,7 +104,9 @@ def _replaced(case: Data) -> str | None:
     flavor = fleet_of(given, gates_of(case)).flavors[_FLAVOR]
     (pods,) = map(_pods_of(given), given["podSets"])
     movable = workload is None or not read_workload(workload).of_one_pod
-    found = replaced(flavor, pods, assignment_of(given["existingAssignment"]), given["unhealthyNode"], movable=movable)
+    found = replaced(
+        flavor, pods, assignment_of(given["existingAssignment"]), given["unhealthyNode"], {}, movable=movable
+    )
     answer = {"reason": found} if isinstance(found, str) else {"assignment": written(found)}
     return mismatch(case["expect"]["podSets"], [answer])
 

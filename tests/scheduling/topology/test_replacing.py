@@ -20,7 +20,7 @@ def test_the_pods_stay_in_the_required_rack() -> None:
     made = fleet("b1/r1 n1=2 n2=2; b1/r2 n3=4")
     made.hold(FLAVOR, assigned("n1=1 n9=1"), ONE)
 
-    found = replaced(made.flavors[FLAVOR], pods(2, required=RACK), assigned("n1=1 n9=1"), "n9")
+    found = replaced(made.flavors[FLAVOR], pods(2, required=RACK), assigned("n1=1 n9=1"), "n9", {})
 
     assert found == assigned("n1=2")
 
@@ -28,7 +28,7 @@ def test_the_pods_stay_in_the_required_rack() -> None:
 def test_a_second_node_that_is_gone_is_named() -> None:
     made = fleet("b1/r1 n1=2")
 
-    found = replaced(made.flavors[FLAVOR], pods(3, required=RACK), assigned("n1=1 n8=1 n9=1"), "n9")
+    found = replaced(made.flavors[FLAVOR], pods(3, required=RACK), assigned("n1=1 n8=1 n9=1"), "n9", {})
 
     assert found == (
         "Cannot replace the node, because the existing topologyAssignment is invalid, "
@@ -40,9 +40,9 @@ def test_a_second_node_that_is_gone_is_named() -> None:
 def test_a_pod_by_itself_keeps_its_place() -> None:
     made = fleet("b1/r1 n1=2")
 
-    assert replaced(made.flavors[FLAVOR], pods(1, required=RACK), assigned("n9=1"), "n9", movable=False) == assigned(
-        "n9=1"
-    )
+    assert replaced(
+        made.flavors[FLAVOR], pods(1, required=RACK), assigned("n9=1"), "n9", {}, movable=False
+    ) == assigned("n9=1")
 
 
 def test_the_first_of_several_broken_slices_is_repaired() -> None:
@@ -50,7 +50,7 @@ def test_the_first_of_several_broken_slices_is_repaired() -> None:
     made.hold(FLAVOR, assigned("n1=1 n3=1"), ONE)
     request = pods(4, required=BLOCK, slices=[(RACK, 2)])
 
-    found = replaced(made.flavors[FLAVOR], request, assigned("n1=1 n3=1 n9=1"), "n9")
+    found = replaced(made.flavors[FLAVOR], request, assigned("n1=1 n3=1 n9=1"), "n9", {})
 
     assert found == assigned("n1=1 n2=1 n3=1")
 
@@ -58,7 +58,7 @@ def test_the_first_of_several_broken_slices_is_repaired() -> None:
 def test_a_level_that_the_topology_does_not_have_is_no_error_of_ours() -> None:
     made = fleet("b1/r1 n1=2")
 
-    found = replaced(made.flavors[FLAVOR], pods(2, required="shelf"), assigned("n1=1 n9=1"), "n9")
+    found = replaced(made.flavors[FLAVOR], pods(2, required="shelf"), assigned("n1=1 n9=1"), "n9", {})
 
     assert found == "no requested topology level: shelf"
 
@@ -86,7 +86,7 @@ def test_only_the_pods_of_the_failed_node_move(seed: int) -> None:
     made.drop_node(failed)
     before = {each.id[0]: each.remain.get("cpu", 0) // 1000 for each in flavor.tree.lowest()}
 
-    found = replaced(flavor, request, present, failed)
+    found = replaced(flavor, request, present, failed, {})
 
     if isinstance(found, str):
         return

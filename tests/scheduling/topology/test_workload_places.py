@@ -168,3 +168,25 @@ def test_only_pod_sets_on_the_unhealthy_node_get_another_place() -> None:
     found = find_replacements(made, TopologyQuestion(asked, [FLAVOR]), entries)
 
     assert shown(found) == {"kept": "n1=2", "lost": "n2=2"}
+
+
+def test_two_pod_sets_that_lose_a_node_do_not_get_the_same_room() -> None:
+    made = fleet("b1/r1 n2=2 n3=2")
+    asked = workload(pod_set("first"), pod_set("second"), status={"unhealthyNodes": [{"name": "n1"}]})
+    entries = [FlavoredPods(each, 2, {"cpu": FLAVOR}, assigned("n1=2")) for each in ("first", "second")]
+
+    found = find_replacements(made, TopologyQuestion(asked, [FLAVOR], only=True), entries)
+
+    assert shown(found) == {"first": "n2=2", "second": "n3=2"}
+
+
+def test_pod_sets_of_two_flavors_with_the_same_nodes_do_not_get_the_same_room() -> None:
+    made = fleet("b1/r1 n2=2 n3=2")
+    made.put_flavor(Flavor("a-first", {}, topology="hosts"), (HOSTNAME,))
+    asked = workload(pod_set("late"), pod_set("early"), status={"unhealthyNodes": [{"name": "n1"}]})
+    flavors = {"late": FLAVOR, "early": "a-first"}
+    entries = [FlavoredPods(name, 2, {"cpu": flavor}, assigned("n1=2")) for name, flavor in flavors.items()]
+
+    found = find_replacements(made, TopologyQuestion(asked, [*made.flavors], only=True), entries)
+
+    assert shown(found) == {"early": "n2=2", "late": "n3=2"}

@@ -269,3 +269,17 @@ def test_root_is_created_and_follows_the_nodes_until_somebody_else_sets_its_amou
         for node in made:
             server.remove(f"{NODES}/{node['metadata']['name']}")
         server.remove(f"{QUEUES}/root")
+
+
+def test_a_tree_that_breaks_the_sums_says_so_on_each_queue_until_they_hold(server: ControlPlane) -> None:
+    def reasons() -> set[str | None]:
+        found = server.request("GET", QUEUES)["items"]
+        return {each["metadata"].get("annotations", {}).get("quotree.dev/broken-sums") for each in found}
+
+    settings = replace(SETTINGS, configuration=Configuration(volcano=VolcanoSettings(checks_sums=True)))
+    with organisation(server), looked_after(server, settings):
+        patch(server, f"{QUEUES}/b", {"spec": {"deserved": {"cpu": "1"}}})
+        why = "queue org: its children deserve cpu=1, it has 0"
+        eventually(lambda: reasons() == {why}, lambda: f"{reasons()}")
+        patch(server, f"{QUEUES}/org", {"spec": {"deserved": {"cpu": "1"}}})
+        eventually(lambda: reasons() == {None}, lambda: f"{reasons()}")

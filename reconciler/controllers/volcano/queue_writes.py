@@ -23,18 +23,18 @@ _BINARY = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def metadata_patch(
-    queue: QueueObject, stored: Stored, *, closed_by_parent: bool, guarded: bool, root: bool, broken: str
+    queue: QueueObject, stored: Stored, *, closed_by_parent: bool, guarded: bool, root: bool, broken: str | None = None
 ) -> Patch | None:
     """The patch of its annotations, its finalizer and its parent; None if nothing has to change.
 
     `root`: the queue belongs below root, which it has to name if it names no parent.
     `guarded`: it has our finalizer.
-    `broken`: why its whole tree is stopped; empty if it is not.
+    `broken`: why its whole tree is stopped; empty if it is not; None leaves what the queue says.
     """
     notes: dict[str, str | None] = {}
     if closed_by_parent != queue.closed_by_parent:
         notes[CLOSED_BY_PARENT] = str(closed_by_parent).lower()
-    if broken != stored.annotations.get(BROKEN_SUMS, ""):
+    if broken is not None and broken != stored.annotations.get(BROKEN_SUMS, ""):
         notes[BROKEN_SUMS] = broken or None
     meta: dict[str, Any] = {"annotations": notes} if notes else {}
     if guarded != queue.guarded:

@@ -207,11 +207,14 @@ class ControlPlane:
         return failed, "\n".join([*warnings, *([str(json.loads(answer)["message"])] if failed else [])])
 
     def remove(self, path: str) -> None:
-        """Delete the object, whoever would take its finalizers off. One that vanishes meanwhile is gone."""
+        """Delete the object, whoever would take its finalizers off. One that vanishes meanwhile is gone.
+
+        Deletion comes first: from then on nobody can add another finalizer.
+        """
         released = {"metadata": {"finalizers": None}}
         try:
-            self.request("PATCH", path, released, content_type="application/merge-patch+json")
             self.request("DELETE", path)
+            self.request("PATCH", path, released, content_type="application/merge-patch+json")
         except ApiError as error:
             if error.status != 404:
                 raise

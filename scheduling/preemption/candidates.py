@@ -34,18 +34,28 @@ PreemptionOrder: TypeAlias = Callable[[Reservation, str], OrderKey]
 
 
 def order_key(reservation: Reservation, own: str) -> OrderKey:
-    """Evicted workloads first, then other ClusterQueues, then low priority, then the latest reservation.
+    """The key of `kept_order`, with those of other ClusterQueues before those of the preemptor's own."""
+    if reservation.order is None:
+        reservation.order = kept_order(reservation)
+    evicted, *rest = reservation.order
+    return (evicted, reservation.queue.settings.name == own, *rest)
 
-    Each search asks for the keys of all candidates, so the part that does not depend on the preemptor is kept.
+
+def kept_order(reservation: Reservation) -> OrderKey:
+    """Evicted workloads first, then low priority, then the latest reservation.
+
+    Each search asks for the keys of all candidates, so this part, which no preemptor changes, is made once.
     """
-    kept = reservation.order
-    if kept is None:
-        workload = reservation.workload
-        reserved = workload.holding(QUOTA_RESERVED)
-        since = reserved.since if reserved is not None else _NEVER_YET
-        kept = not workload.evicted, (workload.priority, -since, workload.uid, workload.key)
-        reservation.order = kept
-    return kept[0], reservation.queue.settings.name == own, kept[1]
+    workload = reservation.workload
+    reserved = workload.holding(QUOTA_RESERVED)
+    since = reserved.since if reserved is not None else _NEVER_YET
+    return (
+        not workload.evicted,
+        workload.priority,
+        -since,
+        workload.uid,
+        workload.key,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,14 +67,14 @@ class Reservation:
     """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active. `usage` is by pair.
 
     `places` are those of its pods in topologies. `order`: its place among candidates for preemption, kept by
-    `scheduling.preemption.candidates.order_key`.
+    `scheduling.preemption.candidates.order_key`; None before the first search.
     """
 
     workload: Workload
     queue: ClusterQueueState
     usage: Usage
     places: tuple[HeldPlaces, ...] = ()
-    order: tuple[bool, tuple[object, ...]] | None = field(default=None, init=False, repr=False)
+    order: tuple[object, ...] | None = field(default=None, init=False, repr=False)
 
     @property
     def key(self) -> str:

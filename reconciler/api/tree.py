@@ -1,7 +1,7 @@
 """The quota trees as JSON: each node with its quota, its usage, what it borrows, and its pending workloads.
 
-The fields are those of `quotree tree -o json`. A ClusterQueue also says why it admits nothing, and since when work waits
-there.
+The fields are those of `quotree tree -o json`. A ClusterQueue also says why it admits nothing, and since when work
+waits there.
 """
 
 from __future__ import annotations

@@ -50,7 +50,13 @@ class FilesReader:
             answer = self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
         for each in answer["items"] if path.endswith("/pendingworkloads") else ():
             each["metadata"]["creationTimestamp"] = self._moved(each["metadata"]["creationTimestamp"])
+        if "nodes" in answer:  # the API keeps the nodes of a tree, so they are not changed
+            return {**answer, "nodes": [self._as_seen(each) for each in answer["nodes"]]}
         return answer
+
+    def _as_seen(self, node: Manifest) -> Manifest:
+        oldest = node.get("oldestPending")
+        return {**node, "oldestPending": self._moved(oldest)} if oldest else node
 
     def _moved(self, moment: str) -> str:
         return written(parse(moment) + self._ahead)

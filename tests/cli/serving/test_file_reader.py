@@ -11,6 +11,7 @@ import pytest
 from cli.serving.file_reader import FilesReader
 from dashboard.pages.times import lasted
 from dashboard.pages.workload import WORKLOADS
+from reconciler.api.routes import ReconcilerApi
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND, parse
 from scheduling.simulation.simulation import START
@@ -37,3 +38,15 @@ def test_work_of_files_without_times_was_created_when_the_simulation_ran() -> No
 @pytest.mark.parametrize("start", [START + SECOND])
 def test_times_in_files_stay_as_they_are(start: int) -> None:
     assert reader(start).stored(WORKLOADS, "team", "a")["metadata"]["creationTimestamp"] == CREATED
+
+
+def test_a_tree_says_since_when_work_waits_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = {"nodes": [{"name": "idle"}, {"name": "busy", "oldestPending": CREATED}]}
+    monkeypatch.setattr(ReconcilerApi, "answer", lambda *_: tree)
+    undated = reader(START)
+
+    idle, busy = undated.ask("/v1/tree")["nodes"]
+
+    assert idle == {"name": "idle"}
+    assert lasted(busy["oldestPending"]) in ("10 min", "9 min")
+    assert undated.ask("/v1/tree")["nodes"][1] == busy, "the tree is kept, and its times move once"

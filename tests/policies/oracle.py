@@ -272,6 +272,15 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
                 yield "root's amounts are changed"
         elif key.kind == "Queue":
             yield from _first_child(old, new, before, after)
+            if old is None or _parent(old) != _parent(new):
+                yield from _without_ancestor(key, after)
+
+
+def _without_ancestor(key: Key, after: World) -> Iterator[str]:
+    """Volcano's webhook refuses to move a queue below a missing ancestor, also where it was below one before."""
+    path, ends = _path(after, key.name)
+    if ends and len(path) > 1 and path[-1] not in _BUILT_IN and _queue(path[-1]) not in after:
+        yield f"{key} is moved below {path[-1]}, which does not exist"
 
 
 def _forsaken(before: World, after: World, edit: Edit) -> Iterator[str]:

@@ -28,7 +28,8 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
         depth = sum(ref != ROOT for ref in above) + 1
         deepest = depth + proposal.after.below(queue.ref).height
         endless = proposal.after.has_cycles and any(proposal.after.on_cycle(ref) for ref in above)
-        if deepest > most:
+        moved_too_deep = depth > most and moved(before, queue)
+        if deepest > most and (moved_too_deep or not endless):
             where = f"is at depth {depth}" + (f", the deepest queue below it at {deepest}" if deepest > depth else "")
             yield Finding(
                 queue.ref,
@@ -36,7 +37,7 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
                 f"{where}; the limit is {most}",
                 fix=_fix(depth, deepest - most),
                 excess=deepest,
-                profiles=BOTH if depth > most and moved(before, queue) else STRICT_ONLY,
+                profiles=COMPAT_ONLY if endless else BOTH if moved_too_deep else STRICT_ONLY,  # strict: parent-cycle
             )
         elif endless and moved(before, queue):
             message, fix = "its ancestors never reach root", "name a parent whose ancestors lead to root"

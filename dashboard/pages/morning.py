@@ -116,8 +116,10 @@ def _failing(here: Installed) -> Iterator[Notice]:
             )
     for authority in here.authorities:
         if authority.late:
-            when = f"expired at {authority.until}" if authority.expired else f"expires at {authority.until}"
-            said = f"has an authority that {when}. After that every change that it checks is refused."
+            when = (
+                f"expired at {authority.until}. Since" if authority.expired else f"expires at {authority.until}. From"
+            )
+            said = f"has an authority that {when} then the API server cannot call it."
             yield Notice("error", authority.subject, "#installed", said, "Certificates", "#installed")
     versions = sorted({each.version for each in ours if each.version})
     if len(versions) > 1:

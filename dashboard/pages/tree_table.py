@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from dashboard.pages.shown import UsageBar, bar_of, columns
+from dashboard.pages.shown import UsageBar, bar_of, columns, node_text
 from dashboard.pages.view import TreePageView
 from dashboard.trees.tree import Amounts, DialectTree, TreeNode, natural, state_of
 
@@ -83,7 +83,7 @@ def _folded(tree: DialectTree, view: TreePageView, *, large: bool) -> Iterator[F
         depth, node = heap.pop()
         children = tree.children(node)
         closed = large and not view.unfolded and depth >= opened
-        folded = closed != (f"{node.key.kind}/{node.name}" in toggled) if children else None
+        folded = closed != (node_text(node.key) in toggled) if children else None
         yield depth, node, folded
         if not folded:
             heap += ((depth + 1, child) for child in reversed(children))

@@ -250,7 +250,7 @@ class VolcanoQueuesController(Controller):
         if first is None:
             return None
         if first is meta and broken and broken != stored.annotations.get(BROKEN_SUMS):
-            message = f"No Pod passes the gate in any queue: {broken}"
+            message = f"The quota of a queue does not cover its children: {broken}"
             return WantedWrite((QUEUE.kind, queue.name), first, reference(queue), BROKEN_TREE, message, warning=True)
         changes = first is state and wish.state != queue.state
         about = reference(queue) if queue.state and changes else None

@@ -33,7 +33,7 @@ from policies.model.findings import Finding
 def guarantee_of_zero(proposal: Proposal) -> Iterator[Finding]:
     """A queue is guaranteed none of a resource.
 
-    Why it is refused: it reads like a promise and is none; most often a digit is missing.
+    Why it is refused: it looks like a promise and promises nothing; most often a digit is missing.
     Example: `guarantee.resource: {cpu: 0}`.
     Fix: write the amount, or remove the resource.
     """

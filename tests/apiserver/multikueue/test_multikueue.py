@@ -117,12 +117,17 @@ def test_a_gang_gets_its_rack_on_the_worker_and_none_on_the_manager(world: World
     try:
         world.submit("gang", queue_name="gangs", notes={"kueue.x-k8s.io/podset-required-topology": rack})
         assert world.runs("gang") == "two"
+
+        def assigned() -> dict[str, Any]:
+            (entry,) = (world.workload("gang") or {})["status"]["admission"]["podSetAssignments"]
+            return dict(entry)
+
+        eventually(lambda: assigned()["delayedTopologyRequest"] == "Ready", lambda: reported(world, "gang"))
         own = world.workload("gang") or {}
-        (here,) = own["status"]["admission"]["podSetAssignments"]
         there = worker.get("Workload", own["metadata"]["name"]) or {}
         (places,) = there["status"]["admission"]["podSetAssignments"]
 
-        assert (here["delayedTopologyRequest"], "topologyAssignment" in here) == ("Ready", False)
+        assert "topologyAssignment" not in assigned()
         assert places["topologyAssignment"]["levels"] == [host]
         assert conditions(own)["Admitted"][0] == "True"
     finally:

@@ -51,8 +51,9 @@ class Stage:
             there = {each["metadata"]["name"] for each in self.cluster.get(f"{KUEUE}/{plural}")["items"]}
             for name in there & set(names):
                 with suppress(NotFound):  # it has vanished meanwhile
-                    self.patch(f"{plural}/{name}", {"metadata": {"finalizers": None}})
                     self.cluster.delete(f"{KUEUE}/{plural}/{name}")
+                    # Only now: before, a reconciler's last request could still add its finalizer again.
+                    self.patch(f"{plural}/{name}", {"metadata": {"finalizers": None}})
 
     def inside(self, plural: str) -> str:
         return f"namespaces/{self.namespace}/{plural}"
@@ -101,8 +102,8 @@ def stage(control_plane: ControlPlane, namespace: str) -> Iterator[Stage]:
     install(control_plane)
     with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         stage = Stage(cluster, namespace)
-        stage.set_up()
         try:
+            stage.set_up()
             with following(control_plane):
                 yield stage
         finally:

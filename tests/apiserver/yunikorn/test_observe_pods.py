@@ -71,5 +71,5 @@ def test_what_is_bound_within_the_quota_is_alike_and_what_is_beyond_it_is_told(
 
     assert counted(watching, "over-admitted") == 1, watching.log()
     assert "root.dev lacks cpu=1, asked 2, 1 of 2 in use" in watching.log()
-    assert re.search(r"\b403\b|forbidden", watching.log(), re.IGNORECASE) is None
+    assert re.search(r": 403\b|forbidden", watching.log(), re.IGNORECASE) is None
     assert "quotree_reconciler_writes 0" in watching.get("/metrics")[1]

@@ -15,7 +15,7 @@ from tests.scheduling.manifests import pod_set, workload
 
 __all__ = ["PAIRS", "Played", "crowded", "forest", "tree"]
 
-_RECLAIM = PreemptionPolicy(LOWER_PRIORITY, ANY)
+RECLAIM = PreemptionPolicy(LOWER_PRIORITY, ANY)
 _TURNS = 200
 
 
@@ -29,7 +29,7 @@ class Played(Cluster):
 
     def queue(self, name: str, cohort: str | None, quota: int, flavors: int = 2) -> None:
         terms = dict.fromkeys(FLAVORS[:flavors], Terms(quota))
-        self.put_queue(queue_settings(name, cohort, terms, preemption=_RECLAIM))
+        self.put_queue(queue_settings(name, cohort, terms, preemption=RECLAIM))
 
     def job(self, queue: str, asks: int, priority: int = 0) -> Workload:
         """A workload that was not submitted yet."""
@@ -102,7 +102,7 @@ def crowded(waiting: int, fit: int) -> Played:
         played.put_cohort(CohortSettings(f"c{place}", "company", {}))
     for place in range(30):
         terms = {FLAVORS[0]: Terms(fit // 30, borrowing=100)}
-        played.put_queue(queue_settings(f"q{place}", f"c{place // 6}", terms, preemption=_RECLAIM))
+        played.put_queue(queue_settings(f"q{place}", f"c{place // 6}", terms, preemption=RECLAIM))
     for turn in range(waiting):
         played.submitted(f"q{turn % 30}", 1)
     return played

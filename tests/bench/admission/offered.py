@@ -11,7 +11,7 @@ from tests.builders import kueue
 
 Manifest = dict[str, Any]
 NAMESPACE = "default"
-_SIZES = (
+SIZES = (
     ("small", 350, 1, 50, 0.2, 0.1),
     ("medium", 100, 5, 100, 0.5, 0.5),
     ("large", 50, 20, 200, 1.0, 1.2),
@@ -60,7 +60,7 @@ def mixed(share: int = 5) -> Offer:
     """5 Cohorts of 6 ClusterQueues under one; one job in `share` of Kueue's own test, in the same rhythm."""
     jobs = [
         _job(f"{name}-{queue}-{turn}", cpu, priority, f"q{queue}", turn * between, runs)
-        for name, count, cpu, priority, runs, between in _SIZES
+        for name, count, cpu, priority, runs, between in SIZES
         for queue in range(30)
         for turn in range(count // share)
     ]

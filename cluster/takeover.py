@@ -22,9 +22,9 @@ from cluster.resource import (
     NAMESPACES,
     PODS,
     VALIDATING_WEBHOOKS,
+    Manifest,
     Resource,
 )
-from cluster.stream import Manifest
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.pod_reading import pod_reading
 from policies.takeover.objects import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -22,14 +22,12 @@ from cli.output import emit, json_text
 from cli.report.explanations import job_text
 from cli.report.simulations.beside import PendingWork
 from cli.watching.again import watchable
+from cluster.held_jobs import HeldJob
 from policies.model.printing import plain
 from policies.model.suggestion import close
 from reconciler.api.pending import PendingRow, homeless, item, local_rows, rows
 from scheduling.visibility.as_json import owners_job
 from scheduling.world.world import World
-
-if TYPE_CHECKING:
-    from cluster.held_jobs import HeldJob
 
 _EMPTY = "no pending workloads"
 Item = dict[str, Any]

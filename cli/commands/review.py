@@ -18,7 +18,7 @@ from cli.input.options import configured, output
 from cli.input.settings import settings
 from cli.output import emit, json_text, note
 from cluster.errors import ClusterError, NotFound
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from policies.configuration.settings import Configuration
 from policies.judge import Before, stored_state
 
@@ -90,7 +90,6 @@ def review(
 def _answer(
     asked: Review, much: str, against: Against, context: Context, configuration: Configuration, mutating: bool
 ) -> Replay:
-    from cluster.stream import Manifest
     from webhook.owners import OwnerUnknown
     from webhook.replay import replay
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
 
 from cli.input.login import ClusterLogin
 from cluster.errors import Forbidden, NotFound
+from cluster.held_jobs import CLASSES, HeldJob, held_jobs, owners_of
+from cluster.sources import WORKLOADS
 from policies.dialects.reading import metadata
 from scheduling.simulation.submissions import LeftOut
-
-if TYPE_CHECKING:
-    from cluster.held_jobs import HeldJob
 
 
 def of_cluster(
@@ -22,9 +20,6 @@ def of_cluster(
     `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
     Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
     """
-    from cluster.held_jobs import CLASSES, held_jobs, owners_of
-    from cluster.sources import WORKLOADS
-
     with login.connected() as cluster:
         try:
             classes = {str(metadata(each)["name"]) for each in cluster.list(cluster.newest(CLASSES))}
@@ -41,8 +36,6 @@ def of_cluster(
 
 def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[HeldJob]:
     """The jobs in files that name a queue and cannot be made a Workload of."""
-    from cluster.held_jobs import HeldJob
-
     return [
         HeldJob(each.name.kind, each.name.namespace, each.name.name, each.queue, each.reason)
         for each in sorted(left_out, key=lambda each: (each.name.key, each.name.kind))

@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 
 
 class WholeObject(Protocol):

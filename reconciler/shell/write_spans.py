@@ -1,4 +1,4 @@
-"""Spans of writes: from the moment at which the core wants a write until its answer is taken in, in the loop's thread."""
+"""Spans of writes: from the moment the core wants a write until its answer is taken in, in the thread of the loop."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from cli.input.login import ClusterLogin
 from cli.input.named import NamedWork
 from cli.output import first_of
 from cluster.errors import Forbidden, NotFound
-from cluster.held_jobs import absent_class
+from cluster.jobs_without_workload import absent_class
 from cluster.resource import PODS, Manifest
 from cluster.sources import FOLLOWED
 from policies.dialects import core

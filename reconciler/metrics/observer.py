@@ -25,7 +25,7 @@ from reconciler.metrics.occasions import (
     WorkloadChange,
     WorkloadCreated,
 )
-from reconciler.metrics.standing import StandingWork
+from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.observer.observer import Observer, Observers
@@ -91,7 +91,7 @@ class KueueObserver:
         self._labels = labels or CustomLabels()
         self._queues = queues or ChosenQueues()
         self._leads = leads
-        self._standing = StandingWork(state.world)
+        self._standing = PendingCounts(state.world)
         self._handovers = Handovers(state)
         self._counted: set[str] = set()
         """The Cohorts that have counters. An implicit Cohort goes without a deletion of its own."""
@@ -99,7 +99,7 @@ class KueueObserver:
         self._instruments = Instruments(
             registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided, custom=self._labels
         )
-        registry.register(Scraped(StandingWork, lambda read: read(self._standing), role=self._role))
+        registry.register(Scraped(PendingCounts, lambda read: read(self._standing), role=self._role))
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         kind, name = after.key

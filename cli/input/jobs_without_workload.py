@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 
 from cli.input.login import ClusterLogin
 from cluster.errors import Forbidden, NotFound
-from cluster.held_jobs import CLASSES, HeldJob, held_jobs, owners_of
+from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
 from cluster.sources import WORKLOADS
 from policies.dialects.reading import metadata
 from scheduling.simulation.submissions import LeftOut
@@ -14,7 +14,7 @@ from scheduling.simulation.submissions import LeftOut
 
 def of_cluster(
     login: ClusterLogin, namespace: str | None, queued: Container[tuple[str, str, str]] | None = None
-) -> list[HeldJob]:
+) -> list[JobWithoutWorkload]:
     """The jobs of a namespace, or of all namespaces, that wait without a Workload.
 
     `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
@@ -29,15 +29,15 @@ def of_cluster(
             return []  # Kueue's kinds are not installed
         if queued is None:
             queued = owners_of(cluster.list(cluster.newest(WORKLOADS), namespace=namespace))
-        return held_jobs(
+        return jobs_without_workload(
             lambda kind, labels: cluster.list(kind, namespace=namespace, label_selector=labels), classes, queued
         )
 
 
-def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[HeldJob]:
+def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[JobWithoutWorkload]:
     """The jobs in files that name a queue and cannot be made a Workload of."""
     return [
-        HeldJob(each.name.kind, each.name.namespace, each.name.name, each.queue, each.reason)
+        JobWithoutWorkload(each.name.kind, each.name.namespace, each.name.name, each.queue, each.reason)
         for each in sorted(left_out, key=lambda each: (each.name.key, each.name.kind))
         if each.queue and namespace in (None, each.name.namespace)
     ]

@@ -239,7 +239,7 @@ def test_a_job_that_was_made_anew_under_its_name_is_compared_anew() -> None:
         each["metadata"] |= {"uid": uid, "resourceVersion": "7"}
     known, inputs = RequestCache(), JobInputs()
 
-    assert known.work(BATCH, before, inputs) != known.asked(BATCH, after, inputs)
+    assert known.work(BATCH, before, inputs) != known.work(BATCH, after, inputs)
 
 
 def test_no_more_than_a_thousand_jobs_are_remembered() -> None:
@@ -267,5 +267,5 @@ def test_a_job_of_more_pod_sets_than_a_workload_has_takes_no_memory() -> None:
         "spec": {"replicatedJobs": [{**parts[0], "name": f"p{number}"} for number in range(500)]},
     }
 
-    assert known.work(JOB_SET, many, inputs) == known.asked(JOB_SET, many, inputs)
+    assert known.work(JOB_SET, many, inputs) == known.work(JOB_SET, many, inputs)
     assert calls(lambda: known.work(JOB_SET, many, inputs), of=composed) == 1

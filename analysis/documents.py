@@ -17,7 +17,7 @@ MAX_SIZE = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Lines and columns are counted from 1. `overlay` is the kustomization that makes the object of the file, or ""."""
 
     file: str
@@ -49,9 +49,9 @@ class Document:
         """
         return self.region.locate(field)
 
-    def place(self, field: str = "") -> Place:
+    def place(self, field: str = "") -> SourcePlace:
         """The place of a field, with its file."""
-        return Place(self.source, *self.locate(field), self.overlay)
+        return SourcePlace(self.source, *self.locate(field), self.overlay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Unreadable:
     named; nobody named the file.
     """
 
-    place: Place
+    place: SourcePlace
     message: str
     well_formed: bool = field(default=False, repr=False, compare=False)
     below: bool = field(default=False, repr=False, compare=False)
@@ -79,7 +79,7 @@ def is_object(manifest: Mapping[str, Any]) -> bool:
 def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
     """The manifests of one text, which `source` names in places."""
     if len(data) > MAX_SIZE:
-        yield Unreadable(Place(source, 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        yield Unreadable(SourcePlace(source, 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
         return
     try:
         text = data.decode("utf-8-sig")
@@ -97,9 +97,9 @@ def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
 
 def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Unreadable(Place(source, 1, 1), "this is UTF-16; save it as UTF-8")
+        return Unreadable(SourcePlace(source, 1, 1), "this is UTF-16; save it as UTF-8")
     before = data[: error.start].decode()
-    place = Place(source, *position(before + " ", len(before)))
+    place = SourcePlace(source, *position(before + " ", len(before)))
     return Unreadable(place, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
 
 
@@ -109,7 +109,7 @@ def _documents(
     lines = TextLines(text)
     for root in roots:
         if isinstance(root, BadText):
-            yield Unreadable(Place(source, *lines.position(root.offset)), root.message)
+            yield Unreadable(SourcePlace(source, *lines.position(root.offset)), root.message)
         else:
             yield from _flattened(source, root.value, Region.of(text, steps, root.span, lines), root.items)
 
@@ -117,7 +117,7 @@ def _documents(
 def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan]) -> Iterator[Document | Unreadable]:
     """The manifest; of a List its items, at any depth of Lists."""
     if not isinstance(value, dict):
-        place = Place(source, *region.locate(""))
+        place = SourcePlace(source, *region.locate(""))
         yield Unreadable(place, f"{_named(value)} stands where a manifest is expected, a mapping", well_formed=True)
         return
     if is_queue_config(value):
@@ -130,7 +130,7 @@ def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan
         return
     items = value["items"] or []
     if not isinstance(items, list):
-        place = Place(source, *region.locate("items"))
+        place = SourcePlace(source, *region.locate("items"))
         yield Unreadable(place, f"`items` of a {kind} is {_named(items)}, not a list")
         return
     for index, item in enumerate(items):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from analysis.documents import Document, Place, Unreadable
+from analysis.documents import Document, SourcePlace, Unreadable
 from policies import dialects
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_config.configmap import count_queues
@@ -19,7 +19,7 @@ class Placed:
     obj: KubeObject
     document: Document
 
-    def place(self, field: str = "") -> Place:
+    def place(self, field: str = "") -> SourcePlace:
         return self.document.place(field)
 
 
@@ -57,7 +57,7 @@ class InputObjects:
         every = [placed.obj for placed in self.objects.values()]
         return sum(isinstance(obj, Node) for obj in every) + count_queues(every)
 
-    def place(self, ref: Ref, field: str) -> Place | None:
+    def place(self, ref: Ref, field: str) -> SourcePlace | None:
         placed = self.objects.get(ref)
         return placed.place(field) if placed else None
 

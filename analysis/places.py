@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.documents import Place
+from analysis.documents import SourcePlace
 from analysis.inputs import InputObjects
 from policies.judging.proposal import Proposal
 from policies.model.findings import Cause, Finding
@@ -25,17 +25,17 @@ class InputPlaces:
         self._forests = (proposal.after, proposal.before)
         self._nearest_below: dict[Ref, tuple[int, Ref]] | None = None
 
-    def of(self, finding: Finding) -> Place:
+    def of(self, finding: Finding) -> SourcePlace:
         place = self._inputs.place(finding.object, finding.field)
         causes = (self.of_cause(cause) for cause in finding.causes)
         former = self._base.place(finding.object, finding.field) if self._base else None
         return place or next((place for place in causes if place), None) or former or self._of_relative(finding.object)
 
-    def of_cause(self, cause: Cause) -> Place | None:
+    def of_cause(self, cause: Cause) -> SourcePlace | None:
         """The place of a cause; None if its object is not among the inputs."""
         return self._inputs.place(cause.object, cause.field)
 
-    def _of_relative(self, ref: Ref) -> Place:
+    def _of_relative(self, ref: Ref) -> SourcePlace:
         if self._nearest_below is None:
             self._nearest_below = self._nearest_inputs()
         below = self._nearest_below

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from analysis.context import Context, Revision
 from analysis.context_name import ContextName
-from analysis.documents import Place, Unreadable
+from analysis.documents import SourcePlace, Unreadable
 from analysis.inputs import NO_FILES, InputObjects, joined
 from analysis.places import InputPlaces
 from policies.configuration.settings import Configuration
@@ -39,7 +39,7 @@ class LocatedCause:
 
     cause: Cause
     object: ReportedObject
-    place: Place | None
+    place: SourcePlace | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ReportEntry:
 
     judged: Judged
     object: ReportedObject
-    place: Place
+    place: SourcePlace
     causes: tuple[LocatedCause, ...]
     consequences: tuple[ReportEntry, ...] = ()
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from cluster.resource import Resource
-from cluster.stream import Manifest
+from cluster.resource import Manifest, Resource
 from policies.audit.reports import MANAGED_BY, PREFIX, ReportApi, content
 from policies.dialects.reading import metadata, text
 

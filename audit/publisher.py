@@ -15,7 +15,7 @@ from cluster.apply import perform
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
 from cluster.reflector import Pacing
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.audit.audited import Audit
 from policies.audit.reports import APIS, ReportApi, overwriting, reports
 

@@ -28,16 +28,13 @@ class Renewal:
         self,
         renew: Callable[[], bool],
         *,
-        every: float = EVERY,
         pause: float = _PAUSE,
-        backoff: RandomBackoff | None = None,
         rest: Callable[[float], object] | None = None,
     ) -> None:
         self.problem: str | None = None
         self._renew = renew
-        self._every = every
         self._pause = pause
-        self._backoff = backoff or RandomBackoff(first=1.0, longest=300.0)
+        self._backoff = RandomBackoff(first=1.0, longest=300.0)
         self._stop = threading.Event()
         self._woken = threading.Event()
         self._rest = rest or self._woken.wait
@@ -59,7 +56,7 @@ class Renewal:
             self._thread.join(timeout)
 
     def _run(self) -> None:
-        wait = self._every
+        wait = EVERY
         while True:
             self._rest(wait)
             self._woken.clear()
@@ -80,5 +77,5 @@ class Renewal:
         self.problem = None
         if complete:
             self._backoff.reset()
-            return self._every
+            return EVERY
         return self._backoff.next()

@@ -8,8 +8,7 @@ from certs.callers import Caller
 from certs.secret import SecretSettings
 from cluster.client import ClusterClient
 from cluster.reflector import Reflector
-from cluster.resource import SECRETS
-from cluster.stream import Manifest
+from cluster.resource import SECRETS, Manifest
 
 log = logging.getLogger(__name__)
 

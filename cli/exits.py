@@ -7,6 +7,8 @@ from enum import IntEnum
 
 import click
 
+from policies.model.printing import plain
+
 
 class Exit(IntEnum):
     CLEAN = 0
@@ -50,8 +52,6 @@ class _Told(click.ClickException):
     """Printed on one line; it may have the text of a file in it."""
 
     def format_message(self) -> str:
-        from policies.model.printing import plain  # here, since help needs nothing of the domain
-
         return plain(self.message)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,6 +16,7 @@ import click
 from cli.exits import OutOfReach
 from cli.links import leads_out
 from cli.progress import erase
+from policies.model.printing import plain
 
 
 def emit(text: str) -> None:
@@ -76,8 +78,6 @@ def note_internal(error: Exception, start: str = "") -> None:
     context = click.get_current_context(silent=True)
     verbose = context is not None and bool(context.meta.get(SHOW_TRACEBACK))
     if verbose:
-        import traceback
-
         for line in "".join(traceback.format_exception(error)).splitlines():
             note(line)
     what = " ".join(str(error).split())
@@ -87,8 +87,6 @@ def note_internal(error: Exception, start: str = "") -> None:
 
 def note(text: str) -> None:
     """Print what is not a result, where that is possible."""
-    from policies.model.printing import plain  # here, since help needs nothing of the domain
-
     if sys.stderr is None:
         return
     try:

@@ -27,9 +27,9 @@ from cluster.resource import (
     MUTATING_WEBHOOKS,
     SECRETS,
     VALIDATING_WEBHOOKS,
+    Manifest,
     Resource,
 )
-from cluster.stream import Manifest
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 
 CERTS_MANAGER = "quotree-certs"

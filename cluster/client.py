@@ -10,8 +10,8 @@ import urllib3
 
 from cluster.endpoint import Endpoint, from_kubeconfig, from_service_account, in_pod
 from cluster.errors import ApiError, BadAnswer, Gone, NotFound
-from cluster.resource import Resource
-from cluster.stream import Manifest, Watch, drop_managed_fields
+from cluster.resource import Manifest, Resource
+from cluster.stream import Watch, drop_managed_fields
 from cluster.unreachable import unreachable
 from cluster.wire import HttpRequest, Timeouts, Wire
 

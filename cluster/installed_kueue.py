@@ -6,8 +6,7 @@ import logging
 
 from cluster.client import ClusterClient
 from cluster.errors import Forbidden, NotFound
-from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
-from cluster.stream import Manifest
+from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, Manifest
 from policies.configuration.kueue.gates import LATEST, KueueVersion
 from policies.takeover.objects import ReleaseNames
 from policies.takeover.versions import installed_version

@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 
 from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
-from cluster.resource import LEASES
-from cluster.stream import Manifest
+from cluster.resource import LEASES, Manifest
 
 log = logging.getLogger(__name__)
 _PAUSE = 0.1

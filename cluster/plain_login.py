@@ -53,16 +53,15 @@ class PlainLogin:
         return getproxies().get("no")
 
 
-def of_service_account(folder: Path | None = None) -> PlainLogin:
+def of_service_account() -> PlainLogin:
     """The login of the pod's service account. Raises ValueError or OSError if the pod has none."""
-    folder = folder or SERVICE_ACCOUNT
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ValueError("Service host/port is not set.")
-    authority = folder / "ca.crt"
+    authority = SERVICE_ACCOUNT / "ca.crt"
     if not authority.read_text():
         raise ValueError(f"{authority} is empty")
-    token = _RenewedToken(folder / "token")
+    token = _RenewedToken(SERVICE_ACCOUNT / "token")
     token()
     return PlainLogin(
         f"https://[{host}]:{port}" if ":" in host or "%" in host else f"https://{host}:{port}",

@@ -10,9 +10,9 @@ from typing import Generic, Literal, TypeVar
 
 from cluster.client import PAGE, ClusterClient
 from cluster.errors import BadAnswer, ClusterError, Gone, NotFound
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.retry import RandomBackoff, asked_wait
-from cluster.stream import Manifest, Watch, WatchEvent
+from cluster.stream import Watch, WatchEvent
 from cluster.versions import is_newer
 
 T = TypeVar("T")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from cluster.client import ClusterClient
 from cluster.errors import NotFound
-from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS
-from cluster.stream import Manifest
+from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS, Manifest
 from cluster.takeover import RESOURCES, PlanReader
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.kueue_jobs import MANAGED, POD_SET, QUEUE_NAME

@@ -1,9 +1,13 @@
 """The paths of a kind of object in the API."""
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from policies.model.objects import parted
+
+Manifest: TypeAlias = dict[str, Any]
+"""An object as the API server sends and takes it."""
 
 
 @dataclass(frozen=True)

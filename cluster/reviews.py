@@ -5,7 +5,7 @@ from typing import Any
 
 from cluster.client import ClusterClient
 from cluster.errors import BadAnswer
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 
 _TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
 _OWN_ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from cluster.versions import is_newer
 from policies.dialects.reading import group_kind
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP

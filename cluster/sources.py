@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Resource
+from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Manifest, Resource
 from cluster.sightings import scope
-from cluster.stream import Manifest
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, read, volcano, yunikorn
 from policies.dialects.kueue_kinds import (

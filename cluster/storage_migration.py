@@ -18,9 +18,8 @@ from typing import Any, TypeVar
 
 from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ApiError, ClusterError, Conflict, NotFound, Unauthorized
-from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, Manifest, Resource
 from cluster.retry import RandomBackoff, asked_wait, may_repeat
-from cluster.stream import Manifest
 
 T = TypeVar("T")
 Pause = Callable[[float], object]

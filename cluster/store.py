@@ -12,10 +12,9 @@ from typing import NamedTuple, Protocol
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Forbidden, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.sightings import Sighting, Sightings, Snapshot, sighting
 from cluster.sources import UnreadableObject, WatchSource, sources
-from cluster.stream import Manifest
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
 

@@ -4,15 +4,15 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import urllib3
 
 from cluster.decoding import decoded
 from cluster.errors import BadAnswer, from_status
+from cluster.resource import Manifest
 from cluster.unreachable import unreachable
 
-Manifest = dict[str, Any]
 EventKind = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 # etcd rejects objects above 1.5 MiB; a peer that sends far more is not an API server.

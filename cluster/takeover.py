@@ -22,9 +22,9 @@ from cluster.resource import (
     NAMESPACES,
     PODS,
     VALIDATING_WEBHOOKS,
+    Manifest,
     Resource,
 )
-from cluster.stream import Manifest
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.pod_reading import pod_reading
 from policies.takeover.objects import (
@@ -86,12 +86,9 @@ class StepTimedOut(ClusterError):
 class PlanReader:
     """Reads what a plan is made of. A Lease that is not renewed while it looks on is given up by its clock."""
 
-    def __init__(
-        self, cluster: ClusterClient, names: ReleaseNames, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, cluster: ClusterClient, names: ReleaseNames) -> None:
         self._cluster = cluster
         self._names = names
-        self._clock = clock
         self._leases: dict[ObjectRef, tuple[object, float]] = {}
         self._converted: list[str] | None = None
 
@@ -152,7 +149,7 @@ class PlanReader:
                 spec = self._cluster.get(LEASES.item(ref.name, ref.namespace)).get("spec") or {}
             except NotFound:
                 continue
-            holder, now = spec.get("holderIdentity"), self._clock()
+            holder, now = spec.get("holderIdentity"), time.monotonic()
             claim = (holder, spec.get("renewTime"))
             if claim != self._leases.get(ref, (None, now))[0]:
                 self._leases[ref] = claim, now

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from cluster.client import ClusterClient
 from cluster.reflector import Reflector
@@ -44,11 +44,13 @@ from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.watched import WatchedKind, WatchedResource
 from reconciler.observer.observer import NullObserver, Observer, Observers
+from reconciler.observer.spans import SpanObserver
 from reconciler.parts.claims import DEFAULT
 from reconciler.shell.call import call_with_result
 from reconciler.shell.loop import Loop, Message
 from reconciler.shell.permit import AlwaysPermitted, LeasePermit
 from reconciler.shell.reflectors import follow
+from reconciler.shell.write_spans import WriteSpans
 from reconciler.shell.writer import Writer
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT as AS_DECLARED
@@ -62,9 +64,6 @@ from scheduling.status.observability import LEGACY, Observability
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.placing import DEFAULT_GATES, TopologyGates
 from scheduling.world.world import World
-
-if TYPE_CHECKING:
-    from reconciler.shell.write_spans import WriteSpans
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -205,14 +204,10 @@ def _nobody(_: ClusterState) -> Observer:
 
 
 def _traced(observer: Observer, spans: SpanRecorder, leads: Callable[[], bool]) -> Observer:
-    from reconciler.observer.spans import SpanObserver  # here, since most processes trace nothing
-
     return Observers(observer, SpanObserver(spans, leads))
 
 
 def _write_spans(state: ClusterState, spans: SpanRecorder) -> WriteSpans:
-    from reconciler.shell.write_spans import WriteSpans
-
     return WriteSpans(state.records, spans)
 
 

@@ -128,3 +128,13 @@ def test_the_reconciler_starts_without_what_only_others_need() -> None:
     others = {*rooms, "policies.dialects.readers", "reconciler.api.routes", "jsonschema", "flask", "cryptography"}
     assert "reconciler.process" in loaded.stdout.split()
     assert [module for module in loaded.stdout.split() if any(module.startswith(each) for each in others)] == []
+
+
+def test_a_command_leaves_what_needs_an_extra_to_its_action() -> None:
+    """Help and completion load the modules of commands, also where no extra is installed."""
+    commands = [name for name in modules(ROOT, ("cli",)) if name.startswith("cli.commands.")]
+    started = f"import importlib, sys; [importlib.import_module(name) for name in {commands!r}]; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", started], cwd=ROOT, check=True, capture_output=True, text=True)
+
+    assert "cli.commands.validate" in loaded.stdout.split()
+    assert not {"certs", "cluster.client", "cryptography", "dashboard", "flask", "urllib3"} & {*loaded.stdout.split()}

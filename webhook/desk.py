@@ -15,9 +15,8 @@ from http import HTTPStatus
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from cluster.errors import ClusterError
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.store import ManifestCache
-from cluster.stream import Manifest
 from cluster.tracing.ids import trace_id
 from cluster.tracing.span import SpanRecorder
 from policies.dialects import core, kueue, kueue_jobs, volcano

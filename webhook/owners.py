@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cluster.errors import ClusterError
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.sources import WORKLOADS
-from cluster.stream import Manifest
 from policies.amounts.ancestry import DEEPEST
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from cli.exits import EXIT_CODES_OF_ACTIONS, Misused, OutOfReach
-from cli.output import emit
-
-if TYPE_CHECKING:
-    from certs.rotate import Bundle
+from cli.exits import EXIT_CODES_OF_ACTIONS
 
 
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
@@ -38,41 +31,6 @@ def certs(folder: Path, names: tuple[str, ...], show: bool) -> None:
       quotree certs ./certs --name quotree.example
       quotree certs ./certs --show
     """
-    from certs import files  # here, since cryptography takes long to load
-    from certs.pki import BadCertificate
+    from cli.actions.certificates import keep  # here, as cli/actions says
 
-    try:
-        bundle = files.read(folder) if folder.is_dir() else None
-        if show and bundle is None:
-            raise Misused(f"{folder}: there are no certificates; run without --show to make them")
-        if not show:
-            bundle = files.ensure(folder, names or _present(bundle), datetime.now(UTC))
-    except (BadCertificate, ValueError) as error:
-        raise Misused(str(error)) from error
-    except OSError as error:
-        raise OutOfReach(str(error)) from error
-    assert bundle is not None
-    emit("\n".join(_facts(folder, bundle)))
-
-
-def _present(bundle: Bundle | None) -> Sequence[str]:
-    from certs.pki import inspect
-    from cli.serving.certificates import LOOPBACK
-
-    return sorted(inspect(bundle.server.certificate).names) if bundle else LOOPBACK
-
-
-def _facts(folder: Path, bundle: Bundle) -> Iterator[str]:
-    from certs.pki import inspect
-    from certs.rotate import renew_at
-
-    for pem in bundle.trusted:
-        facts = inspect(pem)
-        yield f"{folder / 'ca.crt'}: {facts.subject}, valid until {_day(facts.not_after)}"
-    server = inspect(bundle.server.certificate)
-    yield f"{folder / 'tls.crt'}: for {', '.join(sorted(server.names))}"
-    yield f"    signed by {server.issuer}, valid until {_day(server.not_after)}, renewed after {_day(renew_at(bundle))}"
-
-
-def _day(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
+    keep(folder, names, show=show)

@@ -13,6 +13,7 @@ from cli.input.against import Against
 from cli.input.options import against_of, output
 from cli.input.visibility import reporting_bad_answers
 from cli.output import emit, json_text
+from cluster.errors import ClusterError
 from policies.model.printing import plain
 
 _NONE = "there are no MultiKueueClusters"
@@ -45,7 +46,6 @@ def clusters(
 
 def _read(against: Against) -> dict[str, Any]:
     """Read the stored MultiKueueClusters. Raises OutOfReach if the cluster cannot be read."""
-    from cluster.errors import ClusterError  # here, since these take long to load
     from reconciler.multikueue.stored_clusters import stored_clusters
 
     try:

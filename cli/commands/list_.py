@@ -16,6 +16,7 @@ from cli.input.switching import OfKinds, versions
 from cli.output import emit, json_text, note
 from cli.report import listings
 from cli.report.formats.table import columns
+from cli.report.formats.yaml import document
 from policies.dialects import kueue
 from policies.dialects.reading import Manifest, metadata
 from policies.model.objects import GroupKind
@@ -216,6 +217,4 @@ def _objects(found: Sequence[Manifest], output: str) -> Iterator[str]:
     if output == "json":
         yield json_text(whole)
     else:
-        from cli.report.formats.yaml import document  # here, since only this needs it
-
         yield document(whole)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
@@ -15,13 +15,6 @@ from cli.output import emit, note
 from cli.report.migrations import migration_json, migration_text
 from policies.dialects.labels import is_domain
 from policies.migration import MigrationWish
-from policies.model.printing import plain
-
-if TYPE_CHECKING:
-    from cluster.storage_migration import KindMoved
-
-_SHOWN = 20
-"""Refused objects that are named of each kind."""
 
 
 def _default(options: Mapping[str, Any]) -> str:
@@ -95,7 +88,9 @@ def migrate(
     if live:
         if origin != Origin.KUEUE or every or against.kind != "cluster" or output != "text":
             raise Misused("--live needs --from kueue and a cluster, and takes neither files nor -o json")
-        click.get_current_context().exit(_live(against, applied))
+        from cli.actions.storage_migration import migrate_stored  # here, as cli/actions says
+
+        click.get_current_context().exit(migrate_stored(against.login, applied=applied))
     found = migrated(Origin(origin), every, against, MigrationWish(totals(total), flavor))
     for item in found.unreadable:
         note(str(item))
@@ -110,37 +105,3 @@ def _codes(found: Migrated) -> Iterator[Exit]:
     """The exit codes that apply; input of which nothing could be migrated counts as unreadable."""
     if found.unreadable or (found.migration.lost and not found.migration.objects):
         yield Exit.UNREADABLE
-
-
-def _live(against: Against, applied: bool) -> Exit:
-    """Move what the cluster stores, or show it."""
-    from cluster.storage_migration import move, stored_kinds  # here, since it takes long to load
-
-    with against.login.connected() as cluster:
-        kinds, refusals = stored_kinds(cluster)
-        for each in refusals:
-            emit(plain(f"refused: {each}"))
-        moves = []
-        for kind in kinds:
-            moves.append(move(cluster, kind, dry_run=not applied))
-            emit("\n".join(_moved_lines(moves[-1])))
-    emit(_outcome(moves, applied, bool(refusals)))
-    return Exit.FINDINGS if refusals or any(each.refused for each in moves) else Exit.CLEAN
-
-
-def _moved_lines(moved: KindMoved) -> Iterator[str]:
-    kind, new = moved.kind, moved.kind.resource.version
-    done = f"stored as {new}" if moved.trimmed else f"may be stored as {' or '.join(kind.old)}"
-    gone = f"; {moved.gone} deleted meanwhile" if moved.gone else ""
-    yield f"{kind.definition}: {moved.objects} {'object' if moved.objects == 1 else 'objects'}, {done}{gone}"
-    yield from (plain(f"  refused: {why}") for why in moved.refused[:_SHOWN])
-    if len(moved.refused) > _SHOWN:
-        yield f"  and {len(moved.refused) - _SHOWN} more"
-
-
-def _outcome(moves: Sequence[KindMoved], applied: bool, refused: bool) -> str:
-    if any(each.refused for each in moves):
-        return "Correct the refused objects, then run this again."
-    if not moves:
-        return "Nothing can be moved." if refused else "All objects are stored as v1beta2."
-    return "No old version is stored any more." if applied else "Nothing was changed: add --apply."

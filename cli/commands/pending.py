@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from cli.exits import AccessDenied, Misused
-from cli.input import held, snapshot
+from cli.input import jobs_without_workload, snapshot
 from cli.input.against import Against
 from cli.input.login import ClusterLogin
 from cli.input.options import EngineOptions, against_of, namespaces, output
@@ -22,14 +22,12 @@ from cli.output import emit, json_text
 from cli.report.explanations import job_text
 from cli.report.simulations.beside import PendingWork
 from cli.watching.again import watchable
+from cluster.jobs_without_workload import JobWithoutWorkload
 from policies.model.printing import plain
 from policies.model.suggestion import close
 from reconciler.api.pending import PendingRow, homeless, item, local_rows, rows
 from scheduling.visibility.as_json import owners_job
 from scheduling.world.world import World
-
-if TYPE_CHECKING:
-    from cluster.held_jobs import HeldJob
 
 _EMPTY = "no pending workloads"
 Item = dict[str, Any]
@@ -97,7 +95,7 @@ def pending(
         queues = list(_answered(ask, against.login, queue, namespace, limit))
         whole = queue and "/" not in queue  # a ClusterQueue: whose LocalQueues these are is not for the caller to see
         within = queue.partition("/")[0] or namespace or against.login.namespace()
-        jobs = [] if whole else _at(queue, held.of_cluster(against.login, within))
+        jobs = [] if whole else _at(queue, jobs_without_workload.of_cluster(against.login, within))
         if output == "json":
             emit(json_text({**_json(queues), **_held_json(jobs)}))
         else:
@@ -162,18 +160,20 @@ def _is_lost(world: World, row: PendingRow, namespace: str | None) -> bool:
     return row.workload.namespace == namespace and row.workload.local_queue not in world.queues.local_queues
 
 
-def _held(found: snapshot.LoadedSnapshot, against: Against, queue: str, namespace: str | None) -> list[HeldJob]:
+def _held(
+    found: snapshot.LoadedSnapshot, against: Against, queue: str, namespace: str | None
+) -> list[JobWithoutWorkload]:
     """The jobs without a Workload; a snapshot has none."""
     within = queue.rpartition("/")[0] or namespace
     if against.kind == "cluster":
         owners = {
             (owner.kind, each.namespace, owner.name) for each in found.world.workloads.values() for owner in each.owners
         }
-        return held.of_cluster(against.login, within, owners)
-    return held.of_files(found.left_out, within)
+        return jobs_without_workload.of_cluster(against.login, within, owners)
+    return jobs_without_workload.of_files(found.left_out, within)
 
 
-def _at(queue: str, jobs: list[HeldJob], world: World | None = None) -> list[HeldJob]:
+def _at(queue: str, jobs: list[JobWithoutWorkload], world: World | None = None) -> list[JobWithoutWorkload]:
     """The jobs that name this LocalQueue, or one of this ClusterQueue; all jobs if no queue is given."""
     if not queue:
         return jobs
@@ -182,11 +182,11 @@ def _at(queue: str, jobs: list[HeldJob], world: World | None = None) -> list[Hel
     return [each for each in jobs if f"{each.namespace}/{each.queue}" in named]
 
 
-def _held_json(jobs: list[HeldJob]) -> dict[str, Any]:
+def _held_json(jobs: list[JobWithoutWorkload]) -> dict[str, Any]:
     return {"withoutWorkload": [each.as_json() for each in jobs]} if jobs else {}
 
 
-def _held_text(jobs: list[HeldJob]) -> Iterator[str]:
+def _held_text(jobs: list[JobWithoutWorkload]) -> Iterator[str]:
     if jobs:
         yield f"without a Workload: {len(jobs)} pending"
     for each in jobs:

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
-from cli.exits import EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS, Exit, Misused
+from cli.exits import EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS, Misused
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
-from cli.input.settings import settings as read_settings
-from cli.output import emit
 from cli.subcommands import SubCommands
-from policies.configuration.settings import Configuration
-from policies.dialects.reading import Manifest, metadata
-from policies.model.printing import plain
-from scheduling.volcano_queues.states import QueueAction
-
-if TYPE_CHECKING:
-    from cluster.client import ClusterClient
-    from reconciler.controllers.volcano.by_hand import ByHand
-    from scheduling.volcano_queues.plans import OperationPlan
-    from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 
 
 def _acting(command: F) -> F:
@@ -91,9 +76,7 @@ def open_queue(name: str, **options: Any) -> None:
     Examples:
       quotree queue open research
     """
-    from scheduling.volcano_queues import plans
-
-    _run(name, partial(plans.open_, name=name), **options)
+    _carry_out("open", name, **options)
 
 
 @queue.command("close")
@@ -106,9 +89,7 @@ def close_queue(name: str, **options: Any) -> None:
       quotree queue close research --dry-run
       quotree queue close research
     """
-    from scheduling.volcano_queues import plans
-
-    _run(name, partial(plans.close, name=name), **options)
+    _carry_out("close", name, **options)
 
 
 @queue.command("pause")
@@ -120,9 +101,7 @@ def pause_queue(name: str, **options: Any) -> None:
     Examples:
       quotree queue pause research
     """
-    from scheduling.volcano_queues import plans
-
-    _run(name, partial(plans.pause, name=name), **options)
+    _carry_out("pause", name, **options)
 
 
 @queue.command("resume")
@@ -134,15 +113,13 @@ def resume_queue(name: str, **options: Any) -> None:
     Examples:
       quotree queue resume research
     """
-    from scheduling.volcano_queues import plans
-
-    _run(name, partial(plans.resume, name=name), **options)
+    _carry_out("resume", name, **options)
 
 
 @queue.command("move")
 @click.option("--to", "target", metavar="PARENT", required=True, help="The new parent.")
 @_acting
-def move_queue(name: str, target: str, config: str | None, **options: Any) -> None:
+def move_queue(name: str, **options: Any) -> None:
     """Move the queue NAME with its descendants and their work under another parent.
 
     The rules judge it before the first step and after each. While it moves the queue takes no work.
@@ -152,71 +129,16 @@ def move_queue(name: str, target: str, config: str | None, **options: Any) -> No
       quotree queue move vision --to research --dry-run
       quotree queue move vision --to root
     """
-    from scheduling.volcano_queues import plans
-
-    configuration = read_settings(config, [])
-    _run(name, partial(plans.move, name=name, target=target, configuration=configuration), config=config, **options)
+    _carry_out("move", name, **options)
 
 
-def _run(
-    name: str,
-    planned: Callable[[VolcanoQueueTree], OperationPlan],
-    *,
-    dry_run: bool,
-    timeout: float,
-    namespace: str,
-    login: ClusterLogin,
-    config: str | None,
-    confirmed: Callable[[], bool] = lambda: True,
-) -> None:
-    """Print the plan and carry it out. `confirmed`: asked in between."""
-    from reconciler.controllers.volcano.by_hand import ByHand  # here, since it takes long to load
+def _carry_out(act: str, name: str, **options: Any) -> None:
+    from cli.actions.volcano_queues import carry_out  # here, as cli/actions says
 
-    configuration = read_settings(config, [])
-    with login.connected() as cluster:
-        hand = ByHand(cluster, configuration, namespace, timeout, lambda step: emit(plain(f"{step} ...")))
-        tree = hand.read()
-        plan = planned(tree)
-        emit("\n".join(map(plain, [*plan.lines, *(f"refused: {each}" for each in plan.refusals)])))
-        if plan.refusals:
-            click.get_current_context().exit(Exit.FINDINGS)
-        if not dry_run and confirmed():
-            _carry_out(hand, tree, name, plan)
-
-
-def _carry_out(hand: ByHand, tree: VolcanoQueueTree, name: str, plan: OperationPlan) -> None:
-    from scheduling.volcano_queues.operations import OperationKind
-
-    if plan.command is not None:
-        hand.command(tree.queues[name], plan.command)
-        emit("done")
-    elif plan.operation is not None:
-        hand.carry_out(name, plan.operation)
-        found = hand.read(work=False).queues.get(name)
-        refused = ""
-        if plan.operation.kind is OperationKind.MOVE and (found is None or found.parent != plan.operation.target):
-            refused = f"{name} is back below {plan.operation.source}" if found is not None else f"{name} is gone"
-        elif plan.operation.kind is OperationKind.DELETE and found is not None:
-            refused = f"another operation ended the deletion of {name}"
-        emit(f"refused: {plain(refused)}" if refused else "done")
-        if refused:
-            click.get_current_context().exit(Exit.FINDINGS)
+    click.get_current_context().exit(carry_out(act, name, **options))
 
 
 # -- as vcctl has them -------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _asked(login: ClusterLogin, request: Callable[[], T]) -> Iterator[tuple[ClusterClient, T]]:
-    """The cluster and what is asked of it. Raises Misused for what vcctl refuses, before anything is opened."""
-    from scheduling.volcano_queues.vcctl import BadRequest
-
-    try:
-        wanted = request()
-    except BadRequest as error:
-        raise Misused(str(error)) from error
-    with login.connected() as cluster:
-        yield cluster, wanted
 
 
 @queue.command("list", epilog=EXIT_CODES_OF_ACTIONS)
@@ -230,9 +152,9 @@ def list_queues(children: str | None, login: ClusterLogin) -> None:
       quotree queue list
       quotree queue list --children research
     """
-    from scheduling.volcano_queues.vcctl import children_of
+    from cli.actions.vcctl import show_children  # here, as cli/actions says
 
-    _table(login, lambda queues: queues if children is None else children_of(queues, children), children or "")
+    show_children(login, children)
 
 
 @queue.command("get", epilog=EXIT_CODES_OF_ACTIONS)
@@ -247,7 +169,9 @@ def get_queue(name: str, login: ClusterLogin) -> None:
     """
     if not name:
         raise Misused("name is mandatory to get the particular queue details")
-    _table(login, lambda queues: [each for each in queues if metadata(each).get("name") == name], name)
+    from cli.actions.vcctl import show_queue  # here, as cli/actions says
+
+    show_queue(login, name)
 
 
 @queue.command("tree", epilog=EXIT_CODES_OF_ACTIONS)
@@ -263,11 +187,9 @@ def tree_of_queues(name: str, login: ClusterLogin) -> None:
       quotree queue tree
       quotree queue tree research
     """
-    from scheduling.volcano_queues.vcctl import drawn
+    from cli.actions.vcctl import draw_tree  # here, as cli/actions says
 
-    with login.connected() as cluster:
-        queues = _queues(cluster, name)
-    emit("\n".join(map(plain, drawn(queues, name))))
+    draw_tree(login, name)
 
 
 @queue.command("create", epilog=EXIT_CODES_OF_ACTIONS)
@@ -282,34 +204,9 @@ def create_queue(name: str, weight: int, parent: str, login: ClusterLogin) -> No
     Examples:
       quotree queue create --name vision --parent research
     """
-    from cluster.actions import Create
-    from cluster.apply import perform
-    from reconciler.controllers.volcano.kinds import QUEUES
-    from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER
-    from scheduling.volcano_queues.vcctl import new_queue
+    from cli.actions.vcctl import create  # here, as cli/actions says
 
-    with _asked(login, partial(new_queue, name, weight, parent)) as (cluster, body):
-        perform(cluster, Create(QUEUES, body, FIELD_MANAGER))
-
-
-def _queues(cluster: ClusterClient, needed: str) -> list[Manifest]:
-    """All queues of the cluster. `needed`: one that must exist, if it is not root. Raises Misused."""
-    from reconciler.controllers.volcano.kinds import QUEUES
-
-    found: list[Manifest] = list(cluster.list(QUEUES))
-    if needed not in ("", "root", *(metadata(each).get("name") for each in found)):
-        raise Misused(f"queue {needed} does not exist; `quotree queue list` lists the queues")
-    return found
-
-
-def _table(login: ClusterLogin, chosen: Callable[[list[Manifest]], list[Manifest]], needed: str) -> None:
-    """Print these queues as vcctl does."""
-    from reconciler.controllers.volcano.kinds import POD_GROUP
-    from scheduling.volcano_queues.vcctl import counts_by_queue, listed
-
-    with login.connected() as cluster:
-        text = listed(chosen(_queues(cluster, needed)), counts_by_queue(cluster.list(POD_GROUP.resource)))
-    emit("\n".join(map(plain, text.splitlines())))
+    create(login, name, weight, parent)
 
 
 @queue.command("operate", epilog=EXIT_CODES_OF_ACTIONS)
@@ -325,20 +222,9 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
       quotree queue operate --name research --action close
       quotree queue operate --name research --action update --weight 4
     """
-    from cluster.apply import perform
-    from reconciler.controllers.volcano.by_hand import ByHand
-    from reconciler.controllers.volcano.queue_writes import patch
-    from scheduling.volcano_queues.vcctl import requested
+    from cli.actions.vcctl import operate  # here, as cli/actions says
 
-    with _asked(login, partial(requested, name, action, weight)) as (cluster, wanted):
-        if isinstance(wanted, QueueAction):
-            hand = ByHand(cluster, Configuration(), "default", 0, emit)
-            found = hand.read().queues.get(name)
-            if found is None:
-                raise Misused(f"queue {name} does not exist; `quotree queue list` lists the queues")
-            hand.give(found, wanted)
-        else:
-            perform(cluster, patch(name, {"spec": {"weight": wanted}}, ""))
+    operate(login, name, action, weight)
 
 
 @queue.command("delete", epilog=EXIT_CODES_OF_PLANS)
@@ -365,12 +251,12 @@ def delete_queue(
     elif dry_run:
         raise Misused("--dry-run needs --cascade: one queue is deleted without a plan")
     else:
-        _delete_one(name, login)
+        from cli.actions.vcctl import delete  # here, as cli/actions says
+
+        delete(login, name)
 
 
 def _delete_all(name: str, yes: bool, *, dry_run: bool, **options: Any) -> None:
-    from scheduling.volcano_queues import plans
-
     if not name:
         raise Misused("queue name must be specified")
     if not (dry_run or yes or sys.stdin.isatty()):
@@ -381,14 +267,4 @@ def _delete_all(name: str, yes: bool, *, dry_run: bool, **options: Any) -> None:
     def confirmed() -> bool:
         return yes or click.confirm("Carry this out?", err=True)
 
-    _run(name, partial(plans.delete, name=name), dry_run=dry_run, confirmed=confirmed, **options)
-
-
-def _delete_one(name: str, login: ClusterLogin) -> None:
-    from cluster.actions import Delete
-    from cluster.apply import perform
-    from reconciler.controllers.volcano.kinds import QUEUES
-    from scheduling.volcano_queues.vcctl import check_name
-
-    with _asked(login, partial(check_name, name)) as (cluster, _):
-        perform(cluster, Delete(QUEUES, None, name))
+    _carry_out("delete", name, dry_run=dry_run, confirmed=confirmed, **options)

@@ -342,11 +342,11 @@ def dashboard(
       quotree serve dashboard --certs ./certs --reconciler https://quotree-reconciler.quotree-system.svc
     """
     from cli.serving.connection import Address
-    from cli.serving.dashboard import AskedServers, SignIn, run, settings_of  # here, since servers take long to load
+    from cli.serving.dashboard import ServerAddresses, SignIn, run, settings_of  # here, since servers take long to load
     from dashboard.what_if.processes import Processes
 
     settings = settings_of(host, port, health_host, health_port, folder, refresh, address_file)
-    others = AskedServers(
+    others = ServerAddresses(
         Address(api_server, api_server_ca) if api_server else None,
         Address(reconciler, reconciler_ca) if reconciler else None,
         Address(audit, audit_ca) if audit else None,

@@ -6,17 +6,12 @@ import sys
 
 import click
 
-from cli.commands.install import carry_out, plan_lines
-from cli.exits import EXIT_CODES_OF_PLANS, Exit, Misused
+from cli.exits import EXIT_CODES_OF_PLANS, Misused
 from cli.input.installed import installed, step_timeout
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
-from cli.output import emit
-from policies.takeover.objects import FoundCluster, ReleaseNames, TakeoverPlan
-from policies.takeover.removal import Wishes, remove
-
-_SHOWN = 10
-"""Writes that the plan lists of one step."""
+from policies.takeover.objects import ReleaseNames
+from policies.takeover.removal import Wishes
 
 
 @click.command(epilog=EXIT_CODES_OF_PLANS)
@@ -52,18 +47,9 @@ def uninstall(
         raise Misused(
             "standard input is not a terminal, so there is no prompt: add --yes, or --dry-run to see the plan"
         )
-    from cluster.removal import RemovalReader  # here, since it takes long to load
+    from cli.actions.takeover import remove  # here, as cli/actions says
 
-    wishes = Wishes(resume_jobs, crds)
+    def confirmed() -> bool:
+        return not dry_run and (yes or click.confirm("Carry this out?", err=True))
 
-    def planned(found: FoundCluster) -> TakeoverPlan:
-        return remove(found, names, wishes)
-
-    with login.connected() as cluster:
-        reader = RemovalReader(cluster, names)
-        plan = planned(reader.read())
-        emit("\n".join(plan_lines(plan, _SHOWN)))
-        if plan.steps and not dry_run and (yes or click.confirm("Carry this out?", err=True)):
-            plan = carry_out(cluster, reader.read, planned, float(timeout))
-            emit("\n".join(plan_lines(plan)) if plan.refusals else "Quotree is removed")
-    click.get_current_context().exit(Exit.FINDINGS if plan.refusals else Exit.CLEAN)
+    click.get_current_context().exit(remove(login, names, float(timeout), Wishes(resume_jobs, crds), confirmed))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from certs.pki import BadCertificate, canonical, inspect, signed_by, split
 from cluster.endpoint import in_pod
 from policies.dialects.reading import Manifest, mapping, text
 
@@ -108,8 +109,6 @@ def _refusal(client: Client, authorities: bytes, name: str) -> str:
 
 
 def _unsigned(chain: Sequence[bytes], authorities: bytes, name: str) -> str:
-    from certs.pki import BadCertificate, canonical, inspect, signed_by, split
-
     try:
         trusted = split(authorities)
         if canonical(name) not in inspect(chain[0]).names:

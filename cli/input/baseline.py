@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.documents import MAX_SIZE, Place
+from analysis.documents import MAX_SIZE, SourcePlace
 from cli.exits import Misused
 from cli.input.regular_file import read_regular
 from cli.output import replace
@@ -54,8 +54,8 @@ class Baseline:
         """The fingerprints."""
         return frozenset(entry.fingerprint for entry in self.entries)
 
-    def places(self) -> dict[OldFinding, Place]:
-        return {entry: Place(self.file, line, 1) for line, entry in enumerate(self.entries, 2)}
+    def places(self) -> dict[OldFinding, SourcePlace]:
+        return {entry: SourcePlace(self.file, line, 1) for line, entry in enumerate(self.entries, 2)}
 
 
 def of(findings: Iterable[Judged]) -> tuple[OldFinding, ...]:

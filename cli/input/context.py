@@ -14,6 +14,8 @@ from cli.input.gathering import gather
 from cli.input.login import unavailable
 from cli.input.snapshot_file import WORK
 from cli.progress import stage, tick
+from cluster.errors import ClusterError
+from cluster.sources import NODES_ONCE, WatchSource, sources
 from policies import dialects
 from policies.configuration.settings import Configuration, YuniKornSettings
 from policies.dialects import core, yunikorn
@@ -24,7 +26,6 @@ from policies.model.objects import GroupKind, KubeObject, Ref
 
 if TYPE_CHECKING:
     from analysis.cluster import Keep
-    from cluster.sources import WatchSource
 
 
 def load(
@@ -78,8 +79,6 @@ def _of_cluster(
 ) -> Forest:
     """The world; `manifests` gets the manifests of `wanted`."""
 
-    from cluster.sources import NODES_ONCE, sources  # here, since these take long to load
-
     def keep(ref: Ref, manifest: Manifest) -> None:
         if ref in wanted:
             manifests[ref] = manifest
@@ -100,7 +99,6 @@ def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozens
 
 def _read(against: Against, sources: Iterable[WatchSource], keep: Keep) -> Forest:
     from analysis.cluster import followed  # here, since these take long to load
-    from cluster.errors import ClusterError
 
     def noted(ref: Ref, manifest: Manifest) -> None:
         tick()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
-from analysis.documents import MAX_SIZE, Document, Place, Unreadable, is_object, parse
+from analysis.documents import MAX_SIZE, Document, SourcePlace, Unreadable, is_object, parse
 from analysis.queue_config import QueuesRegion, names_queues
 from cli.input.folders import EXTENSIONS, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
@@ -71,7 +71,7 @@ def matching(path: str) -> Iterator[str | Unreadable]:
     """The files and folders that a path or pattern names."""
     found = expand(path)
     if not found and glob.has_magic(path):
-        yield Unreadable(Place(path, 1, 1), "no manifest matches this pattern")
+        yield Unreadable(SourcePlace(path, 1, 1), "no manifest matches this pattern")
         return
     yield from found or [path]
 
@@ -169,7 +169,7 @@ def _unreadable(found: Unreadable, data: bytes, template: bool) -> Unreadable | 
 
 def standard_input(stdin: TextIO | BinaryIO | None, name: str) -> Iterator[Document | Unreadable]:
     if stdin is None:
-        yield Unreadable(Place(name, 1, 1), "standard input is closed")
+        yield Unreadable(SourcePlace(name, 1, 1), "standard input is closed")
         return
     stream: Any = getattr(stdin, "buffer", stdin)
     try:
@@ -184,4 +184,4 @@ def _failed(source: str, error: Exception) -> Unreadable:
     reason = getattr(error, "strerror", None) or str(error)
     if "\0" in source:  # each Python says it in its own words
         reason = "the name of a file cannot have a null character"
-    return Unreadable(Place(source, 1, 1), f"cannot be read: {reason}")
+    return Unreadable(SourcePlace(source, 1, 1), f"cannot be read: {reason}")

@@ -13,6 +13,9 @@ from cli.exits import OutOfReach
 from cli.input import snapshot_file
 from cli.input.against import Against
 from cli.output import note
+from cluster.errors import ApiError, ClusterError, NotFound
+from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Resource
+from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano, yunikorn
 from policies.dialects.core import VOLCANO_SCHEDULER
@@ -26,7 +29,6 @@ from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
-    from cluster.resource import Resource
 
 _OF_CONTAINERS = ("name", "resources", "restartPolicy")
 _NOT_READ = ("volumes", "ephemeralContainers")
@@ -51,8 +53,6 @@ def manifests(against: Against, configuration: Configuration, *, idle: bool = Tr
 
     `idle`: also read the queues of a project that has no work. Raises OutOfReach if the cluster cannot be reached.
     """
-    from cluster.errors import ClusterError  # here, since it takes long to load and files need none of it
-
     if against.kind == "snapshot":
         return _of_snapshot(snapshot_file.read(against.name).objects)
     try:
@@ -85,8 +85,6 @@ def _of_snapshot(objects: Iterable[Manifest]) -> ManifestsElsewhere:
 
 def _noted(project: str, found: Iterator[Manifest]) -> tuple[Manifest, ...]:
     """All of them, or none where some may not be read. Raises ClusterError for what concerns the whole cluster."""
-    from cluster.errors import ApiError
-
     try:
         return tuple(found)
     except ApiError as error:
@@ -96,15 +94,11 @@ def _noted(project: str, found: Iterator[Manifest]) -> tuple[Manifest, ...]:
 
 def _surroundings(cluster: ClusterClient) -> list[Manifest]:
     """The objects that both schedulers read."""
-    from cluster.resource import NAMESPACES, NODES, PRIORITY_CLASSES
-
     return [each for resource in (NODES, PRIORITY_CLASSES, NAMESPACES) for each in _listed(cluster, resource)]
 
 
 def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]], idle: bool) -> Iterator[Manifest]:
     """Volcano's objects; empty if it is not installed. Jobs are left out, since their PodGroups and Pods are read."""
-    from cluster.sources import FOLLOWED
-
     (queues,), (groups,) = FOLLOWED[volcano.QUEUE], FOLLOWED[volcano.POD_GROUP]
     found = _listed(cluster, groups)
     trees = _listed(cluster, queues) if found or idle else []
@@ -120,8 +114,6 @@ def _of_yunikorn(
     cluster: ClusterClient, around: Callable[[], list[Manifest]], namespace: str, idle: bool
 ) -> Iterator[Manifest]:
     """YuniKorn's objects; empty if no Pod is YuniKorn's."""
-    from cluster.resource import CONFIG_MAPS
-
     pods = _pods(cluster, yunikorn.SCHEDULER)
     if not pods and not idle:
         return
@@ -132,8 +124,6 @@ def _of_yunikorn(
 
 
 def _pods(cluster: ClusterClient, scheduler: str) -> list[Manifest]:
-    from cluster.resource import PODS
-
     at_work = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
     return _listed(cluster, PODS, where=at_work, keep=_lean)
 
@@ -146,8 +136,6 @@ def _listed(
     keep: Callable[[Manifest], Manifest] = dict,
 ) -> list[Manifest]:
     """The objects of a kind; an empty list if it is not installed."""
-    from cluster.errors import NotFound
-
     try:
         return [*cluster.snapshot(resource, keep, namespace=namespace, field_selector=where or None).items]
     except NotFound:

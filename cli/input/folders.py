@@ -14,6 +14,7 @@ from cli.input.kustomizations import FILES as KUSTOMIZATION_FILES
 from cli.input.kustomizations import Kustomization, read_kustomization
 from cli.input.paths import joined_path, path_within, tidy
 from cli.input.regular_file import read_regular
+from policies.dialects import READERS
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -53,7 +54,6 @@ def is_ours(data: bytes) -> bool:
     """Whether an unreadable file concerns us: it mentions one of the projects, and is not a manifest of another one."""
     if not mentions_ours(data):
         return False
-    from policies.dialects import READERS  # here, since it takes long to load
 
     groups = {version.rpartition(b"/")[0].decode(errors="replace") for version in _VERSION.findall(data)}
     read = {kind.group for kind in READERS}

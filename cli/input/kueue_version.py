@@ -6,6 +6,7 @@ from functools import partial
 
 from cli.input.against import Against
 from cli.input.settings import Installed
+from cluster.errors import ClusterError
 from policies.configuration.kueue.gates import LATEST, KueueVersion
 
 
@@ -18,7 +19,6 @@ def installed_beside(against: Against) -> Installed:
 
 
 def _asked(against: Against) -> KueueVersion:
-    from cluster.errors import ClusterError  # here, since these take long to load
     from cluster.installed_kueue import installed_kueue
 
     try:

@@ -12,11 +12,13 @@ import click
 
 from cli.exits import AccessDenied, Misused, OutOfReach
 from cli.input.contexts import complete_context
+from cluster.errors import ClusterError, Forbidden
+from cluster.roles import missing_role
+from policies.configuration.kueue.durations import nanoseconds
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
     from cluster.endpoint import Endpoint
-    from cluster.errors import ClusterError
 
 Headers = tuple[tuple[str, str], ...]
 LOGIN = ("context", "kubeconfig", "as_user", "as_groups", "request_timeout")
@@ -55,8 +57,6 @@ class ClusterLogin:
     @contextmanager
     def connected(self) -> Iterator[ClusterClient]:
         """Open a client for the block. Raises OutOfReach if the cluster refuses a request or does not answer."""
-        from cluster.errors import ClusterError
-
         try:
             with self.connect() as cluster:
                 yield cluster
@@ -73,7 +73,6 @@ class ClusterLogin:
 
     def namespace(self) -> str:
         """That of the context; `default` where it names none. Raises OutOfReach."""
-        from cluster.errors import ClusterError
         from cluster.namespace import namespace_of
 
         try:
@@ -87,9 +86,6 @@ def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
 
     AccessDenied where it is a matter of rights; the message then names the role that grants them, if there is one.
     """
-    from cluster.errors import Forbidden
-    from cluster.roles import missing_role
-
     said = f"{what}: {error}" if what else str(error)
     if not isinstance(error, Forbidden):
         return OutOfReach(said)
@@ -103,8 +99,6 @@ class _Seconds(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from policies.configuration.kueue.durations import nanoseconds  # here, since help needs nothing of the domain
-
         text = str(value)
         length = int(text) * 10**9 if text.isdecimal() and text.isascii() and len(text) < 10 else nanoseconds(text)
         if length is None or length < 0:

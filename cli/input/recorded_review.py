@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from analysis.documents import Document, Place, Unreadable
+from analysis.documents import Document, SourcePlace, Unreadable
 from cli.exits import Misused
 from cli.input.documents import read
 from policies.text import json_values
@@ -52,7 +52,7 @@ def _body(document: Document) -> bytes:
     return json.dumps(document.manifest, default=float).encode()
 
 
-def _place(document: Document, bad: BadReview) -> Place:
+def _place(document: Document, bad: BadReview) -> SourcePlace:
     return document.place(bad.field)
 
 

@@ -19,6 +19,7 @@ from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import engine_settings, note_problems, start
 from cli.progress import stage
+from cluster.errors import ClusterError
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.submissions import LeftOut
 from scheduling.visibility.as_json import job_of
@@ -51,7 +52,6 @@ def take(against: Against, engine: EngineOptions) -> LoadedSnapshot:
 
 def read(against: Against, settings: SimulationSettings | None = None) -> World:
     """What decisions read, in a cluster or in a snapshot of one. Raises OutOfReach."""
-    from cluster.errors import ClusterError  # here, since these take long to load and files need none of them
     from reconciler.api.snapshot import of_manifests, snapshot
     from reconciler.process import DecisionSettings as ReconcilerSettings
 

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from analysis.documents import MAX_SIZE, Place
+from analysis.documents import MAX_SIZE, SourcePlace
 from cli.input.documents import passed_over
 from cli.input.documents import read as read_documents
 from cli.input.regular_file import read_regular
@@ -37,7 +37,7 @@ _FINDING = ("rule", "object", "field", "severity", "says")
 class BadSuite(Exception):
     """A suite that cannot be run; the message says why and what to do."""
 
-    def __init__(self, place: Place, message: str):
+    def __init__(self, place: SourcePlace, message: str):
         super().__init__(message)
         self.place = place
         self.message = message
@@ -59,7 +59,7 @@ class SuiteCase:
     """`existing` are the objects before the change. `now` is None where the case does not set the time."""
 
     name: str
-    place: Place
+    place: SourcePlace
     existing: tuple[Parsed, ...]
     apply: tuple[Parsed, ...]
     delete: tuple[Parsed, ...]
@@ -94,12 +94,12 @@ def read(file: File, config: str | None) -> list[SuiteCase]:
     roots = list(yaml_values.read(text))
     for bad in roots:
         if isinstance(bad, BadText):
-            raise BadSuite(Place(str(file.path), *position(text, bad.offset)), bad.message)
+            raise BadSuite(SourcePlace(str(file.path), *position(text, bad.offset)), bad.message)
     root = roots[0] if len(roots) == 1 else None
     if not isinstance(root, DocumentRoot) or not isinstance(root.value, list):
         if not file.named:
             return []
-        raise BadSuite(Place(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
+        raise BadSuite(SourcePlace(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
     region = Region.of(text, yaml_values.steps, root.span, TextLines(text))
     return list(_Reader(file.path, root.value, config).cases(region))
 
@@ -110,10 +110,12 @@ def _text_of(file: Path) -> str:
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise BadSuite(
-            Place(str(file), 1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}"
+            SourcePlace(str(file), 1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from error
     if len(data) > MAX_SIZE:
-        raise BadSuite(Place(str(file), 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        raise BadSuite(
+            SourcePlace(str(file), 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files"
+        )
     return text
 
 
@@ -214,8 +216,8 @@ class _Step:
     def at(self, key: str) -> _Step:
         return replace(self, path=self.path + (key if key.startswith("[") else f".{key}"))
 
-    def place(self) -> Place:
-        return Place(str(self.file), *self.region.locate(self.path))
+    def place(self) -> SourcePlace:
+        return SourcePlace(str(self.file), *self.region.locate(self.path))
 
     def bad(self, message: str) -> BadSuite:
         return BadSuite(self.place(), message)

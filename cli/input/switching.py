@@ -13,7 +13,10 @@ from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.named import named, owners, workload_of
 from cli.subcommands import SubCommands
+from cluster.actions import Patch
 from cluster.errors import NotFound
+from cluster.resource import Resource
+from cluster.sources import FOLLOWED, WORKLOADS
 from policies.dialects import kueue
 from policies.dialects.reading import mapping, metadata
 from policies.model.objects import GroupKind
@@ -22,7 +25,6 @@ from policies.model.suggestion import close
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
-    from cluster.resource import Resource
 
 MANAGER = "quotree"
 """The field manager of what people change by hand."""
@@ -95,7 +97,6 @@ def switch(
     login: ClusterLogin, kind: GroupKind, name: str, wanted: SpecSwitch, dry_run: str, namespace: str | None = None
 ) -> str:
     """Set the field; the sentence for what was done. Raises Misused for an unknown name, and OutOfReach."""
-    from cluster.actions import Patch  # here, since these take long to load
     from cluster.apply import perform
 
     within = f" in namespace {namespace}" if namespace else ""
@@ -122,8 +123,6 @@ def switch(
 
 def versions(kind: GroupKind) -> tuple[Resource, ...]:
     """The versions of the kind that Kueue has served, the newest first."""
-    from cluster.sources import FOLLOWED, WORKLOADS
-
     return WORKLOADS if kind == kueue.WORKLOAD else FOLLOWED[kind]
 
 

@@ -9,8 +9,11 @@ from cli.input.login import ClusterLogin
 from cli.input.named import NamedWork
 from cli.output import first_of
 from cluster.errors import Forbidden, NotFound
-from cluster.resource import PODS
+from cluster.jobs_without_workload import absent_class
+from cluster.resource import PODS, Manifest
+from cluster.sources import FOLLOWED
 from policies.dialects import core
+from policies.dialects.kueue import LOCAL_QUEUE
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_owners import controller_of
@@ -18,11 +21,11 @@ from policies.dialects.quota_gates import WAITS, is_gated
 from policies.dialects.reading import mapping, metadata, texts
 from policies.model.objects import GroupKind
 from policies.model.suggestion import close
+from reconciler.jobs.described import Described
+from reconciler.jobs.kinds import SHIPPED
 
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
-    from cluster.stream import Manifest
-    from reconciler.jobs.described import Described
 
 _MOST = 5
 """LocalQueues that are named."""
@@ -64,8 +67,6 @@ def _at_gate(cluster: ClusterClient, wanted: NamedWork) -> str:
 
 def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described, Manifest]]:
     """The jobs of this name, those of Kubernetes itself first."""
-    from reconciler.jobs.kinds import SHIPPED
-
     kinds = [each for each in SHIPPED.values() if wanted.kind in ("", each.shape.kind.kind)]
     for kind in sorted(kinds, key=lambda each: each.shape.kind.group != "batch"):
         try:
@@ -75,9 +76,6 @@ def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described
 
 
 def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Manifest) -> str:
-    from policies.dialects.kueue import LOCAL_QUEUE
-    from reconciler.jobs.kinds import SHIPPED
-
     labels = texts(mapping(metadata(job).get("labels")))
     queue = labels.get(QUEUE_NAME)
     owner = controller_of(metadata(job))
@@ -93,8 +91,6 @@ def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Man
 
 def _names(cluster: ClusterClient, kind: GroupKind, namespace: str | None = None) -> list[str] | None:
     """The names of the objects of a kind; None if the caller may not list them."""
-    from cluster.sources import FOLLOWED
-
     try:
         found = cluster.list(cluster.newest(FOLLOWED[kind]), namespace=namespace)
         return sorted(str(metadata(each)["name"]) for each in found)
@@ -113,8 +109,6 @@ def _absent_queue(wanted: NamedWork, queue: str, there: list[str] | None) -> str
 
 def _absent_class(cluster: ClusterClient, name: str | None) -> str:
     """Why its WorkloadPriorityClass keeps it without a Workload; empty where the class exists, or none is named."""
-    from cluster.held_jobs import absent_class
-
     there = _names(cluster, WORKLOAD_PRIORITY_CLASS) if name else []
     return absent_class(name, there) if name and name not in (there or ()) else ""
 

@@ -17,6 +17,8 @@ from cli.input.login import ClusterLogin, unavailable
 from cli.input.named import NamedWork, owners, workload_of
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
 from cluster.roles import missing_role
+from cluster.sources import FOLLOWED, WORKLOADS
+from policies.dialects.kueue import LOCAL_QUEUE
 from policies.dialects.reading import mapping, metadata, text
 from policies.model.printing import plain
 from reconciler.api.aggregated import API_SERVICE, PREFIX
@@ -93,8 +95,6 @@ def _served(cluster: ClusterClient) -> bool:
 
 def find_workload(login: ClusterLogin, wanted: NamedWork) -> str:
     """The name of the Workload that is meant, among those that the API server has. Raises Misused, OutOfReach."""
-    from cluster.sources import WORKLOADS
-
     with login.connected() as cluster:
         listed = list(cluster.list(cluster.newest(WORKLOADS), namespace=wanted.namespace))
     return workload_of({str(metadata(each)["name"]): owners(each) for each in listed}, wanted)
@@ -105,9 +105,6 @@ def local_queues(login: ClusterLogin, namespace: str) -> list[str]:
 
     Raises OutOfReach, also where there are none.
     """
-    from cluster.sources import FOLLOWED, WORKLOADS
-    from policies.dialects.kueue import LOCAL_QUEUE
-
     with login.connected() as cluster:
         queues = cluster.list(cluster.newest(FOLLOWED[LOCAL_QUEUE]), namespace=namespace)
         found = {str(metadata(each)["name"]) for each in queues}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from analysis.documents import Place
+from analysis.documents import SourcePlace
 from analysis.report import Report, ReportEntry, identity, in_order
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline, OldFinding
@@ -63,7 +63,7 @@ def stale(baseline: Baseline, report: Report, proposals: Sequence[Proposal]) -> 
     return [entry for entry in left if judged(entry)]
 
 
-def _finding(entry: OldFinding, place: Place, proposal: Proposal) -> ReportEntry:
+def _finding(entry: OldFinding, place: SourcePlace, proposal: Proposal) -> ReportEntry:
     message = f"has {entry.rule} in the baseline, and no longer in the inputs"
     finding = Finding(entry.object, entry.field, message, "run `quotree baseline prune`", entry.fingerprint)
     return ReportEntry(Judged(STALE, Severity.ERROR, finding), identity(entry.object, proposal), place, ())

@@ -17,6 +17,7 @@ from policies.dialects.yunikorn_config.structure import SORT_TYPES
 from policies.dialects.yunikorn_config.typed import MAX_NODES
 from policies.text import yaml_nodes
 from policies.text.positions import BadText
+from policies.text.yaml_composer import first_document
 from policies.text.yaml_nodes import Node, Scalar, SequenceNode
 
 REDACTED = "redacted"
@@ -49,10 +50,6 @@ class _Writer:
 
 def redacted_queues(text: str, hide: Hide) -> str:
     """The text with the amounts, names of queues and known properties that it has, and with hidden users and groups."""
-    from policies.text.yaml_composer import (
-        first_document,  # here, so that other commands need not load the YAML library
-    )
-
     try:
         node = first_document(text)
         return "" if node is None else "\n".join(_lines(_CONFIG(node, _Writer(hide)), "")) + "\n"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from analysis.documents import Place, Unreadable
+from analysis.documents import SourcePlace, Unreadable
 from analysis.report import LocatedCause, Looked, Report, ReportedObject, ReportEntry, Subject
 from cli.output import first_of, paint, some
 from cli.version import VERSION
@@ -96,12 +96,12 @@ def finding_lines(entry: ReportEntry) -> Iterator[str]:
     yield from (f"    {line}" for line in consequence_lines(entry.judged))
 
 
-def where(place: Place) -> str:
+def where(place: SourcePlace) -> str:
     """The place, and the kustomization that makes what is written there: its patches may have set the value."""
     return plain(f"{place} ({rendered(place)})" if place.overlay else str(place))
 
 
-def rendered(place: Place) -> str:
+def rendered(place: SourcePlace) -> str:
     """The renderer of the manifest; empty if it is applied as written."""
     return plain(f"as {place.overlay} renders it") if place.overlay else ""
 
@@ -270,7 +270,7 @@ def _object(identity: ReportedObject) -> dict[str, str]:
     }
 
 
-def place_json(place: Place) -> dict[str, Any]:
+def place_json(place: SourcePlace) -> dict[str, Any]:
     overlay = {"overlay": place.overlay} if place.overlay else {}
     return {"file": place.file, "line": place.line, "column": place.column, **overlay}
 

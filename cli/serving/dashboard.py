@@ -41,7 +41,7 @@ class SignIn:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedServers:
+class ServerAddresses:
     """The servers that are asked. `api` None: that of the pod's service account."""
 
     api: Address | None
@@ -76,7 +76,7 @@ def settings_of(
 
 def run(
     settings: DashboardSettings,
-    others: AskedServers,
+    others: ServerAddresses,
     sign_in: SignIn,
     certificates: Certificates | None,
     what_if: Callable[[Callable[[UserLogin], UserConnection]], Processes],
@@ -163,7 +163,7 @@ class _Watched:
     A token of a caller must never travel with a client certificate of ours, since the API server would take that.
     """
 
-    def __init__(self, others: AskedServers, own: Callable[[], str | None] | None) -> None:
+    def __init__(self, others: ServerAddresses, own: Callable[[], str | None] | None) -> None:
         self._others, self._own = others, own
         self._lock = threading.Lock()
         self._seen: tuple[object, ...] = ()

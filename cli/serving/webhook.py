@@ -13,11 +13,10 @@ from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.sightings import Snapshot
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedCache, FoundManifest, ManifestCache, Store
-from cluster.stream import Manifest
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.model.forest import Forest

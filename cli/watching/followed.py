@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.exits import OutOfReach
 from cli.input.against import Against
-
-if TYPE_CHECKING:
-    from cluster.sources import WatchSource
+from cluster.errors import ClusterError
+from cluster.sources import WatchSource
 
 _LISTED = 10.0
 """Seconds to wait for the first lists; what comes later counts as a change."""
@@ -40,7 +39,6 @@ def following(against: Against) -> Iterator[ChangeCounter]:
         yield changes
         return
     from analysis.cluster import read_kinds  # here, since these take long to load
-    from cluster.errors import ClusterError
     from cluster.store import Store
 
     try:

@@ -10,8 +10,7 @@ from cluster.actions import Patch
 from cluster.apply import perform
 from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from cluster.resource import CONFIG_MAPS
-from cluster.stream import Manifest
+from cluster.resource import CONFIG_MAPS, Manifest
 
 MOST_ENDED = 2000
 """Sessions in the ConfigMap, about 100 KiB. It has no room for more before the first of them expires."""

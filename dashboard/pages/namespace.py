@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cluster.errors import Forbidden
-from cluster.held_jobs import CLASSES, HeldJob, held_jobs, owners_of
+from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
 from cluster.resource import Resource
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import path_part
@@ -56,7 +56,7 @@ def _missing(named: Iterable[Mapping[str, Any]], workloads: Iterable[Mapping[str
     return sorted({each["queue"] for each in workloads if each["state"] == "pending"} - known - {""})
 
 
-def _held(reader: UserReader, namespace: str, workloads: list[Manifest]) -> list[HeldJob]:
+def _held(reader: UserReader, namespace: str, workloads: list[Manifest]) -> list[JobWithoutWorkload]:
     """The jobs that have no Workload."""
     try:
         classes = {str(each["metadata"]["name"]) for each in reader.listed(CLASSES[0], None, _CLASSES)}
@@ -64,7 +64,7 @@ def _held(reader: UserReader, namespace: str, workloads: list[Manifest]) -> list
         if len(workloads) >= MOST:
             return []  # one that is not listed may be that of the job
         classes = None
-    return held_jobs(
+    return jobs_without_workload(
         lambda kind, labels: reader.listed(kind, namespace, MOST, labels=labels), classes, owners_of(workloads)
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 from policies.dialects.reading import listing, mapping
@@ -26,8 +27,6 @@ Struct: TypeAlias = Mapping[str, Reader]
 
 def role_hash(spec: Mapping[str, Any]) -> str:
     """Eight hexadecimal digits; the same for all pods that ask for the same in the same places."""
-    from hashlib import sha256  # here, since it loads OpenSSL, and only groups of Pods have roles
-
     text = json.dumps({"spec": _shape(spec)}, separators=(",", ":"), ensure_ascii=False, default=str)
     escaped = "".join(_HTML.get(letter, letter) for letter in text)
     return sha256(escaped.encode(errors="surrogatepass")).hexdigest()[:_LENGTH]

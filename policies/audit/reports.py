@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from policies.audit.audited import Audit, AuditedFinding
@@ -80,8 +81,6 @@ def reports(audit: Audit, api: ReportApi = OPEN_REPORTS, most: int = MOST) -> It
 
 def name_of(root: TreeRoot | None) -> str:
     """The name of a tree's reports: its own, as far as a name may have it, and what tells it from others like it."""
-    from hashlib import sha256  # here, since it loads OpenSSL
-
     if root is None:
         return _NO_TREE
     slug = re.sub(r"[^a-z0-9]+", "-", root.name.lower())[:_SLUG].strip("-")

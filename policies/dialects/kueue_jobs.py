@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/controller/jobframework and pkg/controller/jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,10 +127,10 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
     return read
 
 
-def managed_owner(meta: Mapping[str, Any], more: Container[GroupKind] = ()) -> str:
-    """Kind and name of the controller that it belongs to, if that is a job of these kinds or of `more`; else empty."""
+def managed_owner(meta: Mapping[str, Any]) -> str:
+    """Kind and name of the controller that it belongs to, if that is a job of these kinds; else empty."""
     found = controller_of(meta)
-    return f"{found.kind.kind} {found.name}".strip() if found and (found.kind in KINDS or found.kind in more) else ""
+    return f"{found.kind.kind} {found.name}".strip() if found and found.kind in KINDS else ""
 
 
 def identifier(labels: Mapping[str, str], annotations: Mapping[str, str], key: str, *, annotated: bool = True) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from policies.dialects.core import APP_ID, YUNIKORN, Namespace, Pod
+from policies.dialects.reading import mapping
 from policies.model import fields
 from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
 from policies.text.json_members import scan
@@ -25,7 +26,9 @@ MAX_APPS = YUNIKORN + "namespace.maxApps"
 PARENT_QUEUE = YUNIKORN + "parentqueue"
 ENABLE = YUNIKORN + "namespace.enableYuniKorn"
 GENERATE_APP_ID = YUNIKORN + "namespace.generateAppId"
-NAMESPACE_KEYS = (QUOTA, GUARANTEED, MAX_CPU, MAX_MEMORY, MAX_APPS, PARENT_QUEUE, ENABLE, GENERATE_APP_ID)
+QUOTA_KEYS = (QUOTA, GUARANTEED, MAX_CPU, MAX_MEMORY, MAX_APPS, PARENT_QUEUE)
+"""Each of them gives the namespace a queue with a quota, or says below which queue it is."""
+NAMESPACE_KEYS = (*QUOTA_KEYS, ENABLE, GENERATE_APP_ID)
 LEGACY: Mapping[str, str] = {MAX_CPU: "cpu", MAX_MEMORY: "memory"}
 
 QUEUE = YUNIKORN + "queue"
@@ -72,6 +75,17 @@ def type_of(resource: str) -> str:
 def amount(resource: str, quantity: Quantity) -> int:
     """The quantity in YuniKorn's units, rounded up; it may exceed int64."""
     return quantity.milli() if resource == "cpu" else quantity.units()
+
+
+def readable_amounts(values: object) -> Resource:
+    """The quantities of a resource list in YuniKorn's units; one that is not a quantity is left out."""
+    found: Resource = {}
+    for name, value in mapping(values).items():
+        try:
+            found[type_of(name)] = amount(name, Quantity.parse(value))
+        except BadQuantity:
+            continue
+    return found
 
 
 def fits(number: int) -> bool:
@@ -292,11 +306,8 @@ def translation(namespace: Namespace) -> str | None:
 # -- the Pod -----------------------------------------------------------------------------------------------------------
 
 
-def application_id(pod: Pod, *, unique: bool = False, uid: str = "") -> str:
-    """The application that the pod belongs to; empty for pods of other schedulers.
-
-    `unique` is the setting `generateUniqueAppId`.
-    """
+def application_id(pod: Pod, *, uid: str = "") -> str:
+    """The application that the pod belongs to; empty for pods of other schedulers."""
     if pod.scheduler_name != SCHEDULER:
         return ""
     labels = pod.labels
@@ -309,7 +320,7 @@ def application_id(pod: Pod, *, unique: bool = False, uid: str = "") -> str:
     )
     if found.endswith("-uniqueautogen"):
         return f"{found.removesuffix('-uniqueautogen')}-{uid}"
-    return found or generated_application_id(pod.ref.namespace, unique=unique, uid=uid)
+    return found or generated_application_id(pod.ref.namespace, uid=uid)
 
 
 def generated_application_id(namespace: str, *, unique: bool = False, uid: str = "") -> str:

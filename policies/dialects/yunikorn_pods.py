@@ -15,9 +15,8 @@ from typing import Any
 from policies.dialects import core, yunikorn
 from policies.dialects.core import Pod
 from policies.dialects.reading import Manifest, listing, mapping
-from policies.dialects.yunikorn import Resource
+from policies.dialects.yunikorn import Resource, readable_amounts
 from policies.dialects.yunikorn_config.resources import Amounts, largest, plus
-from policies.model.quantity import BadQuantity, Quantity
 
 PODS = "pods"
 _CONTAINERS = ("containers", "initContainers")
@@ -63,7 +62,7 @@ def requests(manifest: Manifest) -> Resource:
     Sidecars keep running with the containers, and with the init containers after them.
     """
     spec, reported = mapping(manifest.get("spec")), mapping(manifest.get("status"))
-    infeasible, of_the_pod = _is_infeasible(reported), _amounts(_requests(spec))
+    infeasible, of_the_pod = _is_infeasible(reported), readable_amounts(_requests(spec))
     running: Amounts = {}
     starting: Amounts = {}
     for container, status in _with_status(manifest, "initContainers", "initContainerStatuses"):
@@ -79,7 +78,7 @@ def requests(manifest: Manifest) -> Resource:
         if name in of_the_pod and (name in _OF_THE_POD or name.startswith("hugepages-"))
     }
     found = {**largest(running, starting), **whole}
-    return {PODS: 1, **plus(found, _amounts(spec.get("overhead")))}
+    return {PODS: 1, **plus(found, readable_amounts(spec.get("overhead")))}
 
 
 def _with_status(manifest: Manifest, key: str, statuses: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -93,9 +92,10 @@ def _with_status(manifest: Manifest, key: str, statuses: str) -> Iterator[tuple[
 
 def _container(container: Mapping[str, Any], status: Mapping[str, Any], infeasible: bool) -> Amounts:
     has = largest(
-        _amounts(mapping(status.get("resources")).get("requests")), _amounts(status.get("allocatedResources"))
+        readable_amounts(mapping(status.get("resources")).get("requests")),
+        readable_amounts(status.get("allocatedResources")),
     )
-    wanted = _amounts(_requests(container))
+    wanted = readable_amounts(_requests(container))
     return has if infeasible and has else largest(wanted, has)
 
 
@@ -104,13 +104,3 @@ def _is_infeasible(status: Mapping[str, Any]) -> bool:
     conditions = map(mapping, listing(status.get("conditions")))
     pending = (condition for condition in conditions if condition.get("type") == "PodResizePending")
     return status.get("resize") == "Infeasible" or any(each.get("reason") == "Infeasible" for each in pending)
-
-
-def _amounts(values: object) -> Resource:
-    found: Resource = {}
-    for name, value in mapping(values).items():
-        try:
-            found[yunikorn.type_of(name)] = yunikorn.amount(name, Quantity.parse(value))
-        except BadQuantity:
-            continue
-    return found

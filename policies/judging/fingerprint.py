@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from hashlib import sha256
 
 from policies.judging.verdict import Judged
 
@@ -15,8 +16,6 @@ def fingerprint(judged: Judged, occurrence: int = 1) -> str:
     Neither the version of the API nor an index in a list counts: an entry put before an old fault does not make that a
     new one. `occurrence` tells findings apart that differ in an index only.
     """
-    from hashlib import sha256  # here, since it loads OpenSSL, and few formats show fingerprints
-
     finding = judged.finding
     _, field, subject = finding.lasting
     parts = [judged.rule.id, *finding.object, field, subject]

@@ -43,7 +43,7 @@ class MigratedPlaces:
             self._tags[name] = {"namespace": name, **yunikorn.application_tags(namespace)}
             if enabled is False or (name.startswith(_BYPASSED) and enabled is None):
                 continue
-            declares = any(key in namespace.annotations for key in _DECLARING)
+            declares = any(key in namespace.annotations for key in yunikorn.QUOTA_KEYS)
             if path := self._place(name, "", complain=declares):
                 found.append(QueueMapping(name, path, default=True))
         return found
@@ -109,11 +109,3 @@ class MigratedPlaces:
 
 
 _AMOUNTS = ("namespace.resourcequota", "namespace.resourceguaranteed", "namespace.resourcemaxapps")
-_DECLARING = (
-    yunikorn.QUOTA,
-    yunikorn.GUARANTEED,
-    yunikorn.MAX_CPU,
-    yunikorn.MAX_MEMORY,
-    yunikorn.MAX_APPS,
-    yunikorn.PARENT_QUEUE,
-)

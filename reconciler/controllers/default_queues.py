@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cluster.actions import Patch
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from policies.dialects.reading import metadata, text, texts

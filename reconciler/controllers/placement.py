@@ -25,7 +25,7 @@ from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed, put_or_drop
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
-from reconciler.objects.packed import Packed, WholeObject
+from reconciler.objects.packed import HasManifest, Packed
 from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.watched import CHECK_VIEW, WORKLOAD_VIEW, WatchedKind, by_kind
 from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
@@ -66,7 +66,7 @@ class PlacementController(Controller):
         naming = Naming(self.placing.annotated, self.placing.short)
         here, there = ([watched_pods(naming)], [REMOTE_PODS]) if pods else ([], [])
         self.watched: tuple[WatchedKind[object], ...] = (CLUSTERS, CONFIGS, CHECK_VIEW, *self._jobs.values(), *here)
-        remote: Mapping[str, WatchedKind[WholeObject]] = {**self._jobs, **{view.kind: view for view in there}}
+        remote: Mapping[str, WatchedKind[HasManifest]] = {**self._jobs, **{view.kind: view for view in there}}
         self._remote = by_kind((WORKLOAD_VIEW, *remote.values()))
         self._pods = pods
         self._stored = stored

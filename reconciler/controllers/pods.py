@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from cluster.actions import Action, Delete
-from cluster.resource import PODS
-from cluster.stream import Manifest
+from cluster.resource import PODS, Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from reconciler.controllers.internal_errors import InternalErrors

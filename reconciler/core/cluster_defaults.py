@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.amounts.limit_ranges import summarize
 from policies.amounts.requests import readable
 from policies.dialects.reading import mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from reconciler.core.alarms import Alarms
 from reconciler.core.cluster_defaults import ClusterDefaults
 from reconciler.core.controller import Controller, WaitFor, WakeAt

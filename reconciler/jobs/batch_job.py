@@ -6,6 +6,8 @@ them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 
 from __future__ import annotations
 
+from functools import partial
+
 from cluster.actions import Patch
 from policies.dialects.frameworks import batch
 from policies.dialects.job_shape import at, total
@@ -15,7 +17,7 @@ from reconciler.jobs.described import Described
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, spec_change, without_start_time
 from reconciler.jobs.kind import MARKED, UNMARKED, Writing
-from reconciler.jobs.pod_changes import MANAGED_LABELS, CannotStart, changes, placed
+from reconciler.jobs.pod_changes import MANAGED_LABELS, all_placed, placed
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.workload import Workload
@@ -54,11 +56,7 @@ class BatchJob(Described):
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
         """A Job has one pod set: it starts with the one that has quota, whatever the admission calls it."""
-        try:
-            given = changes(read, inputs.flavors)
-        except CannotStart:
-            return False
-        return given is None or all(placed(job_state.template(job), each) for each in given)
+        return all_placed(read, inputs.flavors, partial(placed, job_state.template(job)))
 
     def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
         change = _replacement(job, inputs)

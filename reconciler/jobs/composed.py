@@ -95,13 +95,13 @@ def requested_work(kind: JobKind, job: Manifest, inputs: JobInputs) -> Requested
     return RequestedWork.of(made) if made is not None else None
 
 
-class AskedBefore:
-    """`asked` with a cache of the jobs that were looked at last: a job is looked at several times until it starts."""
+class RequestCache:
+    """The requests of the jobs that were looked at last: a job is looked at several times until it starts."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[JobInputs, RequestedWork | None]] = {}
 
-    def asked(self, kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
+    def work(self, kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
         meta = metadata(job)
         version = text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or ""
         if not all(version):

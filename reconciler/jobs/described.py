@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
 from typing import Any, Self
 
 from cluster.actions import Patch
@@ -15,7 +16,7 @@ from policies.dialects.job_shape import JobShape, PodsAt, Sign, Step, at, condit
 from policies.dialects.reading import Manifest, listing, mapping, text
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.kind import MARKED, STOPPING, UNMARKED, Ending, Writing, job_patch, notes
-from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes, placed, restored, started
+from reconciler.jobs.pod_changes import CannotStart, PodChanges, all_placed, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import differences
 from scheduling.objects.naming import NAMING, Naming
@@ -136,11 +137,7 @@ class Described:
         return self._patch(job, job, UNMARKED) if self.halfway(job) else None
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
-        try:
-            given = changes(read, inputs.flavors)
-        except CannotStart:
-            return False
-        return given is None or all(_placed(self._templates(job), each) for each in given)
+        return all_placed(read, inputs.flavors, partial(_placed, self._templates(job)))
 
     def _has_switch(self, job: Manifest) -> bool:
         """Whether the switch can be set. A value of another type in its path means that the object has another kind."""

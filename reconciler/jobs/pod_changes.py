@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/podset and pkg/controller/jobframework.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +119,15 @@ def started(template: Manifest, assigned: PodChanges) -> dict[str, Any]:
         "metadata": _with(meta, labels=labels, annotations=annotations),
         "spec": _with(spec, nodeSelector=selector, tolerations=tolerations, schedulingGates=gates),
     }
+
+
+def all_placed(read: Workload, flavors: Mapping[str, Flavor], is_placed: Callable[[PodChanges], bool]) -> bool:
+    """Whether all pod sets run where the admission puts them; true without one, and with a flavor that is unknown."""
+    try:
+        assigned = changes(read, flavors)
+    except CannotStart:
+        return False
+    return assigned is None or all(map(is_placed, assigned))
 
 
 def placed(template: Manifest, assigned: PodChanges) -> bool:

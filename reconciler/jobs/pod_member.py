@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import intern
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import (
     MANAGED,

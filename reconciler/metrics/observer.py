@@ -1,17 +1,15 @@
-"""The observers that count: rounds, changes of Workloads, and the decisions of another controller.
+"""The observers that count: rounds, changes of Workloads, and what passes at gates.
 
 A replica that does not write counts no changes, so each change is counted once.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from policies.configuration.settings import Dialect, YuniKornSettings
+from policies.configuration.settings import YuniKornSettings
 from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
 from reconciler.metrics.chosen_queues import ChosenQueues
@@ -21,28 +19,19 @@ from reconciler.metrics.handovers import Handovers
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import (
-    Compared,
     CycleDecided,
     GateRemoved,
-    PodCompared,
-    QueueStateCompared,
     RoundPassed,
     WorkloadChange,
     WorkloadCreated,
 )
-from reconciler.metrics.standing import StandingWork
+from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.objects.observed import Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
-from reconciler.observer.comparison import PATIENCE, Comparison, ComparisonResult, DecisionDifference
 from reconciler.observer.observer import Observer, Observers
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT
 from scheduling.world.decisions import Decision
 
-if TYPE_CHECKING:
-    from reconciler.controllers.gates.comparison import Judge, PodComparison
-    from reconciler.controllers.volcano.comparison import QueueComparison
-
-log = logging.getLogger(__name__)
 _YUNIKORN = YuniKornSettings()
 
 
@@ -67,15 +56,13 @@ class MetricsObserver:
         gates: bool = False,
         yunikorn: YuniKornSettings = _YUNIKORN,
     ) -> None:
-        inner: Observer = (
-            KueueObserver(state, leads, registry, labels, queues)
-            if kueue
-            else Observers(
-                comparing(registry, state),
-                comparing_queues(registry),
-                comparing_pods(registry, state, yunikorn.namespace),
-            )
-        )
+        inner: Observer
+        if kueue:
+            inner = KueueObserver(state, leads, registry, labels, queues)
+        else:
+            from reconciler.metrics.comparing import comparisons  # here, since only `observe` compares
+
+            inner = comparisons(registry, state, yunikorn.namespace)
         self._rounds = Instruments(registry, RoundPassed)
         if gates:
             from reconciler.metrics.passing import PassingObserver  # here, since it takes long to load
@@ -104,7 +91,7 @@ class KueueObserver:
         self._labels = labels or CustomLabels()
         self._queues = queues or ChosenQueues()
         self._leads = leads
-        self._standing = StandingWork(state.world)
+        self._standing = PendingCounts(state.world)
         self._handovers = Handovers(state)
         self._counted: set[str] = set()
         """The Cohorts that have counters. An implicit Cohort goes without a deletion of its own."""
@@ -112,7 +99,7 @@ class KueueObserver:
         self._instruments = Instruments(
             registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided, custom=self._labels
         )
-        registry.register(Scraped(StandingWork, lambda read: read(self._standing), role=self._role))
+        registry.register(Scraped(PendingCounts, lambda read: read(self._standing), role=self._role))
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         kind, name = after.key
@@ -163,56 +150,3 @@ class KueueObserver:
         names = [each.name for each in node.path()[1:]] if node is not None else []
         self._counted.update(names)
         return names
-
-
-def comparing_queues(registry: CollectorRegistry) -> QueueComparison:
-    """Compare the states of Volcano's queues; each difference is logged and counted."""
-    from reconciler.controllers.volcano.comparison import QueueComparison  # here, since only `observe` compares
-
-    instruments = Instruments(registry, QueueStateCompared)
-
-    def report(queue: str, theirs: str, ours: str) -> None:
-        instruments.count(QueueStateCompared(theirs, ours))
-        if theirs != ours:
-            log.warning("queue %s is %s by Volcano's controller, and would be %s by ours", queue, theirs, ours)
-
-    return QueueComparison(report)
-
-
-def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = PATIENCE) -> Comparison:
-    """Compare the decisions of another controller with ours; each difference is logged and counted."""
-    instruments = Instruments(registry, Compared)
-
-    def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
-        instruments.count(Compared(result, difference))
-        _log(difference)
-
-    return Comparison(state.world, report, lambda: state.complete, patience)
-
-
-def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
-    """Compare what other schedulers bind with the quota of their queues; each difference is logged and counted.
-
-    `namespace`: the namespace of YuniKorn's ConfigMaps.
-    """
-    from reconciler.controllers.gates.comparison import PodComparison  # here, since only `observe` compares
-    from reconciler.controllers.volcano.pod_comparison import VolcanoJudge
-    from reconciler.controllers.yunikorn.comparison import YuniKornJudge
-
-    instruments = Instruments(registry, PodCompared)
-
-    def comparison(dialect: Dialect, judge: Judge[Any]) -> PodComparison:
-        def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
-            instruments.count(PodCompared(dialect, result, difference))
-            _log(difference)
-
-        return PodComparison(judge, report, lambda: state.complete)
-
-    return Observers(
-        comparison(Dialect.YUNIKORN, YuniKornJudge(namespace)), comparison(Dialect.VOLCANO, VolcanoJudge())
-    )
-
-
-def _log(difference: DecisionDifference | None) -> None:
-    if difference is not None:
-        log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})

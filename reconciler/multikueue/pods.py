@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cluster.actions import Action, Create, Delete, Patch
-from cluster.resource import PODS
-from cluster.stream import Manifest
+from cluster.resource import PODS, Manifest
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_pods import ROLE_HASH

@@ -15,7 +15,7 @@ from reconciler.multikueue.pods import UNIT, PodUnits
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.packed import Packed, WholeObject
+from reconciler.objects.packed import HasManifest, Packed
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.workload import CheckState, Workload
@@ -45,7 +45,7 @@ class PlacementSnapshot:
         placing: PlacementSettings,
         kinds: Mapping[str, JobKind],
         writes: RemoteWrites,
-        remote: Mapping[str, WatchedKind[WholeObject]],
+        remote: Mapping[str, WatchedKind[HasManifest]],
     ) -> None:
         self.placing = placing
         self.kinds = kinds
@@ -187,7 +187,7 @@ class PlacementSnapshot:
     def _read_job_here(self, kind: str, job: Packed) -> OwnerJob:
         return owner_job(self.kinds[kind], job.manifest())
 
-    def _read_job_there(self, kind: str, job: Packed | None, there: WholeObject) -> RemoteJob:
+    def _read_job_there(self, kind: str, job: Packed | None, there: HasManifest) -> RemoteJob:
         return remote_job(self.kinds[kind], job.manifest() if job is not None else None, there.manifest())
 
     def remote_manifest(self, cluster: str, name: str) -> Manifest | None:

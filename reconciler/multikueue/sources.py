@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 
 from cluster.client import ClusterClient
 from cluster.reflector import Pacing, Reflector, whole
-from cluster.resource import SECRETS, Resource
-from cluster.stream import Manifest
+from cluster.resource import SECRETS, Manifest, Resource
 from policies.dialects.kubeconfig import BAD
 from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_file, read_secret
 from reconciler.multikueue.profiles import CLUSTER_PROFILES, disabled, read_profile

@@ -7,8 +7,7 @@ from typing import Any
 
 from cluster.client import ClusterClient
 from cluster.errors import NotFound
-from cluster.resource import Resource
-from cluster.stream import Manifest
+from cluster.resource import Manifest, Resource
 from policies.dialects.reading import mapping, text
 from reconciler.multikueue.cluster_list import API_VERSION
 from reconciler.multikueue.objects import (

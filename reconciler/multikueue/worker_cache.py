@@ -19,7 +19,7 @@ from reconciler.multikueue.remote import (
 from reconciler.multikueue.remote_objects import RemoteClusterQueue
 from reconciler.objects.cache import NewestObjects
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.packed import WholeObject
+from reconciler.objects.packed import HasManifest
 from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind
 from reconciler.objects.workers import WorkerConnection
 from scheduling.objects.amounts import FlavorResource
@@ -30,7 +30,7 @@ from scheduling.quota.tree import QuotaTree
 T = TypeVar("T")
 WORKLOAD = WORKLOAD_VIEW.kind
 _QUEUES = tuple(view.kind for view in (REMOTE_NAMESPACES, REMOTE_LOCAL_QUEUES, REMOTE_CLUSTER_QUEUES, REMOTE_COHORTS))
-_NO_JOBS: Mapping[str, WatchedKind[WholeObject]] = {}
+_NO_JOBS: Mapping[str, WatchedKind[HasManifest]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class RemoteJobRef:
     """A job or a Pod of ours on a worker. `workload`: `namespace/name` of the Workload that it was created for."""
 
     key: Key
-    packed: WholeObject
+    packed: HasManifest
     uid: str
     workload: str
 
@@ -50,7 +50,7 @@ class WorkerCache:
     `views`: the views of jobs and Pods, by kind.
     """
 
-    def __init__(self, views: Mapping[str, WatchedKind[WholeObject]] = _NO_JOBS) -> None:
+    def __init__(self, views: Mapping[str, WatchedKind[HasManifest]] = _NO_JOBS) -> None:
         self._views = views
         self.connection = WorkerConnection("connecting")
         self.jobs: dict[str, dict[Key, RemoteJobRef]] = {}
@@ -220,7 +220,7 @@ def _without_usage(observed: Observed[object]) -> object:
     return replace(queue, reserved={}) if queue is not None else observed.value
 
 
-def _job_seen(key: Key, packed: WholeObject) -> RemoteJobRef:
+def _job_seen(key: Key, packed: HasManifest) -> RemoteJobRef:
     meta = metadata(packed.manifest())
     namespace = text(meta.get("namespace")) or ""
     made_for = prebuilt_of(meta) or parted(key[1])[1]

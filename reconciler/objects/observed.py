@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.dialects.reading import text
 from policies.model.objects import joined, parted
 from reconciler.objects.packed import Packed

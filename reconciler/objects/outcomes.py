@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from cluster.actions import Action
 from cluster.errors import ClusterError
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from reconciler.objects.observed import Key
 
 

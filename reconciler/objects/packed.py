@@ -7,10 +7,10 @@ import zlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 
 
-class WholeObject(Protocol):
+class HasManifest(Protocol):
     """An object that keeps its manifest."""
 
     def __hash__(self) -> int: ...

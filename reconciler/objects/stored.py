@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from scheduling.objects.times import written
 

@@ -7,8 +7,7 @@ from functools import lru_cache
 from sys import intern
 from typing import NamedTuple
 
-from cluster.resource import NODES, PODS, Resource
-from cluster.stream import Manifest
+from cluster.resource import NODES, PODS, Manifest, Resource
 from policies.dialects.core import POD
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.node_reading import node_reading

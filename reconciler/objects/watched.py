@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
-from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
-from cluster.stream import Manifest
+from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Manifest, Resource
 from policies.dialects.kueue_flavor import Flavor, read_flavor
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import metadata, text, texts

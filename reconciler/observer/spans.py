@@ -1,6 +1,6 @@
 """Spans of decisions: what happened to each Workload, and the cycles and rounds that decided it.
 
-Loaded if traces are on. The spans of one way to admission share a parent, `admission`, which is recorded last.
+The spans of one way to admission share a parent, `admission`, which is recorded last.
 """
 
 from __future__ import annotations

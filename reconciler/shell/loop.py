@@ -6,7 +6,7 @@ import queue
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from cluster.actions import Action
 from reconciler.core.commands import Command, FollowResource, ReadObject, Relist, WriteCommand
@@ -27,10 +27,8 @@ from reconciler.objects.workers import (
 from reconciler.observer.observer import NullObserver, Observer
 from reconciler.shell.call import Call
 from reconciler.shell.pace import RoundPace
+from reconciler.shell.write_spans import WriteSpans
 from scheduling.objects.times import SECOND
-
-if TYPE_CHECKING:  # loaded where traces are on
-    from reconciler.shell.write_spans import WriteSpans
 
 Message: TypeAlias = Event | Call
 

@@ -16,8 +16,7 @@ from typing import Protocol
 
 from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from cluster.resource import LEASES
-from cluster.stream import Manifest
+from cluster.resource import LEASES, Manifest
 from policies.dialects.reading import mapping, metadata, text
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,4 @@
-"""Spans of writes: from the moment at which the core wants a write until its answer is taken in. For the loop's thread.
-
-Loaded if traces are on.
-"""
+"""Spans of writes: from the moment the core wants a write until its answer is taken in, in the thread of the loop."""
 
 from __future__ import annotations
 

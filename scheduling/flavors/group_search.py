@@ -12,7 +12,7 @@ from scheduling.flavors.assignment import ALL_TRIED, FlavorAttempt, FlavorChoice
 from scheduling.flavors.eligibility import unsuitable
 from scheduling.flavors.modes import BEST, WORST, Grade, Mode, Simulate, better, try_next, worse_of
 from scheduling.flavors.quota_fit import graded
-from scheduling.flavors.reasons import HeldByPredecessor, NotNominated, Reason, severity
+from scheduling.flavors.reasons import FlavorOfPredecessor, NotNominated, Reason, severity
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.requests import PodSetRequests
@@ -140,7 +140,7 @@ class GroupSearch:
         grade, reason = graded(question.queue, pair, earlier, amount, question.simulate, fair)
         reasons = [] if reason is None else [reason]
         if held is not None:
-            return Grade(Mode.NO_FIT, grade.level), [HeldByPredecessor(flavor, held), *reasons]
+            return Grade(Mode.NO_FIT, grade.level), [FlavorOfPredecessor(flavor, held), *reasons]
         return grade, reasons
 
     def _held_elsewhere(self, flavor: str, resource: str) -> str | None:

@@ -13,8 +13,8 @@ from scheduling.flavors.assignment import FlavorAssignment, PodSetAssignment
 from scheduling.flavors.reasons import (
     BeyondMaximum,
     FlavorNotAllowed,
+    FlavorOfPredecessor,
     ForTopology,
-    HeldByPredecessor,
     Missing,
     NoPlace,
     NotNominated,
@@ -83,7 +83,7 @@ def _(reason: NotNominated) -> str:
 
 
 @text.register
-def _(reason: HeldByPredecessor) -> str:
+def _(reason: FlavorOfPredecessor) -> str:
     return f"could not assign {reason.flavor} flavor since the original workload is assigned: {reason.held}"
 
 

@@ -84,7 +84,7 @@ class TopologyPlacer:
 
     def held(self, assignment: FlavorAssignment) -> tuple[HeldPlaces, ...]:
         """What the assignment holds once it counts."""
-        return held_places(self.question.workload, assignment, self.question.with_topology)
+        return reserved_places(self.question.workload, assignment, self.question.with_topology)
 
     def _find(self, assignment: FlavorAssignment, *, empty: bool = False) -> WorkloadPlaces:
         return find_places(self.fleet, self.question, self._placed_now(assignment), empty=empty)
@@ -141,7 +141,7 @@ def _later(
     return frozenset(found & set(flavors))
 
 
-def held_places(
+def reserved_places(
     workload: Workload, assignment: FlavorAssignment, with_topology: Collection[str]
 ) -> tuple[HeldPlaces, ...]:
     """What the places of the assignment hold."""

@@ -54,7 +54,7 @@ class NotNominated:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldByPredecessor:
+class FlavorOfPredecessor:
     """The workload that this one replaces holds another flavor, which must be kept."""
 
     flavor: str
@@ -149,7 +149,7 @@ Reason: TypeAlias = (
     | Missing
     | FlavorNotAllowed
     | NotNominated
-    | HeldByPredecessor
+    | FlavorOfPredecessor
     | ForTopology
     | WithoutTopology
     | TopologyUnknown

@@ -13,9 +13,9 @@ from policies.dialects.kueue_flavor import Flavor
 from scheduling.objects.amounts import Usage
 from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings
 from scheduling.objects.workload import Workload
-from scheduling.quota.held import HeldQuota
 from scheduling.quota.touched import Touched
 from scheduling.quota.tree import QuotaNode, QuotaTree
+from scheduling.quota.usage_sum import UsageSum
 from scheduling.topology.fleet import Fleet, HeldPlaces
 
 LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
@@ -110,8 +110,8 @@ class ClusterQueueState:
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
     by_priority: dict[int, dict[str, Reservation]] = field(default_factory=dict)
-    held: HeldQuota = field(default_factory=HeldQuota)
-    held_by: dict[str, HeldQuota] = field(default_factory=dict)
+    held: UsageSum = field(default_factory=UsageSum)
+    held_by: dict[str, UsageSum] = field(default_factory=dict)
     inactive: str = ""
     generation: int = 0
 
@@ -140,7 +140,7 @@ class ClusterQueueState:
 
     def _count(self, reservation: Reservation, sign: int) -> None:
         workload, local = reservation.workload, reservation.local_queue
-        mine = self.held_by.get(local) or self.held_by.setdefault(local, HeldQuota())
+        mine = self.held_by.get(local) or self.held_by.setdefault(local, UsageSum())
         for held in (self.held, mine):
             held.add(reservation.usage, workload.admitted, sign)
         if not mine.reserving:

@@ -13,8 +13,8 @@ from policies.dialects.node_affinity import node_affinity
 from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import (
     FlavorNotAllowed,
+    FlavorOfPredecessor,
     ForTopology,
-    HeldByPredecessor,
     Missing,
     Reason,
     Undeclared,
@@ -87,7 +87,7 @@ def _of_flavor(state: QuotaState, settings: ClusterQueueSettings, workload: Work
             return Exclusion(
                 f"the annotation {ALLOWED_FLAVORS} does not name flavor {flavor}", f"name {flavor} in the annotation"
             )
-        case HeldByPredecessor(flavor, held):
+        case FlavorOfPredecessor(flavor, held):
             return Exclusion(
                 f"flavor {flavor} cannot be used, since the workload that it replaces has flavor {held}",
                 f"wait until flavor {held} has room",

@@ -35,7 +35,7 @@ class PluginEngine:
         """
         if self._actions != (*actions,):
             self._actions = (*actions,)
-            self.world.rests.nobody = True
+            self.world.parked.nobody = True
         session, outcome = self._held(actions)
         self._let_rest(session, outcome)
         self._carry_out(outcome)
@@ -43,9 +43,9 @@ class PluginEngine:
 
     def consider(self, actions: Sequence[str]) -> SessionOutcome:
         """What the actions would decide about everybody now. The world stays as it is."""
-        self.world.rests.nobody = True
+        self.world.parked.nobody = True
         _, outcome = self._held(actions)
-        self.world.rests.nobody = True
+        self.world.parked.nobody = True
         return outcome
 
     def _held(self, actions: Sequence[str]) -> tuple[SchedulingSession, SessionOutcome]:
@@ -56,17 +56,17 @@ class PluginEngine:
             session.close()
 
     def _let_rest(self, session: SchedulingSession, outcome: SessionOutcome) -> None:
-        rests, lasting = self.world.rests, all(plugin.lasting for plugin in session.plugins())
+        parked, lasting = self.world.parked, all(plugin.lasting for plugin in session.plugins())
         in_flux = bool(outcome.evicted or outcome.pipelined)
         self.world.moved = in_flux
         if in_flux or not lasting or not _reserves_first(self._actions):
             return
-        rests.nobody = False
+        parked.nobody = False
         for job in session.awake:
             if job.claiming:
-                rests.wake(job.name)
+                parked.wake(job.name)
             else:
-                rests.rest(job.name, obstacles(_refusals(job, outcome)))
+                parked.park(job.name, obstacles(_refusals(job, outcome)))
 
     def _carry_out(self, outcome: SessionOutcome) -> None:
         world = self.world

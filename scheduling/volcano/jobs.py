@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts, exceeding, total
-from scheduling.volcano.objects import NOTHING, Devices, PodGroup, PodGroupStanding, Status, Task
+from scheduling.volcano.objects import NOTHING, Devices, PodGroup, PodGroupAccounts, Status, Task
 from scheduling.volcano.resources import is_nothing
 
 
@@ -99,9 +99,9 @@ class GangJob:
             for role, members in self.needed_by_role().items()
         )
 
-    def standing(self) -> PodGroupStanding:
+    def standing(self) -> PodGroupAccounts:
         minimum = self.group.minimum
-        return PodGroupStanding(
+        return PodGroupAccounts(
             allocated=dict(self.allocated),
             inqueue=NOTHING if minimum is None or not self._reserves() else self._to_come(minimum),
             elastic=exceeding(self.allocated, minimum or NOTHING),

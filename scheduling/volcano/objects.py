@@ -112,7 +112,7 @@ class PodGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class PodGroupStanding:
+class PodGroupAccounts:
     """What a PodGroup counts for in the accounts of its queue."""
 
     allocated: Amounts
@@ -120,7 +120,7 @@ class PodGroupStanding:
     elastic: Amounts
 
 
-NO_STANDING = PodGroupStanding(NOTHING, NOTHING, NOTHING)
+NO_ACCOUNTS = PodGroupAccounts(NOTHING, NOTHING, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

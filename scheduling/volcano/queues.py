@@ -17,7 +17,7 @@ from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts, Limits
 from scheduling.queue_tree.node import QueueNode
 from scheduling.queue_tree.tree import QueueTree
-from scheduling.volcano.objects import PodGroupStanding, VolcanoQueueSettings
+from scheduling.volcano.objects import PodGroupAccounts, VolcanoQueueSettings
 from scheduling.volcano.resources import greatest, is_nothing, some
 
 ROOT = "root"
@@ -74,7 +74,7 @@ class QueueAccounts:
         add_to(self.total, more, times)
         self._forget_limits()
 
-    def count(self, name: str, standing: PodGroupStanding, times: int = 1) -> None:
+    def count(self, name: str, standing: PodGroupAccounts, times: int = 1) -> None:
         """Count what a PodGroup of the queue stands for, there and in all above; times -1 takes it back."""
         node = self.tree.get(name)
         if node is not None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduling.queue_tree.amounts import Amounts, total
-from scheduling.queue_tree.rests import Rests
+from scheduling.queue_tree.parked_work import ParkedWork
 from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
 from scheduling.volcano.objects import (
-    NO_STANDING,
+    NO_ACCOUNTS,
     Machine,
     PodGroup,
-    PodGroupStanding,
+    PodGroupAccounts,
     Status,
     Task,
     VolcanoQueueSettings,
@@ -42,9 +42,9 @@ class SessionWorld:
         self._rooms: dict[str, Room] = {}
         self._in_order = True
         self.tasks: dict[str, Task] = {}
-        self.rests: Rests[str] = Rests()
+        self.parked: ParkedWork[str] = ParkedWork()
         self.moved = True
-        self._counted: dict[str, tuple[str, PodGroupStanding]] = {}
+        self._counted: dict[str, tuple[str, PodGroupAccounts]] = {}
         self._in_queue: dict[str, dict[str, GangJob]] = {}
         self._members: dict[str, dict[str, Task]] = {}
         self._on: dict[str, dict[str, Task]] = {}
@@ -106,10 +106,10 @@ class SessionWorld:
         """Its pods stay on their nodes, and are in no queue any more. Raises KeyError if there is none."""
         job = self.jobs.pop(name)
         self.moved = self.moved or bool(job.allocated)
-        self._uncount(job, NO_STANDING)
+        self._uncount(job, NO_ACCOUNTS)
         for index in (self._waiting, self._claiming):
             index.pop(name, None)
-        self.rests.drop(name)
+        self.parked.drop(name)
 
     def put_task(self, task: Task) -> None:
         """Add a pod or change it; it may come before its PodGroup and its node."""
@@ -142,10 +142,10 @@ class SessionWorld:
 
     def awake(self) -> list[GangJob]:
         """The PodGroups that a session looks at, by name. Until it lets some rest, nobody does."""
-        if self.rests.nobody:
-            self.rests.wake_all(self.jobs)
-        self.rests.nobody = True
-        return [self.jobs[name] for name in sorted(self.rests.take())]
+        if self.parked.nobody:
+            self.parked.wake_all(self.jobs)
+        self.parked.nobody = True
+        return [self.jobs[name] for name in sorted(self.parked.take())]
 
     def waiting(self) -> Iterator[GangJob]:
         """All PodGroups with pods that may be placed, in no order."""
@@ -174,7 +174,7 @@ class SessionWorld:
         """Queues or nodes are others: limits, order and room with them."""
         self.moved = True
         self._misplaced = None
-        self.rests.nobody = True
+        self.parked.nobody = True
 
     def _has_children(self, queue: str) -> bool:
         node = self.queues.get(queue)
@@ -185,7 +185,7 @@ class SessionWorld:
         for name in self._in_queue.get(queue, ()):
             self._account(queue, self._counted[name][1], times)
 
-    def _account(self, queue: str, standing: PodGroupStanding, times: int) -> None:
+    def _account(self, queue: str, standing: PodGroupAccounts, times: int) -> None:
         for queues in self._forms:
             queues.count(queue, standing, times)
 
@@ -202,22 +202,22 @@ class SessionWorld:
         self.moved = self.moved or bool(job.allocated)
         _keep(self._waiting, job, bool(job.placeable))
         _keep(self._claiming, job, bool(job.claiming))
-        self.rests.wake(name)
+        self.parked.wake(name)
 
-    def _uncount(self, job: GangJob, after: PodGroupStanding) -> None:
+    def _uncount(self, job: GangJob, after: PodGroupAccounts) -> None:
         """Take back what is counted for the PodGroup, and wake the work that waits for what that releases."""
-        queue, before = self._counted.pop(job.name, (job.group.queue, NO_STANDING))
+        queue, before = self._counted.pop(job.name, (job.group.queue, NO_ACCOUNTS))
         self._account(queue, before, -1)
         jobs = self._in_queue.get(queue, {})
         jobs.pop(job.name, None)
         if not jobs:
             self._in_queue.pop(queue, None)
         if self._misplaced and self._misplaced.pop(job.name, None):
-            self.rests.nobody = True
+            self.parked.nobody = True
         node = self.queues.get(queue)
         if node is not None and (queue != job.group.queue or _releases(before, after)):
             for here in node.up():
-                self.rests.released(here.name)
+                self.parked.released(here.name)
 
     def _leave_group(self, task: Task) -> None:
         members = self._members[task.group]
@@ -240,7 +240,7 @@ class SessionWorld:
             if after.node in self._rooms:
                 self._rooms[after.node].put(after)
         if was != now and was:
-            self.rests.released(NODES)
+            self.parked.released(NODES)
         self.moved = self.moved or bool(was or now)
 
 
@@ -258,12 +258,12 @@ def _room_of(task: Task | None) -> tuple[object, ...]:
     return task.node, task.request, task.status is Status.RELEASING, task.status is Status.PIPELINED
 
 
-def _releases(before: PodGroupStanding, after: PodGroupStanding) -> bool:
+def _releases(before: PodGroupAccounts, after: PodGroupAccounts) -> bool:
     """Whether less of any resource is allocated, or reserved for PodGroups."""
     return _is_less(after.allocated, before.allocated) or _is_less(_reserved(after), _reserved(before))
 
 
-def _reserved(standing: PodGroupStanding) -> Amounts:
+def _reserved(standing: PodGroupAccounts) -> Amounts:
     reserved = total(standing.allocated, standing.inqueue)
     return {r: amount - standing.elastic.get(r, 0) for r, amount in reserved.items()}
 

@@ -10,10 +10,10 @@ from decimal import Decimal
 
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.queues.consumption import in_units
-from scheduling.quota.held import HeldQuota
 from scheduling.quota.state import ClusterQueueState
+from scheduling.quota.usage_sum import UsageSum
 
-_NOTHING = HeldQuota()
+_NOTHING = UsageSum()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from policies.dialects.yunikorn_gangs import is_placeholder, task_group
 from policies.dialects.yunikorn_pods import requests, with_requests
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.quantity import BadQuantity, Quantity
 from scheduling.objects import times
 from scheduling.yunikorn.application import Ask
 
@@ -113,7 +112,7 @@ class YuniKornIntake:
         elif kind == CONFIG_MAP and (config_map := read_config_map(manifest)) is not None:
             self._maps[config_map.ref.namespace, name] = config_map
         elif kind == core.NODE:
-            self.nodes[name] = _amounts(mapping(manifest.get("status")).get("allocatable"))
+            self.nodes[name] = yunikorn.readable_amounts(mapping(manifest.get("status")).get("allocatable"))
         elif kind == PRIORITY_CLASS:
             value = manifest.get("value")
             notes = texts(metadata(manifest).get("annotations"))
@@ -188,13 +187,3 @@ class YuniKornIntake:
 def is_yunikorns(manifest: Manifest) -> bool:
     """Whether a simulation of YuniKorn reads the object."""
     return group_kind(manifest) in KINDS
-
-
-def _amounts(values: object) -> Amounts:
-    found: dict[str, int] = {}
-    for name, value in mapping(values).items():
-        try:
-            found[yunikorn.type_of(name)] = yunikorn.amount(name, Quantity.parse(value))
-        except BadQuantity:
-            continue
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from heapq import heappop, heappush
 
-from scheduling.queue_tree.rests import Rests
+from scheduling.queue_tree.parked_work import ParkedWork
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.tree import ApplicationTree
 
@@ -21,7 +21,7 @@ class Preemptors:
     """`rests` has the leaves by path. At first nobody rests."""
 
     def __init__(self, tree: ApplicationTree) -> None:
-        self.rests: Rests[str] = Rests()
+        self.parked: ParkedWork[str] = ParkedWork()
         self._tree = tree
         self._due: list[tuple[int, str]] = []
 
@@ -29,16 +29,16 @@ class Preemptors:
 
     def waits(self, leaf: YuniKornQueue) -> None:
         """Something more waits in the leaf."""
-        self.rests.wake(leaf.path)
+        self.parked.wake(leaf.path)
 
     def moved(self) -> None:
         """Something started somewhere, or an application ended."""
-        self.rests.released(ANYWHERE)
+        self.parked.released(ANYWHERE)
 
     def released(self, leaf: YuniKornQueue) -> None:
         """Something stopped in the leaf."""
         for queue in leaf.up():
-            self.rests.released(queue.path)
+            self.parked.released(queue.path)
         self.moved()
 
     def changed(self, queue: YuniKornQueue) -> None:
@@ -47,11 +47,11 @@ class Preemptors:
             self.waits(queue)
             self.moved()
         else:
-            self.rests.nobody = True
+            self.parked.nobody = True
 
     def forget(self, queue: YuniKornQueue) -> None:
         """The queue is no longer in the tree."""
-        self.rests.drop(queue.path)
+        self.parked.drop(queue.path)
 
     # --- turns
 
@@ -62,22 +62,22 @@ class Preemptors:
 
     def leaves(self, now: int) -> list[YuniKornQueue]:
         while self._due and self._due[0][0] <= now:
-            self.rests.wake(heappop(self._due)[1])
-        if self.rests.nobody:
-            self.rests.wake_all(path for path, queue in self._tree.queues.items() if queue.is_leaf and queue.pending)
+            self.parked.wake(heappop(self._due)[1])
+        if self.parked.nobody:
+            self.parked.wake_all(path for path, queue in self._tree.queues.items() if queue.is_leaf and queue.pending)
         found = []
-        for path in self.rests.take():
+        for path in self.parked.take():
             leaf = self._tree.queues.get(path)
             turn = self._tree.turn(leaf) if leaf is not None else None
             if leaf is not None and turn is not None:
-                self.rests.wake(path)
+                self.parked.wake(path)
                 found.append((turn, leaf))
             elif leaf is not None:
-                self.rests.rest(path, frozenset(above.path for above in leaf.up() if above.settings.guaranteed))
+                self.parked.park(path, frozenset(above.path for above in leaf.up() if above.settings.guaranteed))
         return [leaf for _, leaf in sorted(found, key=lambda each: each[0])]
 
     def in_vain(self, leaf: YuniKornQueue, waits_for: Collection[str], due: int | None) -> None:
         """The leaf found nobody for what waits in it; `due` is when more of that may preempt."""
-        self.rests.rest(leaf.path, frozenset(waits_for))
+        self.parked.park(leaf.path, frozenset(waits_for))
         if due is not None:
             heappush(self._due, (due, leaf.path))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.context import Context
-from analysis.documents import Place
+from analysis.documents import SourcePlace
 from analysis.judgement import judge
 from analysis.places import InputPlaces
 from cli.input.against import Against
@@ -36,7 +36,7 @@ def places(folder: Path, *inputs: dict[str, Any]) -> InputPlaces:
 def test_a_given_object_has_its_own_place(tmp_path: Path) -> None:
     found = places(tmp_path, queue("ml", "eng", deserved="cpu:1")).of(Finding(ref("ml"), "spec.deserved.cpu", ""))
 
-    assert Place(f"{tmp_path}/ml.yaml", 8, 10) == found
+    assert SourcePlace(f"{tmp_path}/ml.yaml", 8, 10) == found
 
 
 def test_the_first_given_cause_comes_before_relatives(tmp_path: Path) -> None:

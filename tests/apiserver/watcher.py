@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Gone
-from cluster.resource import Resource
-from cluster.stream import Manifest
+from cluster.resource import Manifest, Resource
 
 
 class Watcher(ABC):

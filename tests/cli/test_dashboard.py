@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from cli.commands.dashboard import _audit, _of_files
+from cli.actions.dashboard import _audit, _of_files
 from cli.group import quotree
 from cli.input.against import Against
 from cluster.errors import NotFound

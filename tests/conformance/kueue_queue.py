@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.model.quantity import Quantity
-from reconciler.metrics.standing import unadmitted
+from reconciler.metrics.pending_counts import unadmitted
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times
 from scheduling.objects.order import Ordering

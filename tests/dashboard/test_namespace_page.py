@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cluster.errors import Forbidden
-from cluster.held_jobs import CLASSES
+from cluster.jobs_without_workload import CLASSES
 from cluster.resource import JOBS
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS

@@ -50,8 +50,8 @@ class StoredObjects:
         """A merge patch without conditions."""
         self.put(key, merged(self.objects[key], body))
 
-    def remove(self, key: Key) -> None:
-        """What has finalizers waits for them."""
+    def remove(self, key: Key, grace: int | None = None) -> None:
+        """What has finalizers waits for them. `grace`: seconds that the caller grants a Pod."""
         if self.holders(key):
             self.edit(key, {"metadata": {"deletionTimestamp": THEN}})
         else:
@@ -90,8 +90,22 @@ class StoredObjects:
         if action.uid not in ("", meta.get("uid")) or action.resource_version not in ("", meta["resourceVersion"]):
             return Failed(key, action, Conflict(409, "Conflict", "the object has been modified"))
         if isinstance(action, Delete):
-            self.remove(key)
+            self.remove(key, action.grace_seconds)
             return Written(key, action, copied(stored))
-        after = merged(stored, action.body)
+        after = self.patched(key, action)
         self.put(key, after)
         return Written(key, action, copied(self.objects.get(key, after)))
+
+    def patched(self, key: Key, action: Patch) -> Manifest:
+        """The object as the patch makes it."""
+        return merged(self.objects[key], action.body)
+
+
+class StatusApart(StoredObjects):
+    """As the API server keeps kinds with a status subresource: a patch changes the status or the rest, never both."""
+
+    def patched(self, key: Key, action: Patch) -> Manifest:
+        before, after = self.objects[key], super().patched(key, action)
+        for part in ("spec", "metadata") if action.subresource else ("status",):
+            after[part] = before.get(part, {})
+        return after

@@ -7,9 +7,8 @@ from typing import Any
 from flask.testing import FlaskClient
 
 from cluster.errors import Unreachable
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.store import FixedCache
-from cluster.stream import Manifest
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.model.forest import Forest
 from tests.builders import EVERYTHING, manifest, queued, template

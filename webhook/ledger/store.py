@@ -12,8 +12,7 @@ from cluster.apply import perform
 from cluster.client import ClusterClient
 from cluster.errors import ApiError
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from cluster.resource import CONFIG_MAPS
-from cluster.stream import Manifest
+from cluster.resource import CONFIG_MAPS, Manifest
 from cluster.versions import is_newer
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, entry

@@ -11,6 +11,7 @@ from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import Resource
+from cluster.sources import FOLLOWED
 from policies.dialects import kueue, volcano
 
 _REFUSED = re.compile(r'admission webhook "([^"]*\.quotree\.dev)" denied the request')
@@ -46,8 +47,6 @@ def webhook_answers(target: CheckedCluster) -> Iterator[CheckResult]:
 
 def _trial(groups: frozenset[str]) -> tuple[Resource | None, dict[str, Any]]:
     """The resource and a manifest of a Cohort or Queue that is its own parent, which the webhook must refuse."""
-    from cluster.sources import FOLLOWED  # here, since it takes long to load
-
     name = f"quotree-doctor-{uuid4().hex[:8]}"
     for kind, parent in ((kueue.COHORT, "parentName"), (volcano.QUEUE, "parent")):
         if kind.group in groups:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from cli.doctor.result import CheckResult, check, failure, ok, skipped
 from cli.doctor.target import CheckedCluster
 from cluster.resource import Resource
+from cluster.sources import FOLLOWED
 from policies.dialects import kueue, volcano
 from policies.dialects.reading import Manifest, mapping, metadata
+from reconciler.objects.patches import WORKLOADS
 
 _PROJECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
 _APPLY = "kubectl apply -k manifests/crds, or install {project}"
@@ -16,8 +18,6 @@ _APPLY = "kubectl apply -k manifests/crds, or install {project}"
 
 @check("crds", "The kinds that rules and decisions read are installed, in a version that Quotree reads.")
 def crds(target: CheckedCluster) -> Iterator[CheckResult]:
-    from reconciler.objects.patches import WORKLOADS  # here, since these take long to load
-
     wanted = dict(_followed())
     if target.has_reconciler:
         wanted[f"{WORKLOADS.plural}.{WORKLOADS.group}"] = [WORKLOADS]
@@ -26,8 +26,6 @@ def crds(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def _followed() -> Iterator[tuple[str, Sequence[Resource]]]:
-    from cluster.sources import FOLLOWED
-
     for versions in FOLLOWED.values():
         if versions[0].group in _PROJECTS:
             yield f"{versions[0].plural}.{versions[0].group}", versions

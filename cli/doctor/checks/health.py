@@ -95,7 +95,7 @@ def _fetched(url: str) -> str:
 
 
 def check_metrics(subject: str, text: str) -> CheckResult:
-    from webhook.metrics import CACHE_AGE, CACHE_SYNCED  # here, since it takes long to load
+    from webhook.metrics import CACHE_AGE, CACHE_SYNCED  # here, since their package is in the extra `serve`
 
     age, synced = (_value(text, family.name) for family in (CACHE_AGE, CACHE_SYNCED))
     if synced is None:
@@ -113,7 +113,7 @@ def check_metrics(subject: str, text: str) -> CheckResult:
 
 def check_audit(subject: str, text: str, interval: float) -> CheckResult:
     """Check the age of the last audit. `interval`: the seconds between two audits while nothing changes."""
-    from audit.metrics import AGE, CACHE_AGE, CACHE_SYNCED  # here, since it takes long to load
+    from audit.metrics import AGE, CACHE_AGE, CACHE_SYNCED  # here, since their package is in the extra `serve`
 
     synced, heard, age = (_value(text, family.name) for family in (CACHE_SYNCED, CACHE_AGE, AGE))
     if synced is None:

@@ -10,6 +10,8 @@ from cluster.client import MERGE_PATCH
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import CONFIG_MAPS
 from policies.dialects.reading import Manifest
+from webhook.ledger.entry import UnreadableEntry
+from webhook.ledger.store import NAME, read_contents
 
 _MANY = 100
 """How many entries are too many. An entry lasts until its change is stored, usually less than a second."""
@@ -18,8 +20,6 @@ _TRIAL = {"data": {"doctor": "a dry run"}}
 
 @check("ledger", "The ledger exists, can be read, and can be written.")
 def ledger(target: CheckedCluster) -> Iterator[CheckResult]:
-    from webhook.ledger.store import NAME  # here, since it takes long to load
-
     namespace = target.names.namespace
     subject = f"ConfigMap {namespace}/{NAME}"
     if not target.has_webhook:
@@ -42,9 +42,6 @@ def _refusal(target: CheckedCluster, path: str) -> ApiError | None:
 
 
 def check_ledger(subject: str, found: Manifest | None, refusal: ApiError | None) -> Iterator[CheckResult]:
-    from webhook.ledger.entry import UnreadableEntry
-    from webhook.ledger.store import read_contents
-
     if found is None:
         yield failure(
             subject, "does not exist, so no tree can be changed", "kubectl apply -f manifests/base/ledger.yaml"

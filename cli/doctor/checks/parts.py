@@ -14,6 +14,7 @@ from cli.output import first_of
 from cluster.errors import NotFound
 from cluster.resource import LEASES
 from policies.dialects.reading import metadata
+from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS
 from reconciler.parts.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
 
 _SHOWN = 4
@@ -36,7 +37,6 @@ def parts(target: CheckedCluster) -> Iterator[CheckResult]:
     if observes(target):
         yield skipped("", "the reconciler runs with --mode observe, and decides for nothing")
         return
-    from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS  # here, since it takes long to load
 
     nodes: list[PartNode] = []
     for resource in (COHORTS, CLUSTER_QUEUES):

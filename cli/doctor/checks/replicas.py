@@ -44,12 +44,12 @@ def images(deployment: Manifest) -> list[str]:
     return [name for name in names if "quotree" in name]
 
 
-def check_versions(found: Mapping[ObjectRef, Sequence[str]], own: str = VERSION) -> CheckResult:
+def check_versions(found: Mapping[ObjectRef, Sequence[str]]) -> CheckResult:
     """Show the image tags beside our version. They are not compared: a tag can be any text."""
     names = sorted({name for each in found.values() for name in each})
     if not names:
-        return skipped("", f"no image of Quotree runs here; this program is {own}")
+        return skipped("", f"no image of Quotree runs here; this program is {VERSION}")
     if len(names) > 1:
-        message = f"{' and '.join(names)} run here; this program is {own}"
+        message = f"{' and '.join(names)} run here; this program is {VERSION}"
         return warning("", message, "upgrade all to one version, and use the command line of that version")
-    return ok("", f"{names[0]} runs here; this program is {own}")
+    return ok("", f"{names[0]} runs here; this program is {VERSION}")

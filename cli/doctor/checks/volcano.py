@@ -13,6 +13,8 @@ from cluster.resource import DEPLOYMENTS, LEASES
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.reading import Manifest, mapping, metadata
 from policies.dialects.volcano_programs import VC_CONTROLLER, program_of
+from reconciler.controllers.volcano.kinds import QUEUES
+from reconciler.controllers.volcano.queue_writers import read_queue_writers
 
 _SO = "so the reconciler does not write Volcano's queues"
 _FIX = (
@@ -29,7 +31,6 @@ def volcano_controller(target: CheckedCluster) -> Iterator[CheckResult]:
     if deployment is None or observes(target) or Dialect.VOLCANO not in dialects:
         yield skipped("", "no reconciler manages Volcano's queues here")
         return
-    from reconciler.controllers.volcano.kinds import QUEUES  # here, since it takes long to load
 
     try:
         queues = target.cluster.snapshot(QUEUES, lambda manifest: manifest).items
@@ -48,8 +49,6 @@ def check_controller(
     deployments: Sequence[Manifest], leases: Sequence[Manifest], queues: Sequence[Manifest], now: datetime
 ) -> CheckResult:
     """Check that nothing shows that Volcano's queue controller runs. `queues`: with their managedFields."""
-    from reconciler.controllers.volcano.queue_writers import read_queue_writers
-
     for each in deployments:
         spec = mapping(each.get("spec"))
         if spec.get("replicas") != 0 and program_of(mapping(spec.get("template"))) == VC_CONTROLLER:

@@ -7,12 +7,11 @@ from typing import Any
 
 from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster
+from reconciler.multikueue.stored_clusters import stored_clusters
 
 
 @check("workers", "Every worker cluster of MultiKueue is connected.")
 def workers(target: CheckedCluster) -> Iterator[CheckResult]:
-    from reconciler.multikueue.stored_clusters import stored_clusters  # here, since it takes long to load
-
     yield from check_workers(stored_clusters(target.cluster)["items"])
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.documents import Place, Unreadable
+from analysis.documents import SourcePlace, Unreadable
 from cli.input.documents import read
 from cli.links import GIT, enclosing, leads_out
 from policies.text import yaml_values
@@ -66,7 +66,7 @@ def fetched(folder: str) -> Iterator[Unreadable]:
     A file that says what it is made of and cannot be read is among them.
     """
     if real := leads_out(folder):
-        yield Unreadable(Place(folder, 1, 1), f"a link leads out of the checkout, to {real}; name that folder")
+        yield Unreadable(SourcePlace(folder, 1, 1), f"a link leads out of the checkout, to {real}; name that folder")
         return
     border = enclosing(Path(folder).resolve())
     waiting, seen = [_Part(Path(folder))], set()
@@ -132,7 +132,7 @@ def _paths(value: Any, key: str = "", field: str = "") -> Iterator[tuple[str, st
 def linked_out(chart: str) -> Iterator[Unreadable]:
     """Links in a chart that lead out of its checkout, or without one out of the chart. Helm would follow them."""
     if real := leads_out(chart):
-        yield Unreadable(Place(chart, 1, 1), f"a link leads out of the checkout, to {real}; name that chart")
+        yield Unreadable(SourcePlace(chart, 1, 1), f"a link leads out of the checkout, to {real}; name that chart")
         return
     top = Path(chart).resolve()
     border, seen = enclosing(top) or top, set()
@@ -147,7 +147,7 @@ def linked_out(chart: str) -> Iterator[Unreadable]:
             if entry.is_symlink() and _is_outside(entry, border):
                 target = os.path.realpath(entry)
                 yield Unreadable(
-                    Place(str(entry), 1, 1), f"a link leads out of {border}, to {target}; helm would read it"
+                    SourcePlace(str(entry), 1, 1), f"a link leads out of {border}, to {target}; helm would read it"
                 )
             elif entry.is_dir() and entry.name != GIT:
                 waiting.append(entry)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.documents import MAX_SIZE, Document, Place, Unreadable, parse
+from analysis.documents import MAX_SIZE, Document, SourcePlace, Unreadable, parse
 from cli.exits import OutOfReach
 from cli.input.documents import read as read_documents
 from cli.input.external import programs
@@ -52,7 +52,7 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
         raise OutOfReach(_KUSTOMIZE_IS_MISSING)
     command = [program, "kustomize" if Path(program).name.startswith("kubectl") else "build"]
     if not Path(folder).is_dir():
-        yield Unreadable(Place(folder, 1, 1), "no such folder")
+        yield Unreadable(SourcePlace(folder, 1, 1), "no such folder")
         return
     if refused := list(fetched(folder)):
         yield from refused
@@ -67,7 +67,7 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
             environment = kustomize_environment(str(empty))
             rendered = programs.run([*command, str(around)], environment=environment, most=MAX_SIZE)
         except ProgramFailed as failure:
-            yield Unreadable(Place(folder, 1, 1), f"kustomize: {str(failure).replace(str(around), folder)}")
+            yield Unreadable(SourcePlace(folder, 1, 1), f"kustomize: {str(failure).replace(str(around), folder)}")
             return
         sources = _Sources()
         for document in parse(folder, rendered):
@@ -95,7 +95,7 @@ def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadab
         try:
             rendered = programs.run(command, environment=helm_environment(str(empty), offline=offline), most=MAX_SIZE)
         except ProgramFailed as failure:
-            yield Unreadable(Place(chart, 1, 1), f"helm: {str(failure).replace(str(around), chart)}")
+            yield Unreadable(SourcePlace(chart, 1, 1), f"helm: {str(failure).replace(str(around), chart)}")
             return
     lines = rendered.decode("utf-8", "replace").splitlines()
     for document in parse(chart, rendered):
@@ -107,7 +107,7 @@ def _refused(chart: str, values: Sequence[str]) -> Iterator[Unreadable]:
         yield from linked_out(chart)
     for file in values:
         if real := leads_out(file):
-            yield Unreadable(Place(file, 1, 1), f"a link leads out of the checkout, to {real}; name that file")
+            yield Unreadable(SourcePlace(file, 1, 1), f"a link leads out of the checkout, to {real}; name that file")
 
 
 def _without_git(chart: str, around: Path) -> str:

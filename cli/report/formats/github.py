@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from analysis.documents import Place
+from analysis.documents import SourcePlace
 from analysis.report import Report
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_ANNOTATIONS
@@ -30,7 +30,7 @@ class Annotation:
     level: str
     title: str
     text: str
-    place: Place | None = None
+    place: SourcePlace | None = None
 
 
 def render(report: Report) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from analysis.documents import Place, Unreadable
+from analysis.documents import SourcePlace, Unreadable
 from analysis.report import Report
 from cli.output import json_text
 from cli.report.formats.wording import relative
@@ -42,5 +42,5 @@ def _unreadable(item: Unreadable, folder: str) -> dict[str, Any]:
     }
 
 
-def _location(place: Place, folder: str) -> dict[str, Any]:
+def _location(place: SourcePlace, folder: str) -> dict[str, Any]:
     return {"path": plain(relative(place.file, folder)), "lines": {"begin": place.line}}

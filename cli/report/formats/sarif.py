@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from analysis.documents import Place
+from analysis.documents import SourcePlace
 from analysis.report import LocatedCause, Report, ReportEntry
 from cli.output import json_text
 from cli.report.formats.limits import SARIF_RELATED_LOCATIONS, SARIF_RESULTS
@@ -104,7 +104,7 @@ def _related(number: int, cause: LocatedCause, folder: str) -> dict[str, Any]:
     return {"id": number, "physicalLocation": _physical(cause.place, folder), "message": _message(message)}
 
 
-def _physical(place: Place, folder: str) -> dict[str, Any]:
+def _physical(place: SourcePlace, folder: str) -> dict[str, Any]:
     return {
         "artifactLocation": _artifact(relative(place.file, folder)),
         "region": {"startLine": place.line, "startColumn": place.column},

@@ -22,6 +22,7 @@ from policies.dialects.yunikorn_config.model import (
 from policies.dialects.yunikorn_config.typed import Faults, Fields, weight
 from policies.model.quantity import BadQuantity
 from policies.text.positions import BadText, position
+from policies.text.yaml_composer import first_document
 from policies.text.yaml_nodes import Node
 
 
@@ -39,8 +40,6 @@ def read_whole(text: str) -> DecodedText:
 
     Only the first document counts, and a text without one has no partitions.
     """
-    from policies.text.yaml_composer import first_document  # here, so that others need not load the YAML library
-
     faults = Faults()
     try:
         partitions = _config(first_document(text), faults)

@@ -21,6 +21,7 @@ from policies.dialects.yunikorn_config.model import ROOT, Config, ConfiguredQueu
 from policies.dialects.yunikorn_config.moved import Move
 from policies.dialects.yunikorn_config.typed import MAX_NODES, Faults
 from policies.text.positions import BadText
+from policies.text.yaml_composer import entry
 
 _REACHING_OUT = ("&", "<<", "\n---", "\n...", "\r", "\x85", "\u2028", "\u2029", "\ufeff")
 _DASH = re.compile(r" *- +(?![- #\n])").match
@@ -152,8 +153,6 @@ def _replaced(last: DecodedText, text: str, number: int, way: tuple[int, ...], b
 
 def _alone(text: str, stood: ConfiguredQueue, above: str, indent: int) -> _Alone | None:
     """The queue that the lines hold in the place of `stood`; None where they are not one complete entry, or faulty."""
-    from policies.text.yaml_composer import entry  # here, so that others need not load the YAML library
-
     faults = Faults()
     try:
         found = entry(text, stood.line, 2 * stood.field.count("[") - 1)

@@ -18,16 +18,6 @@ from policies.model.objects import KubeObject
 from policies.model.suggestion import close, only
 from policies.rules._pod_templates import MAKERS, templates
 
-_OF_NAMESPACES = (
-    yunikorn.QUOTA,
-    yunikorn.GUARANTEED,
-    yunikorn.MAX_CPU,
-    yunikorn.MAX_MEMORY,
-    yunikorn.MAX_APPS,
-    yunikorn.PARENT_QUEUE,
-    yunikorn.ENABLE,
-    yunikorn.GENERATE_APP_ID,
-)
 _OF_JOBS = (
     kueue.QUEUE_NAME,
     kueue.PRIORITY_CLASS,
@@ -79,7 +69,9 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
     """
     for old, namespace in proposal.changed(Namespace):
         known = old.annotations if old else {}
-        yield from _near(namespace, "metadata.annotations", namespace.annotations, known, YUNIKORN, _OF_NAMESPACES)
+        yield from _near(
+            namespace, "metadata.annotations", namespace.annotations, known, YUNIKORN, yunikorn.NAMESPACE_KEYS
+        )
     for before, job in proposal.changed(QueuedJob):
         yield from _near(job, "metadata.labels", job.labels, before.labels if before else {}, PREFIX, _OF_JOBS)
     for was, pod in proposal.changed(Pod):

@@ -13,14 +13,6 @@ from policies.model.objects import KubeObject
 from policies.mutation.yunikorn_admission import Filters
 from policies.rules._pod_templates import MAKERS, namespace_of, templates
 
-_GIVING = (
-    yunikorn.QUOTA,
-    yunikorn.GUARANTEED,
-    yunikorn.MAX_CPU,
-    yunikorn.MAX_MEMORY,
-    yunikorn.MAX_APPS,
-    yunikorn.PARENT_QUEUE,
-)
 _DEFAULT = NO_TEMPLATE.scheduler_name
 
 
@@ -79,5 +71,5 @@ def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[tuple[str, ...], str,
 
 def _given(namespace: Namespace) -> str:
     """The annotation that makes the namespace YuniKorn's, for the message; empty where there is none."""
-    found = next((key for key in _GIVING if namespace.annotations.get(key)), "")
+    found = next((key for key in yunikorn.QUOTA_KEYS if namespace.annotations.get(key)), "")
     return yunikorn.short(found or (yunikorn.ENABLE if yunikorn.enabled(namespace) else ""))

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import text
 from policies.model.objects import parted

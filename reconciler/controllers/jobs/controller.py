@@ -22,7 +22,7 @@ from reconciler.controllers.jobs.kept_pods import CountSurplus, KeptPods
 from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, JobSurroundings, WorkloadLook
 from reconciler.controllers.jobs.orphans import disowned
 from reconciler.controllers.jobs.owners import Owners
-from reconciler.controllers.jobs.record import Event, JobId, JobRecord, State, VisibleJob
+from reconciler.controllers.jobs.record import Event, JobId, JobRecord, JobState, VisibleJob
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.jobs.transitions import HIDDEN, SHOWN, WORKLOADS
@@ -31,7 +31,7 @@ from reconciler.controllers.slices.slicing import Slicing
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Controller, Lookup, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.composed import AskedBefore
+from reconciler.jobs.composed import RequestCache
 from reconciler.jobs.elastic import held_back, waits
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import JobInputs
@@ -93,7 +93,7 @@ class JobsController(Controller):
             self._slicing,
             self._questions,
             self._halting,
-            AskedBefore(),
+            RequestCache(),
             JobInputs(child=self._belongs, elastic=elastic, counts_ending=counts_ending),
         )
 
@@ -122,7 +122,7 @@ class JobsController(Controller):
         if before is None:
             record.exists, record.idle = None, False
             self.store.wait_no_more(record)
-            self.store.enter(record, State.SHOWN, Event.SHOWN, "a watch shows it, and it has not been looked at yet")
+            self.store.enter(record, JobState.SHOWN, Event.SHOWN, "a watch shows it, and it has not been looked at yet")
         elif before.workload != visible.workload:
             self._leave_workload(record, before)
         self.store.show(record, visible)
@@ -136,7 +136,7 @@ class JobsController(Controller):
         if before is not None:
             record.exists, record.idle = None, at_rest(self._kinds[record.id.kind], record.id, before.packed)
             self._leave_workload(record, before)
-        self.store.enter(record, State.UNRESOLVED, Event.HIDDEN, "no watch shows it any more")
+        self.store.enter(record, JobState.UNRESOLVED, Event.HIDDEN, "no watch shows it any more")
         self.store.hide(record)
 
     def _leave_workload(self, record: JobRecord, before: VisibleJob) -> None:
@@ -202,15 +202,15 @@ class JobsController(Controller):
         owners = self.store.owners(workload)
         for job in dict.fromkeys((*before, *owners)):
             self._slice_changed(self.store.jobs.get(job))
-        standing_for = [self.store.visible[key] for key in self.store.standing_for(workload)]
-        for record in standing_for:
+        represented_by = [self.store.visible[key] for key in self.store.represented_by(workload)]
+        for record in represented_by:
             self.store.stale[record.id.key] = None
             self.store.stale.update(dict.fromkeys(child.id.key for child in self._owners.below(record)))
         if read is None:
             self.store.forget_workload(workload)
             self._errors.forget((WORKLOAD, workload))
             return
-        for record in standing_for if not disowned(read) else ():
+        for record in represented_by if not disowned(read) else ():
             record.confirmed = False
         for record in map(self.store.jobs.__getitem__, owners):
             if record.visible is not None:
@@ -240,7 +240,7 @@ class JobsController(Controller):
         if workload is None or (self.store.pods_run(workload) and workload not in self._slicing.chains):
             return
         for name in self._slicing.chains.of(workload):
-            self.store.stale.update(dict.fromkeys(self.store.standing_for(name)))
+            self.store.stale.update(dict.fromkeys(self.store.represented_by(name)))
             if self._workloads.read(name) is not None:
                 self.store.stale_workloads[name] = None
 
@@ -345,7 +345,13 @@ class JobsController(Controller):
         chosen = next(each for each in SHOWN if each.guard(look))
         look.entered = self.store.enter(record, chosen.then, Event.LOOK, chosen.why)
         record.due = look.due
-        if chosen.then in (State.OWNED, State.OWNER_MISSING, State.UNQUEUED, State.TERMINATING, State.QUEUED):
+        if chosen.then in (
+            JobState.OWNED,
+            JobState.OWNER_MISSING,
+            JobState.UNQUEUED,
+            JobState.TERMINATING,
+            JobState.QUEUED,
+        ):
             if look.managed:
                 self.store.wait_no_more(record)
             else:

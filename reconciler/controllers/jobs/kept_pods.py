@@ -169,7 +169,7 @@ class KeptPods:
 
     def _is_stopped(self, workload: str, read: Workload | None) -> bool:
         """Whether its job has to stop, or has stopped. A job that is being deleted may leave Pods behind."""
-        jobs = [self._store.visible[key].visible for key in self._store.standing_for(workload)]
+        jobs = [self._store.visible[key].visible for key in self._store.represented_by(workload)]
         at_rest = any(job is not None and not (job.running or job.deleting) for job in jobs)
         return at_rest or (read is not None and read.evicted)
 

@@ -16,12 +16,12 @@ from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, deletion, wanted
 from reconciler.controllers.jobs.orphans import disowned, disowned_by, has_owner
 from reconciler.controllers.jobs.owners import Owners
-from reconciler.controllers.jobs.record import Event, JobRecord, State, VisibleJob, WorkloadRecord
+from reconciler.controllers.jobs.record import Event, JobRecord, JobState, VisibleJob, WorkloadRecord
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.slices.slicing import Slicing, carries
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy
-from reconciler.jobs.composed import AskedBefore
+from reconciler.jobs.composed import RequestCache
 from reconciler.jobs.elastic import grown
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, is_of_another, managed, orphaned, owner_not_found, steps
@@ -33,7 +33,7 @@ from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.workload import JOB_UID, Workload
 from scheduling.placement.group import PLACED_ON
 
-GONE = (State.MISSING, State.REPLACED)
+GONE = (JobState.MISSING, JobState.REPLACED)
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +52,7 @@ class JobSurroundings:
     slicing: Slicing
     questions: JobQuestions
     halting: Halting
-    requested: AskedBefore
+    requested: RequestCache
     inputs: JobInputs
 
     def pods_run(self, workload: str) -> bool:
@@ -128,7 +128,7 @@ class JobLook:
     @property
     def due(self) -> int | None:
         """The moment until which nothing is concluded in the present state."""
-        return self.owner_due if self.record.state is State.OWNER_UNSEEN else self.pods_due
+        return self.owner_due if self.record.state is JobState.OWNER_UNSEEN else self.pods_due
 
     # --- guards
 
@@ -198,7 +198,7 @@ class JobLook:
     def writes_life(self) -> Iterator[WantedWrite]:
         """The steps of a job under quota, and of its other slices and Workloads."""
         inputs, moment = self.around.inputs, whole_second(self.now)
-        asked = self.around.requested.asked
+        asked = self.around.requested.work
         found = steps(self.kind, self.job, *self.workload, inputs, moment, asked, pods_run=self._in_use)
         yield from self._reported(found)
         if not self.managed or self.visible.deleting:
@@ -320,7 +320,7 @@ class WorkloadLook:
     def in_use_for_long(self) -> bool:
         return self._overdue and not self._unused
 
-    def stands_for_a_job(self) -> bool:
+    def represents_a_job(self) -> bool:
         """Whether it represents a visible job. A job may name the Workload of another one."""
         jobs = [self.around.store.visible[key].id.uid for key in self.record.jobs]
         owner = controller(self.manifest) if jobs else ""
@@ -340,7 +340,7 @@ class WorkloadLook:
         return in_use(self._workload, kind, owner.visible.packed.manifest(), chosen, self.around.inputs)
 
     def job_is_replaced(self) -> bool:
-        replaced = self.owner is not None and self.owner.state is State.REPLACED
+        replaced = self.owner is not None and self.owner.state is JobState.REPLACED
         return replaced and not self._workload.deleting
 
     def job_is_gone(self) -> bool:
@@ -365,7 +365,7 @@ class WorkloadLook:
         """Ask again later: no watch reports the end of a job that it does not show."""
         if self.owner is not None and self.owner.visible is None:
             why = "its Workload has been in use for long, and no watch shows it"
-            self.around.store.enter(self.owner, State.UNRESOLVED, Event.STILL_IN_USE, why)
+            self.around.store.enter(self.owner, JobState.UNRESOLVED, Event.STILL_IN_USE, why)
         elif self.owner is not None:
             self.around.store.wait_no_more(self.owner)
         yield from ()

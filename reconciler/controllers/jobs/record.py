@@ -47,7 +47,7 @@ class JobId(NamedTuple):
         return parted(self.name)[0]
 
 
-class State(Enum):
+class JobState(Enum):
     """The states of a job. `transitions.py` draws them."""
 
     SHOWN = "Shown"
@@ -103,9 +103,9 @@ class JobChange(NamedTuple):
     """
 
     at: int
-    before: State
+    before: JobState
     event: Event
-    after: State
+    after: JobState
 
 
 class VisibleJob(NamedTuple):
@@ -162,7 +162,7 @@ class JobRecord:
     """
 
     id: JobId
-    state: State = State.UNRESOLVED
+    state: JobState = JobState.UNRESOLVED
     why: str = "another object names it, and no watch shows it"
     visible: VisibleJob | None = None
     workloads: dict[str, None] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class JobRecord:
     def unreferenced(self) -> bool:
         return self.visible is None and not self.workloads and not self.children
 
-    def enter(self, state: State, event: Event, why: str) -> bool:
+    def enter(self, state: JobState, event: Event, why: str) -> bool:
         """Set the state. Returns whether it differs from the one before."""
         self.why = why
         if state is self.state:

@@ -9,8 +9,7 @@ from sys import intern
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cluster.resource import PODS
-from cluster.stream import Manifest
+from cluster.resource import PODS, Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED, POD_SET, STARTED_FOR
 from policies.dialects.kueue_owners import controller_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, takewhile
 
 from policies.model.objects import GroupKind, parted
-from reconciler.controllers.jobs.record import Event, JobId, JobRecord, State, VisibleJob, WorkloadRecord
+from reconciler.controllers.jobs.record import Event, JobId, JobRecord, JobState, VisibleJob, WorkloadRecord
 from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.jobs.kind import JobKind
 from reconciler.objects.observed import Key
@@ -92,12 +92,12 @@ class JobStore:
 
     # --- states
 
-    def enter(self, record: JobRecord, state: State, event: Event, why: str) -> bool:
+    def enter(self, record: JobRecord, state: JobState, event: Event, why: str) -> bool:
         """Set the state. Returns whether it differs from the one before."""
         if not record.enter(state, event, why):
             return False
         self._changed[record.id] = None
-        if state is State.UNRESOLVED:
+        if state is JobState.UNRESOLVED:
             self._enters_unresolved(record.id)
         else:
             self.unresolved.pop(record.id, None)
@@ -150,7 +150,7 @@ class JobStore:
         found = self.workloads.get(name)
         return found.owners if found is not None else ()
 
-    def standing_for(self, name: str) -> Iterable[Key]:
+    def represented_by(self, name: str) -> Iterable[Key]:
         """The visible jobs that this Workload represents, or is to be created for."""
         found = self.workloads.get(name)
         return found.jobs if found is not None else ()

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from reconciler.controllers.jobs.looks import HiddenLook, JobLook, WorkloadLook
-from reconciler.controllers.jobs.record import Event, State, WorkloadState
+from reconciler.controllers.jobs.record import Event, JobState, WorkloadState
 from reconciler.objects.wanted import WantedWrite
 
 L = TypeVar("L")
@@ -42,86 +42,86 @@ class Transition(NamedTuple, Generic[L, S]):
 class HiddenTransition(NamedTuple):
     """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds."""
 
-    at: tuple[State, ...]
+    at: tuple[JobState, ...]
     event: Event
     guard: Callable[[HiddenLook], bool]
-    then: State
+    then: JobState
     does: Callable[[HiddenLook], None]
     why: str
 
 
-SHOWN: tuple[Transition[JobLook, State], ...] = (
+SHOWN: tuple[Transition[JobLook, JobState], ...] = (
     Transition(
         JobLook.owner_unseen,
-        State.OWNER_UNSEEN,
+        JobState.OWNER_UNSEEN,
         JobLook.writes_nothing,
         "each kind has its own watch: its owner may become visible a moment later",
     ),
     Transition(
         JobLook.pods_may_come,
-        State.PODS_TERMINATING,
+        JobState.PODS_TERMINATING,
         JobLook.writes_nothing,
         "it is being deleted, and its last Pods may not be visible yet",
     ),
     Transition(
         JobLook.pods_terminate,
-        State.PODS_TERMINATING,
+        JobState.PODS_TERMINATING,
         JobLook.writes_nothing,
         "it is being deleted, and its Pods still use the quota of its Workload",
     ),
     Transition(
         JobLook.deleting_and_disowned,
-        State.TERMINATING,
+        JobState.TERMINATING,
         JobLook.writes_end_of_workload,
         "the garbage collector removes the owner reference before it deletes the job",
     ),
     Transition(
         JobLook.disowned_and_unconfirmed,
-        State.WORKLOAD_DISOWNED,
+        JobState.WORKLOAD_DISOWNED,
         JobLook.asks,
         "its Workload has lost it: the watch may be late, and a Workload whose owner is gone would be deleted",
     ),
     Transition(
         JobLook.owned,
-        State.OWNED,
+        JobState.OWNED,
         JobLook.writes_of_child,
         "the job above was admitted for it as well: it runs and stops with that",
     ),
     Transition(
         JobLook.owner_missing,
-        State.OWNER_MISSING,
+        JobState.OWNER_MISSING,
         JobLook.writes_stop,
         "the garbage collector deletes it, or removes its reference: until then it neither runs nor queues",
     ),
     Transition(
         JobLook.unqueued,
-        State.UNQUEUED,
+        JobState.UNQUEUED,
         JobLook.writes_life,
         "it names no queue, or its namespace is not managed: it runs without quota",
     ),
     Transition(
-        JobLook.deleting, State.TERMINATING, JobLook.writes_life, "no Pods are left, so its Workload may finish"
+        JobLook.deleting, JobState.TERMINATING, JobLook.writes_life, "no Pods are left, so its Workload may finish"
     ),
-    Transition(JobLook.always, State.QUEUED, JobLook.writes_life, "its Workload decides when it runs"),
+    Transition(JobLook.always, JobState.QUEUED, JobLook.writes_life, "its Workload decides when it runs"),
 )
 
-_UNASKED = (State.UNRESOLVED, State.HIDDEN)
-_OPEN = (State.UNRESOLVED, State.SOUGHT, State.HIDDEN)
+_UNASKED = (JobState.UNRESOLVED, JobState.HIDDEN)
+_OPEN = (JobState.UNRESOLVED, JobState.SOUGHT, JobState.HIDDEN)
 
 HIDDEN: tuple[HiddenTransition, ...] = (
     HiddenTransition(
-        (State.UNRESOLVED,),
+        (JobState.UNRESOLVED,),
         Event.LOOK,
         HiddenLook.workload_depends,
-        State.SOUGHT,
+        JobState.SOUGHT,
         HiddenLook.asks,
         "a Workload holds quota for it, or may: only the API server knows whether it exists",
     ),
     HiddenTransition(
-        (State.UNRESOLVED,),
+        (JobState.UNRESOLVED,),
         Event.LOOK,
         HiddenLook.always,
-        State.HIDDEN,
+        JobState.HIDDEN,
         HiddenLook.writes_nothing,
         "no Workload depends on whether it exists",
     ),
@@ -129,23 +129,23 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         _UNASKED,
         Event.NEEDED,
         HiddenLook.always,
-        State.SOUGHT,
+        JobState.SOUGHT,
         HiddenLook.asks,
         "a job names it as its owner, and waited for it",
     ),
     HiddenTransition(
-        (State.SOUGHT, State.HIDDEN),
+        (JobState.SOUGHT, JobState.HIDDEN),
         Event.NAMED,
         HiddenLook.always,
-        State.UNRESOLVED,
+        JobState.UNRESOLVED,
         HiddenLook.writes_nothing,
         "another Workload names it, whatever was known before",
     ),
     HiddenTransition(
-        (State.SOUGHT,),
+        (JobState.SOUGHT,),
         Event.FOUND,
         HiddenLook.always,
-        State.HIDDEN,
+        JobState.HIDDEN,
         HiddenLook.writes_nothing,
         "it exists without the label that the watch selects",
     ),
@@ -153,7 +153,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         _OPEN,
         Event.NOT_FOUND,
         HiddenLook.always,
-        State.MISSING,
+        JobState.MISSING,
         HiddenLook.concludes,
         "the API server says that it does not exist",
     ),
@@ -161,7 +161,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         _OPEN,
         Event.FOUND_ANOTHER,
         HiddenLook.always,
-        State.REPLACED,
+        JobState.REPLACED,
         HiddenLook.concludes,
         "the API server has another job under its name",
     ),
@@ -189,7 +189,7 @@ WORKLOADS: tuple[Transition[WorkloadLook, WorkloadState], ...] = (
         "its job may use its quota, and no watch reports the end of a job that it does not show",
     ),
     Transition(
-        WorkloadLook.stands_for_a_job,
+        WorkloadLook.represents_a_job,
         WorkloadState.STANDS,
         WorkloadLook.writes_nothing,
         "it represents a visible job, which manages it",

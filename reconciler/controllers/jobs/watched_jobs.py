@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from cluster.decoding import deeper
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.dialects.reading import mapping, metadata, text
 from reconciler.jobs.kind import JobKind
 from reconciler.objects.packed import Packed

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cluster.resource import NODES
-from cluster.stream import Manifest
+from cluster.resource import NODES, Manifest
 from policies.dialects.node_reading import NodeReading, node_reading
 from reconciler.objects.watched import WatchedKind
 from scheduling.topology.assignment import HOSTNAME

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cluster.resource import PODS
-from cluster.stream import Manifest
+from cluster.resource import PODS, Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import POD_SET
 from policies.dialects.pod_reading import pod_reading

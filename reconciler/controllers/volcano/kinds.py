@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cluster.resource import LEASES, NODES, PODS, Resource
-from cluster.stream import Manifest
+from cluster.resource import LEASES, NODES, PODS, Manifest, Resource
 from policies.amounts.requests import pod_requests
 from policies.dialects.core import POD
 from policies.dialects.node_reading import node_reading

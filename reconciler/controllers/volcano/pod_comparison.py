@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from cluster.resource import PODS
-from cluster.stream import Manifest
+from cluster.resource import PODS, Manifest
 from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.pod_reading import SUCCEEDED
 from policies.dialects.quota_gates import MARK

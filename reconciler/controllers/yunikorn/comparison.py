@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cluster.resource import PODS
-from cluster.stream import Manifest
+from cluster.resource import PODS, Manifest
 from policies.dialects.core import POD
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn import SCHEDULER

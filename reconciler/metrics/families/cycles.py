@@ -9,8 +9,8 @@ from prometheus_client import Histogram
 from cluster.metrics import Sample
 from reconciler.metrics.kueue import CLUSTER_QUEUE, counter, gauge, waiting_times
 from reconciler.metrics.occasions import CycleDecided
+from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
-from reconciler.metrics.standing import StandingWork
 from scheduling.cycle.cycle import DEFERRED
 from scheduling.queues.pending import Requeue
 from scheduling.world.decisions import Reserve, Wait
@@ -55,7 +55,7 @@ def _result(decision: Wait) -> str:
     return "new_targets" if decision.requeue == Requeue.PENDING_PREEMPTION else "skipped"
 
 
-@source(StandingWork, SKIPS)
-def skips(standing: StandingWork) -> Iterator[Sample]:
+@source(PendingCounts, SKIPS)
+def skips(standing: PendingCounts) -> Iterator[Sample]:
     for queue, count in standing.skipped.items():
         yield SKIPS.sample(count, queue)

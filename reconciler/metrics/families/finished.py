@@ -16,8 +16,8 @@ from reconciler.metrics.kueue import (
     waiting_times,
 )
 from reconciler.metrics.occasions import WorkloadChange
+from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
-from reconciler.metrics.standing import StandingWork
 from scheduling.objects.workload import ADMITTED, FINISHED, SLICE_REPLACED
 
 ENDS = counter_twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
@@ -48,8 +48,8 @@ def replaced(change: WorkloadChange) -> Iterator[Sample]:
         yield REPLACED.sample(1, change.queue)
 
 
-@source(StandingWork, STORED, LOCAL_STORED)
-def stored(standing: StandingWork) -> Iterator[Sample]:
+@source(PendingCounts, STORED, LOCAL_STORED)
+def stored(standing: PendingCounts) -> Iterator[Sample]:
     for (queue, why), count in standing.by_queue().items():
         if why is None:
             yield STORED.sample(count, queue)

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from cluster.metrics import Sample
 from policies.configuration.kueue.values import UNADMITTED_WORKLOADS
 from reconciler.metrics.kueue import CLUSTER_QUEUE, WHY, gauge, local_gauge
+from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
-from reconciler.metrics.standing import StandingWork
 
 _SAYS = "Workloads that are not admitted, by reason."
 UNADMITTED = gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
 LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
 
 
-@source(StandingWork, UNADMITTED, LOCAL_UNADMITTED)
-def unadmitted(standing: StandingWork) -> Iterator[Sample]:
+@source(PendingCounts, UNADMITTED, LOCAL_UNADMITTED)
+def unadmitted(standing: PendingCounts) -> Iterator[Sample]:
     for (queue, why), count in standing.by_queue().items():
         if why is not None:
             yield UNADMITTED.sample(count, queue, *why)

@@ -129,7 +129,7 @@ class VolcanoSimulation:
         for _ in range(_LEAST_SESSIONS + _SESSIONS_EACH * len(self.engine.world.tasks)):
             if self._session():
                 continue
-            self.engine.world.rests.nobody = True
+            self.engine.world.parked.nobody = True
             if not self._session():
                 return
         self.unsettled = True

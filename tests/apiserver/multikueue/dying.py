@@ -15,7 +15,7 @@ from cli.main import main
 from cluster.actions import Action, Create
 from cluster.apply import perform
 from cluster.client import ClusterClient
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from reconciler.recorder.correlator import EVENTS
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from cluster.client import MERGE_PATCH, ClusterClient
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from tests.apiserver.audit import Wrote
 from tests.apiserver.kueue_world import KUEUE, queue, workload
 from tests.apiserver.reconciler.random_load import COHORTS, Load

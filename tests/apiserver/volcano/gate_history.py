@@ -7,8 +7,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from cluster.client import ClusterClient
-from cluster.resource import PODS
-from cluster.stream import Manifest
+from cluster.resource import PODS, Manifest
 from tests.apiserver.volcano.gate_load import GROUPS, LEAVES, QUEUES, SPACES, Stored
 from tests.apiserver.watcher import Watcher
 from tests.scheduling.volcano.gate import GATE

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import Forbidden
-from cluster.resource import NAMESPACES, NODES, PODS
-from cluster.stream import Manifest
+from cluster.resource import NAMESPACES, NODES, PODS, Manifest
 from policies.dialects.quota_gates import WAITS
 from reconciler.controllers.volcano.gate_kinds import GATED_GROUP, GATED_QUEUE
 from tests.apiserver.pod_load import PodLoad, is_over, path_of

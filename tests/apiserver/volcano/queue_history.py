@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cluster.client import ClusterClient
-from cluster.resource import Resource
-from cluster.stream import Manifest
+from cluster.resource import Manifest, Resource
 from tests.apiserver.watcher import Watcher
 
 _GROUP = "scheduling.volcano.sh"

@@ -11,7 +11,7 @@ from cluster.actions import Action, Create
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import Unreachable
-from cluster.stream import Manifest
+from cluster.resource import Manifest
 from policies.configuration.settings import Dialect
 from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell import writer

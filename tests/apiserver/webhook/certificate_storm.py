@@ -23,8 +23,7 @@ from typing import Self
 
 from cluster.client import ClusterClient
 from cluster.reflector import Reflector
-from cluster.resource import VALIDATING_WEBHOOKS
-from cluster.stream import Manifest
+from cluster.resource import VALIDATING_WEBHOOKS, Manifest
 from tests.apiserver.processes import end, free_ports
 from tests.waiting import eventually
 

@@ -13,10 +13,9 @@ import yaml
 from cluster.client import ClusterClient
 from cluster.errors import Forbidden
 from cluster.reflector import Pacing
-from cluster.resource import CONFIG_MAPS
+from cluster.resource import CONFIG_MAPS, Manifest
 from cluster.sources import sources
 from cluster.store import Store, load
-from cluster.stream import Manifest
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import POD
 from policies.model.objects import Ref

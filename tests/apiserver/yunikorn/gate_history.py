@@ -6,8 +6,7 @@ import time
 from typing import NamedTuple
 
 from cluster.client import ClusterClient
-from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS
-from cluster.stream import Manifest
+from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS, Manifest
 from tests.apiserver.watcher import Watcher
 from tests.reconciler.controllers.yunikorn.quota_recount import Recount
 from tests.reconciler.controllers.yunikorn.random_gates import PARENTS

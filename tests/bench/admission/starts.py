@@ -16,8 +16,7 @@ from typing import Self
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.reflector import ChangeKind, Reflector
-from cluster.resource import Resource
-from cluster.stream import Manifest
+from cluster.resource import Manifest, Resource
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.objects.patches import WORKLOADS

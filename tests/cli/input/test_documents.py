@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import documents
-from analysis.documents import Document, Place, Unreadable
+from analysis.documents import Document, SourcePlace, Unreadable
 from cli.input.documents import read
 
 QUEUE = """\
@@ -562,7 +562,7 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.
     file.write_text("#" * (2**20 + 1))
 
     _, unreadable = read([str(file)])
-    assert [Unreadable(Place(str(file), 1, 1), "larger than 1 MiB; split it into several files")] == unreadable
+    assert [Unreadable(SourcePlace(str(file), 1, 1), "larger than 1 MiB; split it into several files")] == unreadable
 
 
 @pytest.mark.parametrize("stream", [BytesIO(b"a: 1"), StringIO("a: 1"), TextIOWrapper(BytesIO(b"a: 1"), "ascii")])

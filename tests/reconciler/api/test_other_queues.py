@@ -26,10 +26,10 @@ def full() -> GateCluster:
     spaces = (namespace(name, parentqueue="root.team", namespace_quota='{"cpu":"2"}') for name in ("dev", "other"))
     cluster = GateCluster(TEAMS, *spaces)
     for name in ("a1", "a2", "a3", "b1"):
-        cluster.put(pod(name, name[0]))
+        cluster.add(pod(name, name[0]))
         cluster.settle()
     for name in ("o1", "o2"):
-        cluster.put(pod(name, "o", space="other"))
+        cluster.add(pod(name, "o", space="other"))
         cluster.settle()
     return cluster
 
@@ -68,7 +68,7 @@ def test_offset_and_limit_cut_a_piece_out(query: str, expected: list[str]) -> No
 def test_a_long_list_comes_whole() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"1"}'))
     for number in range(500):
-        cluster.put(pod(f"p{number:03}", "a"))
+        cluster.add(pod(f"p{number:03}", "a"))
     cluster.settle()
 
     assert len(set(pods(get(cluster.core, OF_DEV)))) == 499
@@ -143,7 +143,7 @@ def test_the_tree_has_what_is_used_and_the_applications() -> None:
 
 def test_a_standby_answers_what_the_leader_answers_and_decides_nothing() -> None:
     leader = full()
-    leader.put(member("g1"))
+    leader.add(member("g1"))
     leader.settle()
     standby = GateCluster()
     standby.objects = leader.objects
@@ -173,7 +173,7 @@ def test_a_question_takes_no_decision_from_the_leader() -> None:
     """A member takes the place of one that is gone: a question in between must not make the write get lost."""
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"3"}'))
     for name in ("g1", "g2", "g3", "g4"):
-        cluster.put(member(name))
+        cluster.add(member(name))
         cluster.settle()
     assert cluster.gated() == ["g4"]
 

@@ -22,7 +22,7 @@ def volcanos(*more: Manifest) -> GateCluster:
     groups = pod_group("g", "ml", space="dev"), pod_group("w", "web", space="other")
     cluster = GateCluster(*limited, queue("web", "org"), *groups, *more)
     for name, space in (("g0", "dev"), ("g1", "dev"), ("g2", "dev"), ("w0", "other"), ("w1", "other")):
-        cluster.put(pod(name, name[0], space=space))
+        cluster.add(pod(name, name[0], space=space))
         cluster.settle()
     return cluster
 
@@ -50,10 +50,10 @@ def test_volcanos_queue_lists_all_below_it_to_those_who_may_list_all_pods() -> N
     assert code(core, "/v1/volcano/queues/Org/pendingpods", "pods") == 404
     assert "other" not in str(get(core, OF_DEV, "dev"))
 
-    cluster.put(pod_group("g", "web", space="dev"))
+    cluster.add(pod_group("g", "web", space="dev"))
     cluster.settle()
     assert pods(get(core, "/v1/volcano/queues/web/pendingpods")) == ["dev/g2", "other/w1"]
-    cluster.gone(("Queue", "web"))
+    cluster.drop(("Queue", "web"))
     cluster.settle()
     assert code(core, "/v1/volcano/queues/web/pendingpods") == 404
     assert [get(core, OF_DEV)["items"][0][word] for word in ("queue", "reason")] == ["web", "QueueNotFound"]
@@ -68,7 +68,7 @@ def test_they_are_in_the_order_in_which_they_are_tried() -> None:
         pod_group("late", "z", space="dev", priorityClassName="high"),
     )
     for name, where in (("second", "z"), ("first", "a"), ("third", "z")):
-        cluster.put(pod_group(name, where, space="dev"))
+        cluster.add(pod_group(name, where, space="dev"))
         cluster.now += SECOND
     for name, group in (
         ("t", "third"),
@@ -78,11 +78,11 @@ def test_they_are_in_the_order_in_which_they_are_tried() -> None:
         ("l", "late"),
         ("m", "late"),
     ):
-        cluster.put(pod(name, group))
+        cluster.add(pod(name, group))
         cluster.now += SECOND
     important = pod("n", "late")
     important["spec"]["priority"] = 1
-    cluster.put(important)
+    cluster.add(important)
     cluster.settle()
 
     expected = ["dev/f", "dev/n", "dev/l", "dev/m", "dev/s", "dev/t"]
@@ -93,17 +93,17 @@ def test_they_are_in_the_order_in_which_they_are_tried() -> None:
 def test_members_that_complete_a_gang_come_first() -> None:
     cluster = GateCluster(queue("a", "root", capability={"cpu": "2"}), pod_group("old", "a", space="dev"))
     cluster.now += SECOND
-    cluster.put(pod_group("gang", "a", 2, space="dev"))
+    cluster.add(pod_group("gang", "a", 2, space="dev"))
     for name in ("g1", "g2"):
-        cluster.put(pod(name, "gang"))
+        cluster.add(pod(name, "gang"))
     cluster.settle(1)
     assert cluster.passed() == ["g1", "g2"]
-    cluster.put(queue("a", "root", capability={"cpu": "1"}))
+    cluster.add(queue("a", "root", capability={"cpu": "1"}))
     replacement = pod("g1", "gang")
     replacement["metadata"]["creationTimestamp"] = cluster.objects["Pod", "dev/g1"]["metadata"]["creationTimestamp"]
     cluster.delete("g1")
-    cluster.put(pod("o1", "old"))
-    cluster.put(replacement)
+    cluster.add(pod("o1", "old"))
+    cluster.add(replacement)
     cluster.settle()
 
     assert pods(get(cluster.core, OF_DEV)) == ["dev/g1", "dev/o1"]
@@ -121,7 +121,7 @@ def test_members_that_complete_a_gang_come_first() -> None:
 )
 def test_what_keeps_a_pod_is_named_where_it_is_another_queue(change: Manifest, reason: str, message: str) -> None:
     cluster = volcanos()
-    cluster.put(change)
+    cluster.add(change)
     cluster.settle()
     (item,) = get(cluster.core, OF_DEV)["items"]
     assert item["reason"] == reason
@@ -131,11 +131,11 @@ def test_what_keeps_a_pod_is_named_where_it_is_another_queue(change: Manifest, r
 def test_where_both_are_kept_a_namespace_lists_the_pods_of_both() -> None:
     cluster = BothGates(queue("a", "root", capability={"cpu": "1"}), pod_group("g", "a", space="dev"))
     for name in ("v1", "v2"):
-        cluster.put(pod(name))
+        cluster.add(pod(name))
     cluster.settle()
-    cluster.put(DEV)
+    cluster.add(DEV)
     for name in ("y1", "y2", "y3"):
-        cluster.put(yunikorn_pod(name))
+        cluster.add(yunikorn_pod(name))
     cluster.settle()
     core = cluster.core
 
@@ -182,7 +182,7 @@ def test_a_question_takes_no_decision_from_volcanos_leader() -> None:
 def test_a_list_costs_what_waits_there(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = volcanos()
     for number in range(50):
-        cluster.put(pod(f"x{number}", "w", space="other"))
+        cluster.add(pod(f"x{number}", "w", space="other"))
     cluster.settle()
     keeper, seen = cluster.controller.keeper, []
     stands = keeper.stands

@@ -11,7 +11,7 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import BATCH_JOB
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
-from reconciler.controllers.jobs.record import Event, JobId, State
+from reconciler.controllers.jobs.record import Event, JobId, JobState
 from reconciler.controllers.jobs.store import OVERDUE, JobStore
 from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.jobs.batch_job import BATCH
@@ -281,11 +281,11 @@ def test_a_record_says_how_it_came_to_its_state() -> None:
 
     (record,) = stage.controller.store.jobs.values()
     assert [(each.at - NOW, each.event, each.after) for each in record.changes] == [
-        (0, Event.SHOWN, State.SHOWN),
-        (0, Event.LOOK, State.QUEUED),
-        (SECOND, Event.HIDDEN, State.UNRESOLVED),
-        (SECOND, Event.LOOK, State.SOUGHT),
-        (SECOND, Event.NOT_FOUND, State.MISSING),
+        (0, Event.SHOWN, JobState.SHOWN),
+        (0, Event.LOOK, JobState.QUEUED),
+        (SECOND, Event.HIDDEN, JobState.UNRESOLVED),
+        (SECOND, Event.LOOK, JobState.SOUGHT),
+        (SECOND, Event.NOT_FOUND, JobState.MISSING),
     ]
 
 

@@ -13,7 +13,7 @@ from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.composed import AskedBefore, composed
+from reconciler.jobs.composed import RequestCache, composed
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
@@ -237,28 +237,28 @@ def test_a_job_that_was_made_anew_under_its_name_is_compared_anew() -> None:
     before, after = job(), job(parallelism=3, completions=3)
     for each, uid in ((before, "a"), (after, "b")):
         each["metadata"] |= {"uid": uid, "resourceVersion": "7"}
-    known, inputs = AskedBefore(), JobInputs()
+    known, inputs = RequestCache(), JobInputs()
 
-    assert known.asked(BATCH, before, inputs) != known.asked(BATCH, after, inputs)
+    assert known.work(BATCH, before, inputs) != known.work(BATCH, after, inputs)
 
 
 def test_no_more_than_a_thousand_jobs_are_remembered() -> None:
-    known, inputs = AskedBefore(), JobInputs()
+    known, inputs = RequestCache(), JobInputs()
     for number in range(1030):
         each = job()
         each["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
-        known.asked(BATCH, each, inputs)
+        known.work(BATCH, each, inputs)
 
     def again(uid: str) -> int:
         each = job()
         each["metadata"] |= {"uid": uid, "resourceVersion": "1"}
-        return calls(lambda: known.asked(BATCH, each, inputs), of=composed)
+        return calls(lambda: known.work(BATCH, each, inputs), of=composed)
 
     assert (again("u1029"), again("u0")) == (0, 1)
 
 
 def test_a_job_of_more_pod_sets_than_a_workload_has_takes_no_memory() -> None:
-    known, inputs, parts = AskedBefore(), JobInputs(), SPECS["JobSet"]["replicatedJobs"]
+    known, inputs, parts = RequestCache(), JobInputs(), SPECS["JobSet"]["replicatedJobs"]
     meta = {"name": "j", "namespace": "ns", "uid": "u", "resourceVersion": "1", "labels": {f"{K}queue-name": "q"}}
     many = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
@@ -267,5 +267,5 @@ def test_a_job_of_more_pod_sets_than_a_workload_has_takes_no_memory() -> None:
         "spec": {"replicatedJobs": [{**parts[0], "name": f"p{number}"} for number in range(500)]},
     }
 
-    assert known.asked(JOB_SET, many, inputs) == known.asked(JOB_SET, many, inputs)
-    assert calls(lambda: known.asked(JOB_SET, many, inputs), of=composed) == 1
+    assert known.work(JOB_SET, many, inputs) == known.work(JOB_SET, many, inputs)
+    assert calls(lambda: known.work(JOB_SET, many, inputs), of=composed) == 1

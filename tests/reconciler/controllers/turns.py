@@ -10,7 +10,7 @@ from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, TimePassed
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
-from tests.builders import Manifest
+from tests.reconciler.stored_objects import StoredObjects
 
 START = 1_800_000_000 * SECOND
 
@@ -19,17 +19,16 @@ class Crash(Exception):
     """The process is gone; what it wrote stays."""
 
 
-class Turns(ABC):
+class Turns(StoredObjects, ABC):
     """`crash_after` so many writes; None: never. `written` is every write that was carried out."""
 
     core: Core
 
     def __init__(self) -> None:
-        self.objects: dict[Key, Manifest] = {}
+        super().__init__()
         self.written: list[tuple[Key, Action]] = []
         self.crash_after: int | None = None
         self.now = START
-        self._version = 0
         self._news: list[Event] = []
 
     @abstractmethod

@@ -12,13 +12,13 @@ from types import MethodType
 from typing import Any, TypeVar
 
 from reconciler.jobs.batch_job import BatchJob
-from reconciler.jobs.composed import AskedBefore
+from reconciler.jobs.composed import RequestCache
 from reconciler.jobs.step import JobInputs
 
 T = TypeVar("T")
 Memo = dict[int, Any]
-_SHARED = (str, int, float, bytes, type(None), type, Enum, BatchJob, AskedBefore)
-"""AskedBefore remembers what follows from a version of a job, whoever asks."""
+_SHARED = (str, int, float, bytes, type(None), type, Enum, BatchJob, RequestCache)
+"""RequestCache remembers what follows from a version of a job, whoever asks."""
 
 
 def forked(value: T, memo: Memo) -> T:

@@ -12,7 +12,8 @@ from policies.mutation.kueue_pod_defaults import held_pod
 from policies.mutation.patching import patched
 from reconciler.controllers.pods import PodsController, watched_pods
 from reconciler.jobs.step import JobInputs
-from reconciler.objects.observed import Observed
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.outcomes import Written
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import by_kind
@@ -25,6 +26,7 @@ from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.world import AROUND, NOW, K
+from tests.reconciler.stored_objects import StatusApart
 
 Manifest = dict[str, Any]
 GATE = f"{K}admission"
@@ -49,13 +51,12 @@ def pod(
     return made
 
 
-class PodWorld:
+class PodWorld(StatusApart):
     """`events` are the reasons that turns told, each with the name of what it is about."""
 
     def __init__(self, *pods: Manifest, inputs: JobInputs = AROUND, naming: Naming = NAMING) -> None:
         self.watched = watched_pods(naming)
-        self.objects: dict[tuple[str, str], Manifest] = {}
-        self.version = 100
+        super().__init__(version=1000)
         self.uids = 0
         self.events: list[tuple[str, str]] = []
         self.messages: list[str] = []
@@ -71,14 +72,14 @@ class PodWorld:
         self.driver = Driver(self.controller)
         self.controller.inputs_changed(self.inputs)
         for key in self.objects:
-            self._tell(key)
+            self.changed(key)
         return self.controller
 
     def _stored(self, name: str) -> Observed | None:
         found = self.objects.get(("Workload", name))
         return _WORKLOADS.observed(copied(found)) if found is not None else None
 
-    def _tell(self, key: tuple[str, str]) -> None:
+    def changed(self, key: Key) -> None:
         if key[0] == "Workload":
             self.controller.workload_changed(key[1])
         elif key in self.objects and self.objects[key]["metadata"].get("labels", {}).get(f"{K}managed") == "true":
@@ -122,21 +123,21 @@ class PodWorld:
     def create(self, manifest: Manifest) -> None:
         self.uids += 1
         meta = {**manifest["metadata"], "uid": f"uid-{self.uids}", "creationTimestamp": _moment(self.uids)}
-        self._store(("Pod", f"ns/{manifest['metadata']['name']}"), {**copied(manifest), "metadata": meta})
+        self.put(("Pod", f"ns/{manifest['metadata']['name']}"), {**copied(manifest), "metadata": meta})
 
     def delete(self, name: str) -> None:
         """As a user asks for it; a node takes its time."""
-        self._remove(("Pod", f"ns/{name}"))
+        self.remove(("Pod", f"ns/{name}"))
 
     def bind(self, *names: str) -> None:
         """They get a node and run there."""
         for name in names:
             assert name not in self.gated()
             status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-            self.edit(name, {"spec": {"nodeName": "n"}, "status": status})
+            self.edit_pod(name, {"spec": {"nodeName": "n"}, "status": status})
 
     def end(self, name: str, phase: str = "Succeeded") -> None:
-        self.edit(name, {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]}})
+        self.edit_pod(name, {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]}})
 
     def kubelet(self) -> bool:
         """Pods that are deleted end and go; whether there were any."""
@@ -146,7 +147,7 @@ class PodWorld:
                 found = True
                 bare = merged(each, {"spec": {"nodeName": None}})
                 phase = each["status"]["phase"] if each["status"]["phase"] == "Succeeded" else "Failed"
-                self._store(("Pod", f"ns/{name}"), merged(bare, {"status": {"phase": phase}}))
+                self.put(("Pod", f"ns/{name}"), merged(bare, {"status": {"phase": phase}}))
         return found
 
     def collect(self) -> bool:
@@ -160,12 +161,11 @@ class PodWorld:
             and not each["metadata"].get("deletionTimestamp")
         ]
         for name in gone:
-            self._remove(("Workload", f"ns/{name}"))
+            self.remove(("Workload", f"ns/{name}"))
         return bool(gone)
 
-    def edit(self, name: str, patch: Manifest, kind: str = "Pod") -> None:
-        key = (kind, f"ns/{name}")
-        self._store(key, merged(self.objects[key], patch))
+    def edit_pod(self, name: str, patch: Manifest) -> None:
+        self.edit(("Pod", f"ns/{name}"), patch)
 
     # --- what the scheduler decides
 
@@ -186,7 +186,7 @@ class PodWorld:
 
     def take_away(self) -> None:
         """A user deletes the Workload."""
-        self._remove(("Workload", self.read.key))
+        self.remove(("Workload", self.read.key))
 
     # --- steps
 
@@ -224,66 +224,42 @@ class PodWorld:
 
     def arrive(self, action: Action) -> None:
         """A write that was on its way for a while; where somebody was faster the object is read again."""
-        assert isinstance(action, Create | Patch | Delete)
         key = _key(action)
-        there = self.objects.get(key)
-        meets = there is None if isinstance(action, Create) else there is not None and _is_meant(there, action)
-        if meets:
-            self.write(action)
-        elif there is None:
-            self.controller.gone(key)
+        if isinstance(self.perform(key, action), Written):
+            self.writes.append(action)
+        elif key in self.objects:
+            self.changed(key)
         else:
-            self._tell(key)
+            self.controller.gone(key)
 
     def write(self, action: Action) -> None:
         self.writes.append(action)
-        assert isinstance(action, Create | Patch | Delete)
-        key = _key(action)
-        if isinstance(action, Create):
-            assert key not in self.objects, "409: it exists already"
-            self.uids += 1
-            made = copied(dict(action.body))
-            self._store(key, {**made, "metadata": {**made["metadata"], "uid": f"uid-{self.uids}"}})
-            return
-        before = self.objects[key]
-        assert _is_meant(before, action), "409: somebody was faster"
-        if isinstance(action, Delete):
-            self._remove(key, action.grace_seconds)
-            return
-        changed = merged(before, action.body)
-        for part in ("spec", "metadata") if action.subresource else ("status",):
-            changed[part] = before.get(part, {})
-        if key[0] == "Pod":
-            _check_pod(before["spec"], changed["spec"])
-        self._store(key, changed)
+        answer = self.perform(_key(action), action)
+        assert isinstance(answer, Written), answer
 
-    def _remove(self, key: tuple[str, str], grace: int | None = None) -> None:
+    def patched(self, key: Key, action: Patch) -> Manifest:
+        after = super().patched(key, action)
+        if key[0] == "Pod":
+            _check_pod(self.objects[key]["spec"], after["spec"])
+        return after
+
+    def remove(self, key: Key, grace: int | None = None) -> None:
         before = self.objects[key]
         if grace is None:
             grace = before["spec"].get("terminationGracePeriodSeconds", 30)
         meta = {"deletionTimestamp": "2025-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
         if grace < before["metadata"].get("deletionGracePeriodSeconds", grace + 1):
-            self._store(key, merged(before, {"metadata": meta}))
+            self.edit(key, {"metadata": meta})
 
-    def _store(self, key: tuple[str, str], manifest: Manifest) -> None:
-        self.version += 1
-        meta = manifest["metadata"]
-        bound = key[0] == "Pod" and manifest["spec"].get("nodeName")
-        if meta.get("deletionTimestamp") and not meta.get("finalizers") and not bound:
-            self.objects.pop(key, None)
-        else:
-            self.objects[key] = {**manifest, "metadata": {**meta, "resourceVersion": str(self.version)}}
-        self._tell(key)
+    def holders(self, key: Key) -> list[str]:
+        """A Pod that has a node stays until the kubelet lets it go."""
+        bound = key[0] == "Pod" and self.objects[key]["spec"].get("nodeName")
+        return ["kubelet"] if bound else super().holders(key)
 
 
-def _key(action: Create | Patch | Delete) -> tuple[str, str]:
+def _key(action: Action) -> Key:
+    assert isinstance(action, Create | Patch | Delete)
     return "Pod" if action.resource.plural == "pods" else "Workload", f"{action.namespace}/{action.name}"
-
-
-def _is_meant(there: Manifest, action: Patch | Delete) -> bool:
-    meta = there["metadata"]
-    assert action.resource_version or action.uid, "it would meet whatever is there"
-    return action.resource_version in ("", meta["resourceVersion"]) and action.uid in ("", meta.get("uid"))
 
 
 def _check_pod(before: Manifest, after: Manifest) -> None:

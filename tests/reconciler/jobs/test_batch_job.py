@@ -123,8 +123,8 @@ def test_a_job_whose_workload_vanished_is_stopped_with_the_template_it_has() -> 
 @pytest.mark.parametrize("suspended", [True, False])
 def test_a_workload_of_that_name_that_belongs_to_another_is_not_touched(suspended: bool) -> None:
     world = queued()
-    world.edit("workloads", {"metadata": {"ownerReferences": [{**OWNER, "uid": "another"}]}})
-    world.edit("jobs", {"spec": {"suspend": suspended}})
+    world.edit_workload({"metadata": {"ownerReferences": [{**OWNER, "uid": "another"}]}})
+    world.edit_job({"spec": {"suspend": suspended}})
 
     (step,) = world.steps()
 
@@ -196,10 +196,10 @@ def test_a_job_whose_template_contradicts_its_flavor_ends_with_the_reason() -> N
 @pytest.mark.parametrize(
     "hindered",
     [
-        lambda world: world.edit("workloads", {"spec": {"active": False}}),
+        lambda world: world.edit_workload({"spec": {"active": False}}),
         lambda world: world.preempt(),
         lambda world: world.decide(lambda read: replace(read, checks=(CheckState("a", "Pending", since=NOW),))),
-        lambda world: world.edit("jobs", {"status": {"active": 1}}),
+        lambda world: world.edit_job({"status": {"active": 1}}),
     ],
 )
 def test_nothing_starts_that_may_not(hindered: Any) -> None:
@@ -234,7 +234,7 @@ def test_a_start_waits_for_a_flavor_that_is_not_known() -> None:
 def test_an_older_api_server_has_the_start_time_taken_away_before_the_template_changes() -> None:
     world = queued()
     world.admit()
-    world.edit("jobs", {"status": {"startTime": "2025-01-01T00:00:00Z"}})
+    world.edit_job({"status": {"startTime": "2025-01-01T00:00:00Z"}})
 
     action = only(world)
 
@@ -261,7 +261,7 @@ def test_a_suspended_job_without_a_change_holds_its_quota_while_it_has_pods() ->
     world = queued()
     world.admit()
     world.preempt()
-    world.edit("jobs", {"status": {"active": 1}})
+    world.edit_job({"status": {"active": 1}})
 
     world.settle(controller=False)
     assert world.read.reserved
@@ -273,7 +273,7 @@ def test_a_template_is_restored_on_an_older_api_server_too() -> None:
     world = running()
     world.preempt()
     world.settle(controller=False)
-    world.edit("jobs", {"status": {"active": 0, "conditions": None}})
+    world.edit_job({"status": {"active": 0, "conditions": None}})
 
     world.settle(controller=False)
 
@@ -284,7 +284,7 @@ def test_a_template_is_restored_on_an_older_api_server_too() -> None:
 
 def test_a_job_that_was_never_admitted_is_stopped_in_one_write() -> None:
     world = queued()
-    world.edit("jobs", {"spec": {"suspend": False}})
+    world.edit_job({"spec": {"suspend": False}})
 
     assert only(world).body == {"spec": {"suspend": True}}
 
@@ -299,7 +299,7 @@ def test_the_labels_of_the_job_controller_stay_when_a_template_is_restored() -> 
 
 def test_a_job_that_its_user_suspends_while_it_is_evicted_gets_its_template_back_too() -> None:
     world = running()
-    world.edit("jobs", {"spec": {"suspend": True}})
+    world.edit_job({"spec": {"suspend": True}})
     world.preempt()
 
     world.settle(controller=False)
@@ -325,7 +325,7 @@ def test_only_what_was_preempted_queues_again_at_once(reason: str, back: str) ->
 
 def test_a_job_that_its_user_starts_before_its_flavor_is_written_is_stopped_and_started_anew() -> None:
     world = queued()
-    world.edit("jobs", {"spec": {"suspend": False}})
+    world.edit_job({"spec": {"suspend": False}})
     world.admit()
 
     assert world.settle() == ["Stopped", "Started"]
@@ -349,7 +349,7 @@ def test_a_job_runs_on_whose_pod_set_has_another_name_in_the_admission() -> None
 
 def test_a_job_that_an_older_kueue_started_goes_on() -> None:
     world = running()
-    world.edit("jobs", {"spec": {"template": {"metadata": {"labels": {f"{K}podset": None}, "annotations": None}}}})
+    world.edit_job({"spec": {"template": {"metadata": {"labels": {f"{K}podset": None}, "annotations": None}}}})
 
     assert world.settle() == []
 
@@ -359,7 +359,7 @@ def test_a_job_that_an_older_kueue_started_goes_on() -> None:
 
 def test_a_waiting_job_may_be_placed_elsewhere() -> None:
     world = queued()
-    world.edit("jobs", {"spec": {"template": {"spec": {"nodeSelector": {"tier": "spot"}}}}})
+    world.edit_job({"spec": {"template": {"spec": {"nodeSelector": {"tier": "spot"}}}}})
 
     assert world.settle() == ["UpdatedWorkload"]
     assert world.read.pod_sets[0].template.node_selector == {"tier": "spot"}
@@ -367,8 +367,8 @@ def test_a_waiting_job_may_be_placed_elsewhere() -> None:
 
 def test_an_update_leaves_a_deactivated_workload_deactivated() -> None:
     world = queued()
-    world.edit("workloads", {"spec": {"active": False}})
-    world.edit("jobs", {"spec": {"parallelism": 2, "completions": 2}})
+    world.edit_workload({"spec": {"active": False}})
+    world.edit_job({"spec": {"parallelism": 2, "completions": 2}})
 
     world.settle()
 
@@ -379,7 +379,7 @@ def test_a_limit_of_its_time_that_changes_is_taken_over() -> None:
     world = queued(labels={**QUEUE, f"{K}max-exec-time-seconds": "60"})
     assert world.read.maximum_seconds == 60
 
-    world.edit("jobs", {"metadata": {"labels": {f"{K}max-exec-time-seconds": None}}})
+    world.edit_job({"metadata": {"labels": {f"{K}max-exec-time-seconds": None}}})
     world.settle()
     assert world.read.maximum_seconds is None
 
@@ -387,7 +387,7 @@ def test_a_limit_of_its_time_that_changes_is_taken_over() -> None:
 def test_a_job_that_changes_between_quota_and_start_is_queued_anew() -> None:
     world = queued()
     world.decide(lambda read: reserve(read, Admission("cq"), NOW))
-    world.edit("jobs", {"spec": {"parallelism": 2, "completions": 2}})
+    world.edit_job({"spec": {"parallelism": 2, "completions": 2}})
 
     (step,) = world.steps()
     assert isinstance(step.action, Delete)
@@ -412,7 +412,7 @@ def test_a_prebuilt_workload_that_asks_for_other_pods_is_out_of_sync_and_its_job
 
     message = "The prebuilt workload is out of sync with its user job"
     assert world.read.conditions[FINISHED][1:3] == ("OutOfSync", message)
-    world.edit("jobs", {"spec": {"suspend": False}})
+    world.edit_job({"spec": {"suspend": False}})
     assert world.settle() == ["Stopped"]
 
 
@@ -423,7 +423,7 @@ def test_another_priority_class_changes_a_workload_that_waits_or_holds_quota() -
     world = queued(labels={**QUEUE, f"{K}priority-class": "low"})
     world.admit()
     world.settle()
-    world.edit("jobs", {"metadata": {"labels": {f"{K}priority-class": "high"}}})
+    world.edit_job({"metadata": {"labels": {f"{K}priority-class": "high"}}})
 
     assert world.settle() == ["UpdatedWorkload"]
     assert (world.read.base, world.read.admitted) == (9, True)
@@ -431,7 +431,7 @@ def test_another_priority_class_changes_a_workload_that_waits_or_holds_quota() -
 
 def test_a_class_comes_to_a_workload_without_one_only_while_it_holds_no_quota() -> None:
     world = running()
-    world.edit("jobs", {"metadata": {"labels": {f"{K}priority-class": "high"}}})
+    world.edit_job({"metadata": {"labels": {f"{K}priority-class": "high"}}})
     assert world.settle() == []
 
     world.preempt()
@@ -458,13 +458,13 @@ def test_pods_that_are_ready_are_told_once_and_lost_ones_too() -> None:
     world.settle()
     assert world.read.conditions[PODS_READY] == waits
 
-    world.edit("jobs", {"status": {"ready": 2}})
+    world.edit_job({"status": {"ready": 2}})
     world.settle()
     assert world.read.conditions[PODS_READY].reason == "Started"
-    world.edit("jobs", {"status": {"ready": 1}})
+    world.edit_job({"status": {"ready": 1}})
     world.settle()
     assert world.read.conditions[PODS_READY].reason == "WaitForRecovery"
-    world.edit("jobs", {"status": {"ready": 2}})
+    world.edit_job({"status": {"ready": 2}})
     world.settle()
     assert world.read.conditions[PODS_READY].reason == "Recovered"
 
@@ -493,7 +493,7 @@ def test_pods_that_succeeded_count_as_ready_and_those_that_failed_do_not(status:
 
 def test_what_its_pods_say_is_told_before_they_are_stopped() -> None:
     world = running()
-    world.edit("jobs", {"status": {"ready": 1}})
+    world.edit_job({"status": {"ready": 1}})
     world.preempt()
 
     reported, *_ = world.steps()
@@ -506,8 +506,8 @@ def test_what_its_pods_say_is_told_before_they_are_stopped() -> None:
 def test_pods_that_may_not_run_are_stopped_before_anything_is_told() -> None:
     world = World(job())
     world.settle()
-    world.edit("workloads", {"status": {"conditions": []}})
-    world.edit("jobs", {"spec": {"suspend": False}})
+    world.edit_workload({"status": {"conditions": []}})
+    world.edit_job({"spec": {"suspend": False}})
 
     (stop,) = world.steps()
 
@@ -519,7 +519,7 @@ def test_readiness_is_not_told_where_it_is_not_waited_for() -> None:
     world.settle()
     world.admit()
     world.settle()
-    world.edit("jobs", {"status": {"ready": 1}})
+    world.edit_job({"status": {"ready": 1}})
 
     assert world.settle() == []
     assert PODS_READY not in world.read.conditions
@@ -527,22 +527,22 @@ def test_readiness_is_not_told_where_it_is_not_waited_for() -> None:
 
 def test_pods_that_are_done_for_good_are_given_back_and_never_taken_again_while_quota_is_held() -> None:
     world = running(3, parallelism=3, completions=4)
-    world.edit("jobs", {"status": {"succeeded": 3}})
+    world.edit_job({"status": {"succeeded": 3}})
     world.settle()
     assert world.read.reclaimable == {"main": 2}
 
-    world.edit("jobs", {"status": {"succeeded": 2}})
+    world.edit_job({"status": {"succeeded": 2}})
     world.settle()
     assert world.read.reclaimable == {"main": 2}
 
 
 def test_without_the_feature_gate_no_pods_are_given_back_and_what_was_stays() -> None:
     world = running(3, parallelism=3, completions=4)
-    world.edit("jobs", {"status": {"succeeded": 3}})
+    world.edit_job({"status": {"succeeded": 3}})
     world.settle()
     world.inputs = replace(AROUND, reclaims=False)
 
-    world.edit("jobs", {"status": {"succeeded": 4}})
+    world.edit_job({"status": {"succeeded": 4}})
     world.settle()
 
     assert world.read.reclaimable == {"main": 2}
@@ -574,9 +574,7 @@ def test_a_job_that_ends_while_it_is_evicted_has_ended() -> None:
 
 def test_nothing_is_left_to_do_for_a_job_that_goes_once_its_workload_may_go() -> None:
     world = running()
-    world.edit(
-        "jobs", {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}}
-    )
+    world.edit_job({"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}})
 
     world.settle(controller=False)
 
@@ -588,7 +586,7 @@ def test_nothing_is_left_to_do_for_a_job_that_goes_once_its_workload_may_go() ->
 
 def test_finalizers_of_others_stay() -> None:
     world = queued()
-    world.edit("workloads", {"metadata": {"finalizers": ["other/one", f"{K}resource-in-use"]}})
+    world.edit_workload({"metadata": {"finalizers": ["other/one", f"{K}resource-in-use"]}})
     assert world.stored is not None
 
     (step,) = orphaned(world.stored, world.read)

@@ -105,7 +105,7 @@ def test_a_job_whose_workload_is_deleted_stops_and_queues_anew() -> None:
     world.settle()
     world.admit()
     world.settle()
-    world.edit("workloads", {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}})
+    world.edit_workload({"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}})
 
     assert world.settle() == ["Stopped", "CreatedWorkload"]
     assert world.job["spec"] == job()["spec"]
@@ -115,7 +115,7 @@ def test_a_job_whose_workload_is_deleted_stops_and_queues_anew() -> None:
 def test_a_waiting_job_that_asks_for_other_pods_takes_its_workload_with_it() -> None:
     world = World(job())
     world.settle()
-    world.edit("jobs", {"spec": {"parallelism": 3, "completions": 3}})
+    world.edit_job({"spec": {"parallelism": 3, "completions": 3}})
 
     assert world.settle() == ["UpdatedWorkload"]
     assert world.read.pod_sets[0].count == 3
@@ -126,7 +126,7 @@ def test_a_running_job_that_asks_for_other_pods_is_stopped_and_queued_anew() -> 
     world.settle()
     world.admit(count=2)
     world.settle()
-    world.edit("jobs", {"spec": {"parallelism": 3}})
+    world.edit_job({"spec": {"parallelism": 3}})
 
     assert world.settle() == ["DeletedWorkload", "Stopped", "CreatedWorkload"]
     assert world.read.pod_sets[0].count == 3
@@ -139,7 +139,7 @@ def test_a_waiting_job_moves_to_another_queue(reserved: bool) -> None:
     world.settle()
     if reserved:
         world.decide(lambda read: reserve(read, Admission("cq"), NOW))
-    world.edit("jobs", {"metadata": {"labels": {f"{K}queue-name": "other"}}})
+    world.edit_job({"metadata": {"labels": {f"{K}queue-name": "other"}}})
 
     world.settle()
 

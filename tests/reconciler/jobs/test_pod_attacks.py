@@ -32,11 +32,11 @@ def role(world: PodWorld, name: str) -> str:
 
 
 def claim(world: PodWorld, name: str, role: str | None) -> None:
-    world.edit(name, {"metadata": {"annotations": {ROLE: role}}})
+    world.edit_pod(name, {"metadata": {"annotations": {ROLE: role}}})
 
 
 def label(world: PodWorld, name: str, key: str, value: str | None) -> None:
-    world.edit(name, {"metadata": {"labels": {f"{K}{key}": value}}})
+    world.edit_pod(name, {"metadata": {"labels": {f"{K}{key}": value}}})
 
 
 def pair(**parts: Any) -> list[Manifest]:
@@ -173,7 +173,7 @@ def _fields(read: Any) -> dict[str, Any]:
 
 def test_a_pod_that_was_resized_beyond_what_was_admitted_is_stopped() -> None:
     world = running(pod("p"))
-    world.edit("p", {"spec": {"containers": [container("50")]}})
+    world.edit_pod("p", {"spec": {"containers": [container("50")]}})
 
     world.step()
 
@@ -184,7 +184,7 @@ def test_a_pod_that_was_resized_beyond_what_was_admitted_is_stopped() -> None:
 
 def test_a_pod_that_was_resized_to_less_runs_on() -> None:
     world = running(pod("p"))
-    world.edit("p", {"spec": {"containers": [container("500m")]}})
+    world.edit_pod("p", {"spec": {"containers": [container("500m")]}})
 
     assert world.settle() == []
     assert world.running() == ["p"]
@@ -199,7 +199,7 @@ def test_a_pod_is_not_let_run_on_a_workload_that_was_made_for_less() -> None:
     small = {"name": "main", "count": 1, "template": {"spec": {"containers": [container("1")]}}}
     made = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [small], "queueName": "q"}}
     world.objects["Workload", "ns/w"] = {**made, "apiVersion": "v1", "kind": "Workload"}
-    world.edit("w", {}, "Workload")
+    world.edit(("Workload", "ns/w"), {})
     world.admit()
 
     world.settle()
@@ -223,7 +223,7 @@ def test_without_label_and_gate_a_pod_is_seen_and_stopped(
     world = PodWorld(pod("p", *(("g", 1) if in_group else ())))
     world.settle()
     for each in patches:
-        world.edit("p", each)
+        world.edit_pod("p", each)
     if restarted:
         world.restarted()
 
@@ -233,7 +233,7 @@ def test_without_label_and_gate_a_pod_is_seen_and_stopped(
 
 def test_a_pod_that_runs_with_quota_gets_its_label_back_and_keeps_its_quota() -> None:
     world = running(pod("p"))
-    world.edit("p", LABEL_OFF)
+    world.edit_pod("p", LABEL_OFF)
 
     assert world.settle() == ["ManagedLabelRestored"]
     assert world.pods()["p"]["metadata"]["labels"][f"{K}managed"] == "true"
@@ -243,7 +243,7 @@ def test_a_pod_that_runs_with_quota_gets_its_label_back_and_keeps_its_quota() ->
 
 def test_while_a_pod_is_out_of_sight_nobody_takes_its_place() -> None:
     world = running(*(pod(name, "g", 2) for name in "ab"))
-    world.edit("a", LABEL_OFF)
+    world.edit_pod("a", LABEL_OFF)
     world.create(pod("x", "g", 2))
 
     for _ in range(4):
@@ -255,9 +255,9 @@ def test_while_a_pod_is_out_of_sight_nobody_takes_its_place() -> None:
 
 def test_a_pod_that_is_gone_is_asked_for_once_and_forgotten() -> None:
     world = running(pod("p"))
-    world.edit("p", {"metadata": {"finalizers": None}})
+    world.edit_pod("p", {"metadata": {"finalizers": None}})
     world.objects.pop(("Pod", "ns/p"))
-    world._tell(("Pod", "ns/p"))
+    world.changed(("Pod", "ns/p"))
     world.collect()
 
     world.settle()
@@ -285,7 +285,7 @@ def test_another_pod_of_its_name_without_the_label_is_nobodys() -> None:
 
 def test_the_finalizer_is_put_back() -> None:
     world = running(*(pod(name, "g", 2) for name in "ab"))
-    world.edit("a", {"metadata": {"finalizers": None}})
+    world.edit_pod("a", {"metadata": {"finalizers": None}})
 
     assert world.settle() == ["ManagedFinalizerRestored"]
     assert world.pods()["a"]["metadata"]["finalizers"] == [f"{K}managed"]
@@ -302,7 +302,7 @@ JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "none", "con
 def test_a_forged_owner_hides_no_pod(patch: Manifest, restarted: bool) -> None:
     world = PodWorld(pod("p"))
     world.settle()
-    world.edit("p", patch)
+    world.edit_pod("p", patch)
     if restarted:
         world.restarted()
     world.settle()
@@ -331,7 +331,7 @@ def test_a_pod_that_runs_and_leaves_its_group_frees_no_place(key: str, value: st
 @pytest.mark.parametrize("key", ["pod-group-name", "prebuilt-workload-name"])
 def test_nor_does_one_that_leaves_by_an_annotation(key: str) -> None:
     world = running(*(pod(name, "g", 2) for name in "ab"))
-    world.edit("a", {"metadata": {"annotations": {f"{K}{key}": "other"}}})
+    world.edit_pod("a", {"metadata": {"annotations": {f"{K}{key}": "other"}}})
     world.create(pod("x", "g", 2))
 
     world.settle()
@@ -378,8 +378,8 @@ def test_a_pod_without_quota_does_not_get_hours_to_end() -> None:
     slow["spec"]["terminationGracePeriodSeconds"] = 86400
     world = PodWorld(slow)
     world.settle()
-    world.edit("p", GATE_OFF)
-    world.edit("p", {"spec": {"nodeName": "n"}})
+    world.edit_pod("p", GATE_OFF)
+    world.edit_pod("p", {"spec": {"nodeName": "n"}})
     world.delete("p")  # by the tenant, who asked for a day
 
     world.settle(nodes=False)
@@ -391,12 +391,12 @@ def test_a_pod_without_quota_does_not_get_hours_to_end() -> None:
 def test_writes_that_stop_a_pod_are_not_held_up_by_others_that_change_it() -> None:
     world = PodWorld(pod("p"))
     world.settle()
-    world.edit("p", BOTH_OFF)
-    world.edit("p", {"spec": {"nodeName": "n"}})
+    world.edit_pod("p", BOTH_OFF)
+    world.edit_pod("p", {"spec": {"nodeName": "n"}})
     for _ in range(6):
         for write in world.wanted():
             if write.action is not None and ("Pod", "ns/p") in world.objects:
-                world.edit("p", LABEL_OFF)
+                world.edit_pod("p", LABEL_OFF)
                 world.arrive(write.action)
 
     assert world.pods()["p"]["metadata"]["deletionTimestamp"]
@@ -411,7 +411,7 @@ def orphaned(world: PodWorld, name: str) -> None:
     uid = world.pods()[name]["metadata"]["uid"]
     workload = world.stored["metadata"]
     kept = [each for each in workload["ownerReferences"] if each["uid"] != uid]
-    world.edit(workload["name"], {"metadata": {"ownerReferences": kept}}, "Workload")
+    world.edit(("Workload", f"ns/{workload['name']}"), {"metadata": {"ownerReferences": kept}})
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -447,10 +447,10 @@ def test_a_workload_that_is_deleted_meanwhile_waits_for_that_pod_as_well() -> No
 def test_a_workload_whose_pods_all_went_without_it_is_taken_away(in_group: bool) -> None:
     world = running(pod("p", *(("g", 1) if in_group else ())))
     name = world.stored["metadata"]["name"]
-    world.edit(name, {"metadata": {"ownerReferences": []}}, "Workload")
+    world.edit(("Workload", f"ns/{name}"), {"metadata": {"ownerReferences": []}})
     world.objects.pop(("Pod", "ns/p"))
     world.restarted()
-    world._tell(("Workload", f"ns/{name}"))
+    world.changed(("Workload", f"ns/{name}"))
 
     world.settle()
 
@@ -462,7 +462,7 @@ def test_a_group_is_not_finished_while_more_pods_run_than_it_has() -> None:
     loose = pod("x", "g", 2)
     loose["spec"]["schedulingGates"] = []
     world.create(loose)
-    world.edit("x", {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}})
+    world.edit_pod("x", {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}})
     world.end("a")
     world.end("b")
 
@@ -480,7 +480,7 @@ def test_nobody_starts_while_one_runs_that_there_is_no_room_for() -> None:
     loose = pod("y", "g", 3, cpu="61")
     loose["spec"]["schedulingGates"] = []
     world.create(loose)
-    world.edit("y", {"spec": {"nodeName": "n"}})
+    world.edit_pod("y", {"spec": {"nodeName": "n"}})
     world.create(pod("x", "g", 3, cpu=LARGE))
 
     world.settle(nodes=False)

@@ -198,7 +198,7 @@ def test_pods_that_succeeded_count_as_ready_with_their_gate_of_v0_20() -> None:
     world.settle()
     assert condition(world, PODS_READY) == ("True", "Started")
 
-    world.edit("b", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    world.edit_pod("b", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     world.settle()
     assert condition(world, PODS_READY) == ("False", "WaitForRecovery")
 
@@ -281,7 +281,7 @@ def test_of_two_that_failed_the_one_that_failed_first_is_replaced_first(first: s
     for name, moment in ((first, "10:01"), (second, "10:05")):
         failed = {"type": "ContainersReady", "status": "False", "reason": "PodFailed"}
         ended = {**failed, "lastTransitionTime": f"2026-01-01T{moment}:00Z"}
-        world.edit(name, {"status": {"phase": "Failed", "conditions": [ended]}})
+        world.edit_pod(name, {"status": {"phase": "Failed", "conditions": [ended]}})
     world.create(pod("c", "g", 2))
     world.settle(nodes=False)
 
@@ -360,7 +360,7 @@ def test_a_group_of_the_same_name_waits_until_the_workload_of_the_one_before_is_
     world = running(*group(1))
     world.end("a")
     world.settle()
-    world.edit("g", {"metadata": {"finalizers": ["example.com/slow"]}}, "Workload")
+    world.edit(("Workload", "ns/g"), {"metadata": {"finalizers": ["example.com/slow"]}})
     world.delete("a")
     world.kubelet()
     world.create(pod("b", "g", 1))
@@ -369,7 +369,7 @@ def test_a_group_of_the_same_name_waits_until_the_workload_of_the_one_before_is_
     assert world.settle() == []
     assert world.gated() == ["b"]
 
-    world.edit("g", {"metadata": {"finalizers": []}}, "Workload")
+    world.edit(("Workload", "ns/g"), {"metadata": {"finalizers": []}})
 
     assert world.settle() == ["CreatedWorkload"]
     assert list(world.pods()) == ["b"]
@@ -433,7 +433,7 @@ def test_nobody_takes_the_place_of_a_pod_that_was_done_and_is_gone() -> None:
     world = running(*group(2))
     world.end("a")
     world.settle()
-    world.edit("a", {"metadata": {"finalizers": None}})
+    world.edit_pod("a", {"metadata": {"finalizers": None}})
     world.delete("a")
     world.kubelet()
     assert list(world.pods()) == ["b"]
@@ -446,7 +446,7 @@ def test_nobody_takes_the_place_of_a_pod_that_was_done_and_is_gone() -> None:
 
 def test_no_workload_is_made_before_the_pods_of_the_one_before_have_left_their_nodes() -> None:
     world = running(*group(2))
-    world.edit("g", {"metadata": {"finalizers": []}}, "Workload")
+    world.edit(("Workload", "ns/g"), {"metadata": {"finalizers": []}})
     world.take_away()
     assert world.workloads() == {}
     for name in "xy":
@@ -466,7 +466,7 @@ def test_pods_that_come_to_a_group_that_is_done_go_unless_it_is_another_of_its_n
     world = running(*group(1))
     world.end("a")
     world.settle()
-    world.edit("g", {"metadata": {"finalizers": ["example.com/slow"]}}, "Workload")
+    world.edit(("Workload", "ns/g"), {"metadata": {"finalizers": ["example.com/slow"]}})
     if not old_pods:
         world.delete("a")
         world.kubelet()
@@ -484,7 +484,7 @@ def test_what_a_pod_on_its_way_out_is_labelled_with_does_not_count_for_its_group
     before = world.stored["spec"]
     labels = {f"{K}priority-class": "high", f"{K}max-exec-time-seconds": "60"}
     held = {"finalizers": [f"{K}managed", "example.com/mine"], "deletionTimestamp": "2025-01-01T00:00:00Z"}
-    world.edit("a", {"metadata": {"labels": labels, **held}})
+    world.edit_pod("a", {"metadata": {"labels": labels, **held}})
     world.create(pod("c", "g", 2))
 
     assert "UpdatedWorkload" not in world.settle()

@@ -79,7 +79,7 @@ def test_a_pod_whose_node_is_unhealthy_waits_for_the_next_place() -> None:
     stored = written_topology_assignment(assigned("n2=1"))
     (entry,) = world.stored["status"]["admission"]["podSetAssignments"]
     status = {"admission": {"podSetAssignments": [{**entry, "topologyAssignment": stored}]}, "unhealthyNodes": None}
-    world.edit(world.read.name, {"status": status}, "Workload")
+    world.edit(("Workload", world.read.key), {"status": status})
     world.settle()
     assert (world.gated(), hosts(world)) == ([], {"a": "n2"})
 

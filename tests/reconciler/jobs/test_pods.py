@@ -65,7 +65,7 @@ def test_gates_of_others_stay_and_that_of_the_topology_goes() -> None:
 @pytest.mark.parametrize(("phase", "reason"), [("Succeeded", "Succeeded"), ("Failed", "Failed")])
 def test_a_pod_that_ended_is_finished_and_may_go(phase: str, reason: str) -> None:
     world = running(pod("p"))
-    world.edit("p", {"status": {"message": "so it ended"}})
+    world.edit_pod("p", {"status": {"message": "so it ended"}})
     world.end("p", phase)
 
     assert world.settle() == ["FinishedWorkload"]
@@ -171,8 +171,8 @@ def test_what_finished_is_left_to_the_garbage_collector() -> None:
 
 def test_a_workload_is_kept_while_one_of_its_pods_is_out_of_sight() -> None:
     world = running(pod("p", group="g", size=2), pod("hidden", group="g", size=2))
-    world.edit("hidden", {"metadata": {"labels": {"kueue.x-k8s.io/managed": None}}})
-    world.edit("p", {"metadata": {"finalizers": None}})
+    world.edit_pod("hidden", {"metadata": {"labels": {"kueue.x-k8s.io/managed": None}}})
+    world.edit_pod("p", {"metadata": {"finalizers": None}})
     world.delete("p")
     world.kubelet()
     assert [*world.pods()] == ["hidden"]
@@ -220,7 +220,7 @@ def test_a_pod_without_the_gate_that_was_never_admitted_is_deleted() -> None:
 def test_a_pod_whose_gate_is_taken_off_while_it_waits_is_deleted() -> None:
     world = PodWorld(pod("p"))
     world.settle()
-    world.edit("p", {"spec": {"schedulingGates": []}})
+    world.edit_pod("p", {"spec": {"schedulingGates": []}})
 
     assert world.settle() == ["Stopped"]
     assert world.messages[-1] == "Not admitted by cluster queue"
@@ -231,7 +231,7 @@ def test_a_pod_moves_to_another_queue_and_priority_while_it_waits() -> None:
     world = PodWorld(pod("p", priority_class="low"))
     world.settle()
     assert world.read.priority == 1
-    world.edit("p", {"metadata": {"labels": {f"{K}queue-name": "r", f"{K}priority-class": "high"}}})
+    world.edit_pod("p", {"metadata": {"labels": {f"{K}queue-name": "r", f"{K}priority-class": "high"}}})
 
     assert world.settle() == ["UpdatedWorkload"]
     assert (world.read.queue, world.read.priority) == ("r", 9)
@@ -247,7 +247,7 @@ def test_a_priority_class_that_is_not_there_is_told() -> None:
 def test_the_workload_of_another_is_not_taken_over() -> None:
     world = PodWorld(pod("a", "g", 1))
     world.settle()
-    world.edit("g", {"metadata": {"annotations": None, "ownerReferences": [{"uid": "someone"}]}}, "Workload")
+    world.edit(("Workload", "ns/g"), {"metadata": {"annotations": None, "ownerReferences": [{"uid": "someone"}]}})
 
     assert world.settle()[-1] == "WorkloadNameConflict"
     assert world.gated() == ["a"]
@@ -260,7 +260,7 @@ def test_pods_that_were_made_for_a_workload_wait_for_it_and_become_its_owner() -
     pod_set = {"name": "main", "count": 1, "template": template}
     made = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [pod_set]}}
     world.objects["Workload", "ns/w"] = {**made, "apiVersion": "v1", "kind": "Workload"}
-    world.edit("w", {"spec": {"queueName": "q"}}, "Workload")
+    world.edit(("Workload", "ns/w"), {"spec": {"queueName": "q"}})
 
     assert world.settle() == ["OwnerReferencesAdded"]
     assert [owner["uid"] for owner in world.stored["metadata"]["ownerReferences"]] == ["uid-1"]
@@ -276,7 +276,7 @@ def test_a_workload_that_waits_for_the_pods_of_its_group_is_left_alone_until_the
         "spec": {"queueName": "q", "podSets": [{"name": "main", "count": 2, "template": template}]},
     }
     world.objects["Workload", "ns/g"] = {**made, "apiVersion": "v1", "kind": "Workload"}
-    world.edit("g", {"spec": {"priority": 1}}, "Workload")
+    world.edit(("Workload", "ns/g"), {"spec": {"priority": 1}})
     if restarted:
         world.restarted()
     assert world.settle() == []
@@ -313,7 +313,7 @@ def test_what_cannot_start_as_it_was_admitted_is_finished() -> None:
 def test_pods_are_queued_by_their_label_whoever_they_say_that_they_belong_to(meta: Manifest, queued: bool) -> None:
     world = PodWorld(pod("p"))
 
-    world.edit("p", {"metadata": meta})
+    world.edit_pod("p", {"metadata": meta})
 
     assert read_member(world.pods()["p"]).queued is queued
 
@@ -351,7 +351,7 @@ def test_the_workload_of_a_pod_loses_the_admission_gates_that_its_pod_loses() ->
     world.settle()
     assert world.stored["metadata"]["annotations"][gates] == "example.com/a"
 
-    world.edit("p", {"metadata": {"annotations": {gates: None}}})
+    world.edit_pod("p", {"metadata": {"annotations": {gates: None}}})
 
     assert world.settle() == ["UpdatedWorkload"]
     assert gates not in world.stored["metadata"]["annotations"]

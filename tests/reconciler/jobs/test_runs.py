@@ -49,17 +49,17 @@ class Runs(RuleBasedStateMachine):
     @precondition(lambda self: self.world.job["spec"]["suspend"] and not self.ended)
     @rule(parallelism=st.integers(2, 6))
     def a_user_asks_for_other_pods(self, parallelism: int) -> None:
-        self.world.edit("jobs", {"spec": {"parallelism": parallelism}})
+        self.world.edit_job({"spec": {"parallelism": parallelism}})
 
     @precondition(lambda self: not self.ended)
     @rule(suspend=st.booleans())
     def a_user_turns_the_switch(self, suspend: bool) -> None:
-        self.world.edit("jobs", {"spec": {"suspend": suspend}})
+        self.world.edit_job({"spec": {"suspend": suspend}})
 
     @precondition(lambda self: self.world.stored is not None and not self.world.read.deleting)
     @rule()
     def a_user_deletes_the_workload(self) -> None:
-        self.world.edit("workloads", {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}})
+        self.world.edit_workload({"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}})
 
     @precondition(lambda self: self.world.job["status"].get("active"))
     @rule()

@@ -11,6 +11,8 @@ from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.life import orphaned, steps
 from reconciler.jobs.step import JobInputs, JobStep
+from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Written
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
@@ -19,6 +21,7 @@ from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from tests.copies import copied
 from tests.merging import merged
+from tests.reconciler.stored_objects import StatusApart
 
 K = "kueue.x-k8s.io/"
 NOW = 1_700_000_000 * 10**9
@@ -55,13 +58,12 @@ def job(
     }
 
 
-class World:
+class World(StatusApart):
     """One Job and what there is of its Workload. `events` are the reasons that its steps told."""
 
     def __init__(self, submitted: dict[str, Any], inputs: JobInputs = AROUND) -> None:
-        self.objects: dict[tuple[str, str], dict[str, Any]] = {("jobs", "ns/j"): copied(submitted)}
+        super().__init__(objects={("jobs", "ns/j"): copied(submitted)}, version=100)
         self.inputs = inputs
-        self.version = 100
         self.events: list[str] = []
         self.writes: list[Action] = []
 
@@ -115,10 +117,13 @@ class World:
     def preempt(self) -> None:
         self.decide(lambda read: preempt(read, "InClusterQueue", "Preempted to accommodate a workload", NOW))
 
-    def edit(self, kind: str, patch: dict[str, Any]) -> None:
-        """What a user changes."""
-        key = (kind, "ns/j" if kind == "jobs" else self.key)
-        self._store(key, merged(self.objects[key], patch))
+    def edit_job(self, patch: dict[str, Any]) -> None:
+        """What a user changes of the Job."""
+        self.edit(("jobs", "ns/j"), patch)
+
+    def edit_workload(self, patch: dict[str, Any]) -> None:
+        """What a user changes of the Workload."""
+        self.edit(("workloads", self.key), patch)
 
     def control(self) -> bool:
         """The Job controller of Kubernetes 1.36, in one step; whether it had to do anything."""
@@ -135,42 +140,23 @@ class World:
         after = merged(status, wanted)
         if after == status:
             return False
-        self._store(("jobs", "ns/j"), {**job, "status": after})
+        self.put(("jobs", "ns/j"), {**job, "status": after})
         return True
 
     def end(self, kind: str, message: str) -> None:
-        self.edit(
-            "jobs", {"status": {"active": 0, "conditions": [{"type": kind, "status": "True", "message": message}]}}
-        )
+        self.edit_job({"status": {"active": 0, "conditions": [{"type": kind, "status": "True", "message": message}]}})
 
     def write(self, action: Action) -> None:
         self.writes.append(action)
         assert isinstance(action, Create | Patch | Delete)
-        key = (action.resource.plural, f"{action.namespace}/{action.name}")
-        if isinstance(action, Create):
-            assert key not in self.objects, "it exists already"
-            made = copied(dict(action.body))
-            self._store(key, {**made, "metadata": {**made["metadata"], "uid": "workload-uid"}})
-            return
-        before = self.objects[key]
-        assert action.resource_version == before["metadata"]["resourceVersion"], "409: somebody was faster"
-        if isinstance(action, Delete):
-            self._store(key, merged(before, {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}}))
-            return
-        changed = merged(before, action.body)
-        kept = "spec" if action.subresource else "status"
-        changed[kept] = before.get(kept, {})
-        if key[0] == "jobs":
-            _check_template(before, changed)
-        self._store(key, changed)
+        answer = self.perform((action.resource.plural, f"{action.namespace}/{action.name}"), action)
+        assert isinstance(answer, Written), answer
 
-    def _store(self, key: tuple[str, str], manifest: dict[str, Any]) -> None:
-        meta = manifest["metadata"]
-        if meta.get("deletionTimestamp") and not meta.get("finalizers"):
-            del self.objects[key]
-            return
-        self.version += 1
-        self.objects[key] = {**manifest, "metadata": {**meta, "resourceVersion": str(self.version)}}
+    def patched(self, key: Key, action: Patch) -> dict[str, Any]:
+        after = super().patched(key, action)
+        if key[0] == "jobs":
+            _check_template(self.objects[key], after)
+        return after
 
     def lose_job(self) -> None:
         """The Job is deleted; its Workload goes when nothing holds it."""
@@ -178,7 +164,7 @@ class World:
         for step in orphaned(self.objects[key], read_workload(self.objects[key])):
             assert step.action is not None
             self.write(step.action)
-        self._store(key, merged(self.objects[key], {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}}))
+        self.remove(key)
 
 
 def _check_template(before: dict[str, Any], after: dict[str, Any]) -> None:

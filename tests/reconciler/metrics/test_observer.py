@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from policies.dialects.kueue_workload import PriorityClassReference
 from reconciler.core.state import ClusterState
 from reconciler.metrics.observer import KueueObserver
-from reconciler.metrics.standing import unadmitted
+from reconciler.metrics.pending_counts import unadmitted
 from reconciler.objects.observed import Observed
 from scheduling.cycle.cycle import DEFERRED, OVERLAPPING
 from scheduling.objects.times import SECOND

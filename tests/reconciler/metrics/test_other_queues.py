@@ -37,7 +37,7 @@ def full() -> GateCluster:
     spaces = (namespace("dev", parentqueue="root.team", namespace_quota='{"cpu":"2","memory":"1G"}'),)
     cluster = GateCluster(TEAMS, *spaces)
     for name, app in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b")):
-        cluster.put(pod(name, app))
+        cluster.add(pod(name, app))
     cluster.settle()
     return cluster
 
@@ -59,7 +59,7 @@ def test_pods_that_wait_are_counted_by_the_reason_that_they_say() -> None:
 def test_what_a_user_writes_as_a_reason_makes_no_series_of_its_own() -> None:
     cluster = full()
     for number, text in enumerate(("", "x: y", "NotEnoughQueueQuotas: ", "\x00", "Mine in root: 1")):
-        cluster.change(("Pod", "dev/a3"), {"metadata": {"annotations": {"quotree.dev/quota-waits": text}}})
+        cluster.edit(("Pod", "dev/a3"), {"metadata": {"annotations": {"quotree.dev/quota-waits": text}}})
         cluster._handle(cluster._news.pop())
         found = gates(cluster, "quotree_gates_waiting_pods")
         assert {key[1:]: count for key, count in found.items()} == {
@@ -83,7 +83,7 @@ def test_of_the_quota_of_a_namespace_it_says_what_those_use_that_have_passed() -
 def test_it_agrees_with_the_condition_of_the_namespace() -> None:
     cluster = full()
     keeper = cluster.controller.keeper
-    for step in (lambda: cluster.end("a1"), lambda: cluster.delete("a2"), lambda: cluster.put(pod("c1", "c"))):
+    for step in (lambda: cluster.end("a1"), lambda: cluster.delete("a2"), lambda: cluster.add(pod("c1", "c"))):
         step()
         cluster.settle(30)
         used = {name: used for name, (used, _) in (keeper.usage("dev") or {}).items()}
@@ -118,7 +118,7 @@ def test_resources_that_only_pods_name_have_no_series() -> None:
     for number in range(20):
         made = pod(f"p{number}", f"a{number}")
         made["spec"]["containers"][0]["resources"]["requests"][f"example.com/r{number}"] = "1"
-        cluster.put(made)
+        cluster.add(made)
     cluster.settle()
 
     found = gates(cluster, "yunikorn_queue_resource")
@@ -129,7 +129,7 @@ def test_resources_that_only_pods_name_have_no_series() -> None:
 
 def test_a_scrape_looks_at_no_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = full()
-    cluster.put(member("m1"))
+    cluster.add(member("m1"))
     cluster.settle()
     keeper = cluster.controller.keeper
     names = (
@@ -166,23 +166,23 @@ class Watched(GateCluster):
 def test_pods_that_pass_are_counted_once_by_the_replica_that_writes() -> None:
     cluster = Watched()
     for name in ("a1", "a2", "a3"):
-        cluster.put(pod(name))
+        cluster.add(pod(name))
     cluster.settle()
     assert cluster.count == {("yunikorn", "dev"): 2}
 
-    cluster.change(("Pod", "dev/a1"), {"metadata": {"labels": {"x": "y"}}})
-    cluster.change(("Pod", "dev/a3"), {"spec": {"schedulingGates": []}})  # somebody else
+    cluster.edit(("Pod", "dev/a1"), {"metadata": {"labels": {"x": "y"}}})
+    cluster.edit(("Pod", "dev/a3"), {"spec": {"schedulingGates": []}})  # somebody else
     cluster.settle()
     assert cluster.count == {("yunikorn", "dev"): 2}
 
     cluster.leads = False
-    cluster.put(pod("a4"))
+    cluster.add(pod("a4"))
     cluster.end("a1")
     cluster.settle()
     assert cluster.passed() == ["a1", "a2", "a4"]
     assert cluster.count == {("yunikorn", "dev"): 2}
 
-    cluster.gone(("Namespace", "dev"))
+    cluster.drop(("Namespace", "dev"))
     cluster.settle()
     assert cluster.count == {}
 

@@ -48,14 +48,14 @@ class Gates(GateCluster):
 def gates_with(*pods: str, **limits: dict[str, str]) -> Gates:
     cluster = Gates(**limits)
     for name in pods:
-        cluster.put(pod(name))
+        cluster.add(pod(name))
     cluster.settle()
     return cluster
 
 
 def test_volcanos_gates_count_who_waits_and_who_passed() -> None:
     cluster = gates_with("a", "b", "c", "d")
-    cluster.put(pod("lost", "nowhere", space="other"))
+    cluster.add(pod("lost", "nowhere", space="other"))
     cluster.settle()
     assert cluster.count == {("volcano", "dev"): 2}
     assert cluster.series("waiting_pods") == {
@@ -72,7 +72,7 @@ def test_volcanos_gates_count_who_waits_and_who_passed() -> None:
 
     cluster.leads = False
     cluster.end("b")
-    cluster.put(pod("e"))
+    cluster.add(pod("e"))
     cluster.settle()
     assert cluster.passed() == ["a", "b", "c", "e"]
     assert cluster.count == {("volcano", "dev"): 3}
@@ -90,14 +90,14 @@ def test_a_restart_counts_the_same_anew() -> None:
 def test_no_reason_that_a_user_writes_makes_a_series() -> None:
     cluster = gates_with("a", "b", "c")
     for text in ("", "x: y", "HasRoom in ml: me", "NotEnoughQueueQuotas: ", "\x00", "Mine in root: 1"):
-        cluster.change(("Pod", "dev/c"), {"metadata": {"annotations": {"quotree.dev/quota-waits": text}}})
+        cluster.edit(("Pod", "dev/c"), {"metadata": {"annotations": {"quotree.dev/quota-waits": text}}})
         cluster._handle(cluster._news.pop())
         assert cluster.series("waiting_pods") == {("volcano", "dev", "Undecided"): 1}, text
 
 
 def test_a_pod_that_somebody_else_lets_pass_has_not_passed() -> None:
     cluster = gates_with("a", "b", "c")
-    cluster.change(("Pod", "dev/c"), {"spec": {"schedulingGates": []}})
+    cluster.edit(("Pod", "dev/c"), {"spec": {"schedulingGates": []}})
     cluster.settle()
     assert cluster.count == {("volcano", "dev"): 2}
 
@@ -105,10 +105,10 @@ def test_a_pod_that_somebody_else_lets_pass_has_not_passed() -> None:
 def test_where_both_are_kept_a_pod_counts_once() -> None:
     cluster, registry = BothGates(queue("a", "root"), pod_group("g", "a", space="dev")), CollectorRegistry()
     cluster.core.informer._observer = PassingObserver(lambda: True, registry)
-    cluster.put(pod("v"))
+    cluster.add(pod("v"))
     cluster.settle()
-    cluster.put(DEV)
-    cluster.put(yunikorn_pod("y"))
+    cluster.add(DEV)
+    cluster.add(yunikorn_pod("y"))
     cluster.settle()
 
     assert cluster.passed() == ["v", "y"]
@@ -138,7 +138,7 @@ def test_queues_at_gates_have_what_counts_there_and_their_limit() -> None:
 def test_what_is_shut_out_has_the_limit_0() -> None:
     cluster = gates_with(ml={"example.com/gpu": "0"})
     assert cluster.series("queue_limit")["ml", "example.com/gpu"] == 0
-    cluster.put(queue("root", capability={"cpu": "9"}))
+    cluster.add(queue("root", capability={"cpu": "9"}))
     cluster.settle()
     assert cluster.series("queue_limit")["org", "example.com/gpu"] == 0
     assert cluster.series("queue_limit")["root", "cpu"] == 9
@@ -149,7 +149,7 @@ def test_resources_that_no_queue_names_have_no_series() -> None:
     for number in range(20):
         made = pod(f"p{number}", cpu="1m")
         made["spec"]["containers"][0]["resources"]["requests"][f"example.com/r{number}"] = "1"
-        cluster.put(made)
+        cluster.add(made)
     cluster.settle()
 
     assert len(cluster.passed()) == 20

@@ -7,7 +7,7 @@ import pytest
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import FlavorAssignment, needed
 from scheduling.flavors.modes import FlavorOutcome
-from scheduling.flavors.reasons import HeldByPredecessor, NotNominated
+from scheduling.flavors.reasons import FlavorOfPredecessor, NotNominated
 from scheduling.flavors.scan_progress import Progress, progress_of
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.requests import PodSetRequests
@@ -129,4 +129,4 @@ def test_it_keeps_to_the_flavor_that_it_has() -> None:
     found = assign(world, world.queues["q"], workload(pod_set(cpu="5")), predecessor=held("two", 2000))
 
     assert found.outcome == FlavorOutcome.NO_FIT
-    assert HeldByPredecessor("one", "two") in found.pod_sets[0].reasons
+    assert FlavorOfPredecessor("one", "two") in found.pod_sets[0].reasons

@@ -10,8 +10,8 @@ from scheduling.flavors.messages import assignment_text, text, written
 from scheduling.flavors.reasons import (
     BeyondMaximum,
     FlavorNotAllowed,
+    FlavorOfPredecessor,
     ForTopology,
-    HeldByPredecessor,
     Missing,
     NotNominated,
     Reason,
@@ -38,7 +38,7 @@ MEMORY = FlavorResource("f", "memory")
             NotNominated("f", "cpu"),
             "skipping flavor f as it is not found in the nomination mapping for resource cpu",
         ),
-        (HeldByPredecessor("f", "g"), "could not assign f flavor since the original workload is assigned: g"),
+        (FlavorOfPredecessor("f", "g"), "could not assign f flavor since the original workload is assigned: g"),
         (ForTopology("f"), 'Flavor "f" supports only TopologyAwareScheduling'),
         (WithoutTopology("f"), 'Flavor "f" does not support TopologyAwareScheduling'),
         (Untolerated("f", Taint("k", "v", "NoSchedule")), "untolerated taint {k v NoSchedule <nil>} in flavor f"),

@@ -24,7 +24,7 @@ class Restless(Scheduler):
     """Tries every leaf in each step."""
 
     def step(self, now: int) -> object:  # type: ignore[override]
-        self.preemptors.rests.nobody = True
+        self.preemptors.parked.nobody = True
         return super().step(now)
 
 

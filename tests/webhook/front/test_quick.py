@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.store import FixedCache
-from cluster.stream import Manifest
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.judge import Judgement
 from policies.model.change import Change

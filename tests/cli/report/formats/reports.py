@@ -6,7 +6,7 @@ import random
 import re
 import sys
 
-from analysis.documents import Place, Unreadable
+from analysis.documents import SourcePlace, Unreadable
 from analysis.report import LocatedCause, Report, ReportedObject, ReportEntry, Subject
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged, Unjudged
@@ -58,9 +58,9 @@ class _Draw:
     def rule(self) -> Rule:
         return self._random.choice(sorted(RULES.values(), key=lambda rule: rule.id))
 
-    def place(self) -> Place:
+    def place(self) -> SourcePlace:
         file = _NO_FILE_NAME.sub("", self.text())
-        return Place(f"trees/{file}", self._random.randint(1, 10**6), self._random.randint(1, 200))
+        return SourcePlace(f"trees/{file}", self._random.randint(1, 10**6), self._random.randint(1, 200))
 
     def text(self) -> str:
         """Not blank; often with what means something in one of the formats."""
@@ -78,7 +78,9 @@ def entry(number: int, severity: Severity = Severity.ERROR, rule: str = "parent-
     """The one of this number, in a line of its own."""
     ref = Ref("scheduling.volcano.sh", "Queue", "", f"q{number}")
     finding = Finding(ref, "spec.parent", "parent eng does not exist", fix="create queue eng first")
-    return ReportEntry(Judged(RULES[rule], severity, finding), identity(ref), Place("trees/a.yaml", number, 3), ())
+    return ReportEntry(
+        Judged(RULES[rule], severity, finding), identity(ref), SourcePlace("trees/a.yaml", number, 3), ()
+    )
 
 
 def many(count: int, severity: Severity = Severity.ERROR) -> Report:
@@ -96,10 +98,10 @@ def example() -> Report:
         subject="cpu",
         causes=(Cause(ml, "spec.deserved.cpu", "cpu=5"),),
     )
-    cause = LocatedCause(finding.causes[0], identity(ml), Place("trees/ml.yaml", 10, 37))
+    cause = LocatedCause(finding.causes[0], identity(ml), SourcePlace("trees/ml.yaml", 10, 37))
     judged = Judged(RULES["children-deserved-exceed-parent"], Severity.ERROR, finding)
-    first = ReportEntry(judged, identity(eng), Place("trees/eng.yaml", 5, 19), (cause,))
+    first = ReportEntry(judged, identity(eng), SourcePlace("trees/eng.yaml", 5, 19), (cause,))
     others = (entry(2, Severity.WARNING), entry(3, Severity.INFO, "parent-cycle"))
     missed = Unjudged(RULES["parent-with-workloads"], "no PodGroup or Job objects are known")
-    unreadable = Unreadable(Place("trees/b.yaml", 2, 1), "not YAML: did not find expected node content")
+    unreadable = Unreadable(SourcePlace("trees/b.yaml", 2, 1), "not YAML: did not find expected node content")
     return Report(SUBJECT, (first, *others), (missed,), (unreadable,))

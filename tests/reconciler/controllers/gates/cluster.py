@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar
 
-from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import ApiError, Conflict, NotFound
+from cluster.actions import Action, Create
+from cluster.errors import ApiError
 from policies.configuration.settings import Configuration
 from policies.dialects import read
 from policies.model.forest import Forest
@@ -20,12 +21,11 @@ from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained, LeadershipLost
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.watched import WatchedKind, by_kind
 from scheduling.objects.times import written
 from tests.builders import Manifest
 from tests.copies import copied
-from tests.merging import merged
 from tests.reconciler.controllers.turns import Crash, Turns
 
 GATE = "quotree.dev/quota"
@@ -46,7 +46,7 @@ class GateCluster(Turns):
         self.refused: set[str] = set()
         self.failing = False
         for each in objects:
-            self.put(each)
+            self.add(each)
         self.start()
 
     @abstractmethod
@@ -55,17 +55,13 @@ class GateCluster(Turns):
 
     # --- what people do
 
-    def put(self, made: Manifest) -> None:
+    def add(self, made: Manifest) -> None:
         """A Pod that is new passes the mutating webhook first."""
         meta = made["metadata"]
         key = (made["kind"], f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"])
         if key not in self.objects:
-            self._version += 1
-            made = copied(made)
-            made["metadata"].setdefault("uid", f"uid-{self._version}")
-            made["metadata"].setdefault("creationTimestamp", written(self.now))
-            made = self._completed(made)
-        self.store(key, made)
+            made = self._completed({**made, "metadata": {"creationTimestamp": written(self.now), **meta}})
+        self.put(key, made)
 
     def _completed(self, made: Manifest) -> Manifest:
         spaces = [each for key, each in self.objects.items() if key[0] == "Namespace"]
@@ -73,14 +69,11 @@ class GateCluster(Turns):
         completed: Manifest = patched(made, patch(made, forest, self.configuration))
         return completed
 
-    def change(self, key: Key, body: Manifest) -> None:
-        self.store(key, merged(self.objects[key], body))
-
     def end(self, name: str, phase: str = "Succeeded") -> None:
-        self.change(("Pod", f"dev/{name}" if "/" not in name else name), {"status": {"phase": phase}})
+        self.edit(("Pod", f"dev/{name}" if "/" not in name else name), {"status": {"phase": phase}})
 
     def delete(self, name: str) -> None:
-        self.gone(("Pod", f"dev/{name}" if "/" not in name else name))
+        self.remove(("Pod", f"dev/{name}" if "/" not in name else name))
 
     # --- what is stored of it
 
@@ -112,7 +105,7 @@ class GateCluster(Turns):
         self.core = Core(state, self._controllers(state), kueue=False)
         self._news = []
         for kind in self.watched:
-            self._handle(Listed(kind.kind, tuple(self._listed(kind)), str(self._version)))
+            self._handle(Listed(kind.kind, tuple(self._listed(kind)), str(self.version)))
         self._handle(LeadershipGained())
 
     def turn_with_crashes(self, random: Random) -> None:
@@ -143,58 +136,50 @@ class GateCluster(Turns):
                     if not self.crash_after:
                         raise Crash
             case ReadObject(key):
-                found = self.objects.get(self._stored_key(key))
-                error = NotFound(404, "NotFound", "gone")
-                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
+                self._news.append(replace(self.look_up(self._stored_key(key)), key=key))
             case Relist(watched, request):
                 lists = {view.kind: tuple(self._listed(view)) for view in watched.views}
-                self._news += [Listed(kind, found, str(self._version), request) for kind, found in lists.items()]
+                self._news += [Listed(kind, found, str(self.version), request) for kind, found in lists.items()]
 
     def _write(self, key: Key, action: Action) -> Written | Failed:
         if isinstance(action, Create):
             self.written.append((key, action))
             return Written(key, action, dict(action.body))
-        stored = self.objects.get(self._stored_key(key))
-        if stored is None:
-            return Failed(key, action, NotFound(404, "NotFound", "gone"))
-        assert isinstance(action, Patch | Delete)
-        if action.resource_version and stored["metadata"]["resourceVersion"] != action.resource_version:
-            return Failed(key, action, Conflict(409, "Conflict", "changed"))
         if self.failing:
             return Failed(key, action, ApiError(500, "InternalError", "etcdserver: request timed out"))
         if key[1] in self.refused:
             return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
-        self.written.append((key, action))
-        if isinstance(action, Delete):
-            self.gone(self._stored_key(key))
-            return Written(key, action, copied(stored))
-        self.store(self._stored_key(key), merged(stored, action.body))
-        return Written(key, action, copied(self.objects[self._stored_key(key)]))
+        answer = self.perform(self._stored_key(key), action)
+        if isinstance(answer, Written):
+            self.written.append((key, action))
+        return replace(answer, key=key)
 
     # --- what is stored
 
     def _listed(self, watched: WatchedKind) -> Iterable[Observed]:
         for key, made in self.objects.items():
-            if watched in self._watching(key, made):
+            if watched in self._watching(key):
                 yield watched.observed(copied(made))
 
-    def store(self, key: Key, made: Manifest) -> None:
-        self._version += 1
-        made = copied(made)
-        made["metadata"]["resourceVersion"] = str(self._version)
-        self.objects[key] = made
-        self._news += [watched.observed(copied(made)) for watched in self._watching(key, made)]
+    def holders(self, key: Key) -> list[str]:
+        """A Pod that is being deleted stays until its node says that it has ended."""
+        leaving = key[0] == "Pod" and self.objects[key]["metadata"].get("deletionTimestamp")
+        return ["node"] if leaving else super().holders(key)
 
-    def gone(self, key: Key) -> None:
-        self._version += 1
-        made = self.objects.pop(key)
-        kinds = [watched.kind for watched in self._watching(key, made)]
-        self._news += [Observed((kind, key[1]), str(self._version), None) for kind in kinds]
+    def changed(self, key: Key) -> None:
+        made = self.objects.get(key)
+        for watched in self._watching(key):
+            seen = (
+                Observed((watched.kind, key[1]), str(self.version), None)
+                if made is None
+                else watched.observed(copied(made))
+            )
+            self._news.append(seen)
 
-    def _watching(self, key: Key, made: Manifest) -> list[WatchedKind]:
+    def _watching(self, key: Key) -> list[WatchedKind]:
         known = by_kind(self.watched)
         found = [known[kind] for kind in self.of_kind[key[0]]]
-        return [each for each in found if each.field_selector in (None, f"metadata.name={made['metadata']['name']}")]
+        return [each for each in found if each.field_selector in (None, f"metadata.name={key[1].rpartition('/')[2]}")]
 
     def _stored_key(self, key: Key) -> Key:
         """Of the object that the core means by any view of it."""

@@ -22,16 +22,14 @@ from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue
 from tests.copies import copied
 from tests.reconciler.controllers.turns import Crash, Turns
-from tests.reconciler.stored_objects import StoredObjects
 
 
-class QueueCluster(Turns, StoredObjects):
+class QueueCluster(Turns):
     """Queues, their work, and Commands."""
 
     def __init__(self, *objects: Manifest) -> None:
-        StoredObjects.__init__(self)
+        super().__init__()
         self.kinds = by_kind((*WATCHED, NODE_AMOUNTS, *([GATED_QUEUE] if self.checks_sums else [])))
-        Turns.__init__(self)
         for each in objects:
             self.add(each)
         self.start()

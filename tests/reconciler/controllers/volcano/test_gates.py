@@ -27,7 +27,7 @@ def group(name: str = "g", queue: str = "ml", members: int = 1) -> Manifest:
 def test_pods_pass_as_far_as_their_queue_has_room_and_say_why_they_wait() -> None:
     cluster = GateCluster(*ORG, group())
     for number in range(5):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
     cluster.settle()
 
     assert cluster.passed() == ["p0", "p1", "p2"]
@@ -45,7 +45,7 @@ def test_pods_pass_as_far_as_their_queue_has_room_and_say_why_they_wait() -> Non
 def test_a_podgroup_has_an_event_when_its_pods_wait_for_another_reason_and_when_they_pass() -> None:
     cluster = GateCluster(*ORG, group(members=2), group("first", members=3))
     for name, owner in (("a", "first"), ("b", "first"), ("c", "first"), ("p0", "g"), ("p1", "g")):
-        cluster.put(pod(name, owner))
+        cluster.add(pod(name, owner))
         cluster.settle()
     cluster.now += PERIOD
     cluster.settle()
@@ -78,7 +78,7 @@ def of_group(cluster: GateCluster, name: str) -> list[tuple[str, str]]:
 
 def test_a_pod_that_names_no_podgroup_is_not_volcanos() -> None:
     cluster = GateCluster(*ORG)
-    cluster.put(pod("free", ""))
+    cluster.add(pod("free", ""))
     cluster.settle()
 
     assert cluster.passed() == ["free"]
@@ -87,26 +87,26 @@ def test_a_pod_that_names_no_podgroup_is_not_volcanos() -> None:
 
 def test_a_pod_waits_for_the_podgroup_that_it_names() -> None:
     cluster = GateCluster(*ORG)
-    cluster.put(pod("p"))
+    cluster.add(pod("p"))
     cluster.settle()
     assert cluster.note("p") == "NoPodGroup: PodGroup dev/g does not exist"
 
-    cluster.put(group(queue="nowhere"))
+    cluster.add(group(queue="nowhere"))
     cluster.now += PERIOD
     cluster.settle()
     assert cluster.note("p") == "QueueNotFound in nowhere: does not exist"
 
-    cluster.put(queue("nowhere", "root"))
+    cluster.add(queue("nowhere", "root"))
     cluster.settle()
     assert cluster.passed() == ["p"]
 
 
 def test_a_gang_passes_as_a_whole_and_notes_its_size() -> None:
     cluster = GateCluster(*ORG, group(members=3), group("first"), priority_class("high", 1))
-    cluster.put(pod("first", "first"))
+    cluster.add(pod("first", "first"))
     cluster.settle()
     for number in range(3):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
         cluster.settle(20)
     assert cluster.passed() == ["first"]
     said = "NotEnoughQueueQuota in ml: 3 members pass together; ml lacks cpu=1, asked 3, 1 of 3 in use"
@@ -121,9 +121,9 @@ def test_a_gang_passes_as_a_whole_and_notes_its_size() -> None:
 def test_whoever_takes_the_gate_off_is_stopped() -> None:
     cluster = GateCluster(*ORG, group())
     for number in range(4):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
     cluster.settle()
-    cluster.change(("Pod", "dev/p3"), {"spec": {"schedulingGates": None, "nodeName": "n"}})
+    cluster.edit(("Pod", "dev/p3"), {"spec": {"schedulingGates": None, "nodeName": "n"}})
     cluster.settle()
 
     assert ("Pod", "dev/p3") not in cluster.objects
@@ -136,8 +136,8 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
     for number in range(3):
         old = pod(f"old{number}")
         old["spec"]["nodeName"] = "n"
-        cluster.store(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
-    cluster.put(pod("new"))
+        cluster.put(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
+    cluster.add(pod("new"))
     cluster.settle()
     assert cluster.gated() == ["new"]
     assert len(cluster.pods()) == 4
@@ -150,9 +150,9 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
 def test_what_was_decided_and_refused_is_decided_anew() -> None:
     cluster = GateCluster(*ORG, group())
     cluster.refused.add("dev/p")
-    cluster.put(pod("p"))
+    cluster.add(pod("p"))
     cluster.settle()
-    cluster.put(queue("ml", "org", capability={"cpu": "1m"}))
+    cluster.add(queue("ml", "org", capability={"cpu": "1m"}))
     cluster.refused.clear()
     cluster.settle(60)
 
@@ -163,12 +163,12 @@ def test_what_was_decided_and_refused_is_decided_anew() -> None:
 def test_a_decision_that_was_not_stored_ends_with_the_lead() -> None:
     cluster = GateCluster(*ORG, group())
     cluster.failing = True
-    cluster.put(pod("p", cpu="3"))
-    cluster.put(pod("q", cpu="3"))
+    cluster.add(pod("p", cpu="3"))
+    cluster.add(pod("q", cpu="3"))
     cluster.settle(0)
     cluster.lead(leads=False)
     passed = {"metadata": {"annotations": {ADMITTED: "ml"}}, "spec": {"schedulingGates": []}}
-    cluster.change(("Pod", "dev/q"), passed)
+    cluster.edit(("Pod", "dev/q"), passed)
     cluster.failing = False
     cluster.lead(leads=True)
     cluster.settle(60)
@@ -178,9 +178,9 @@ def test_a_decision_that_was_not_stored_ends_with_the_lead() -> None:
 
 def test_a_pod_that_is_gone_when_it_may_pass_leaves_its_room() -> None:
     cluster = GateCluster(*ORG, group())
-    cluster.put(pod("gone", cpu="3"))
+    cluster.add(pod("gone", cpu="3"))
     del cluster.objects["Pod", "dev/gone"]
-    cluster.put(pod("next", cpu="3"))
+    cluster.add(pod("next", cpu="3"))
     cluster.settle()
 
     assert cluster.passed() == ["next"]
@@ -188,8 +188,8 @@ def test_a_pod_that_is_gone_when_it_may_pass_leaves_its_room() -> None:
 
 def test_a_podgroup_in_a_queue_with_children_stops_nobody_else() -> None:
     cluster = GateCluster(*ORG, group(), group("inner", "org"))
-    cluster.put(pod("i", "inner"))
-    cluster.put(pod("p"))
+    cluster.add(pod("i", "inner"))
+    cluster.add(pod("p"))
     cluster.settle()
 
     assert cluster.passed() == ["p"]
@@ -199,7 +199,7 @@ def test_a_podgroup_in_a_queue_with_children_stops_nobody_else() -> None:
 def test_a_process_that_does_not_lead_writes_nothing() -> None:
     cluster = GateCluster(*ORG, group())
     cluster.lead(leads=False)
-    cluster.put(pod("p"))
+    cluster.add(pod("p"))
     cluster.settle()
     assert not cluster.written
 
@@ -232,9 +232,9 @@ def over(each: Manifest) -> bool:
 class Recounted(GateCluster):
     """Fails at the write that lets a Pod pass for which there is no room."""
 
-    def store(self, key: tuple[str, str], made: Manifest) -> None:
+    def put(self, key: tuple[str, str], made: Manifest) -> None:
         before = self.objects.get(key)
-        super().store(key, made)
+        super().put(key, made)
         if key[0] == "Pod" and before is not None and gated(before) and not gated(made):
             count = used(self)
             assert all(count[name] <= limit for name, limit in LIMITS.items()), (key, count)
@@ -244,14 +244,14 @@ def _happens(cluster: GateCluster, random: Random, number: int) -> None:
     keys = [key for key in cluster.objects if key[0] == "Pod"]
     match random.randrange(7):
         case 0 | 1 | 2:
-            cluster.put(pod(f"p{number}", random.choice([*LEAF]), random.choice("112")))
+            cluster.add(pod(f"p{number}", random.choice([*LEAF]), random.choice("112")))
         case 3 if keys:
-            cluster.gone(random.choice(keys))
+            cluster.drop(random.choice(keys))
         case 4 if running := [key for key in keys if not gated(cluster.objects[key])]:
-            cluster.change(random.choice(running), {"status": {"phase": random.choice(["Succeeded", "Failed"])}})
+            cluster.edit(random.choice(running), {"status": {"phase": random.choice(["Succeeded", "Failed"])}})
         case 5:
             name = random.choice([*LEAF])
-            cluster.store(("PodGroup", f"dev/{name}"), group(name, random.choice(["ml", "web"]), random.randint(0, 3)))
+            cluster.put(("PodGroup", f"dev/{name}"), group(name, random.choice(["ml", "web"]), random.randint(0, 3)))
         case 6 if keys:
             cluster.refused ^= {random.choice(keys)[1]}
 
@@ -296,7 +296,7 @@ def test_of_gangs_all_pass_or_none_whatever_crashes(seed: int) -> None:
     random = Random(seed)
     cluster = Recounted(*ORG, *(group(name, queue, 3) for name, queue in LEAF.items()))
     for step in range(25):
-        cluster.put(pod(f"{random.choice([*LEAF])}{step}", random.choice([*LEAF])))
+        cluster.add(pod(f"{random.choice([*LEAF])}{step}", random.choice([*LEAF])))
         cluster.turn_with_crashes(random)
         for name in LEAF:
             named = (each["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == name for each in cluster.pods())
@@ -310,8 +310,8 @@ def test_of_gangs_all_pass_or_none_whatever_crashes(seed: int) -> None:
 
 def test_the_namespace_decides_that_all_its_pods_wait() -> None:
     cluster = GateCluster(*ORG, group(), namespace("dev", {"quotree.dev/quota": "volcano"}))
-    cluster.put(pod("alone", ""))
-    cluster.put(pod("p"))
+    cluster.add(pod("alone", ""))
+    cluster.add(pod("p"))
     cluster.settle()
 
     assert cluster.passed() == ["p"]

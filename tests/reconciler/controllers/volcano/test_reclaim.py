@@ -49,17 +49,17 @@ class Reclaiming(GateCluster):
     def asks(self, queue: str, *names: str, members: int = 1, cpu: str = "1", **more: Any) -> None:
         """A PodGroup of the first Pod's name, a second later."""
         self.now += SECOND
-        self.put(pod_group(names[0], queue, members, space="dev", **more))
+        self.add(pod_group(names[0], queue, members, space="dev", **more))
         for name in names:
-            self.put(pod(name, names[0], cpu))
+            self.add(pod(name, names[0], cpu))
         self.wait()
 
-    def gone(self, key: Key) -> None:
+    def remove(self, key: Key) -> None:
         """The API server marks it first."""
         if key[0] == "Pod" and not self.objects[key]["metadata"].get("deletionTimestamp"):
-            self.change(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+            self.edit(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
         else:
-            super().gone(key)
+            super().drop(key)
 
     def _write(self, key: Key, action: Action) -> Written | Failed:
         if isinstance(action, Evict) and action.name in self.protected:
@@ -72,7 +72,7 @@ class Reclaiming(GateCluster):
     def end_leaving(self) -> list[str]:
         left = self.leaving()
         for name in left:
-            self.gone(("Pod", f"dev/{name}"))
+            self.drop(("Pod", f"dev/{name}"))
         self.settle()
         return left
 
@@ -183,11 +183,11 @@ def test_what_is_freed_for_a_gang_is_kept_for_it() -> None:
     cluster.asks("rich", "r1", "r2", members=2)
     assert cluster.leaving() == ["p3", "p4"]
 
-    cluster.gone(("Pod", "dev/p3"))
+    cluster.remove(("Pod", "dev/p3"))
     cluster.asks("poor", "p3b")
     assert cluster.gated() == ["p3b", "r1", "r2"], "its controller makes a new one, for which nothing is free"
 
-    cluster.gone(("Pod", "dev/p4"))
+    cluster.remove(("Pod", "dev/p4"))
     cluster.settle()
     assert cluster.passed() == ["p1", "p2", "r1", "r2"]
 
@@ -223,8 +223,8 @@ def test_those_that_may_not_be_taken_stay_and_those_that_never_preempt_wait() ->
     cluster = Reclaiming(*ORG)
     kept = pod("kept", "kept", "4")
     kept["metadata"]["annotations"]["volcano.sh/preemptable"] = "false"
-    cluster.put(pod_group("kept", "poor", 1, space="dev"))
-    cluster.put(kept)
+    cluster.add(pod_group("kept", "poor", 1, space="dev"))
+    cluster.add(kept)
     cluster.settle()
     cluster.asks("rich", "r1")
     assert cluster.passed() == ["kept"]
@@ -233,8 +233,8 @@ def test_those_that_may_not_be_taken_stay_and_those_that_never_preempt_wait() ->
     humble = full()
     made = pod("h", "h")
     made["spec"]["preemptionPolicy"] = "Never"
-    humble.put(pod_group("h", "rich", 1, space="dev"))
-    humble.put(made)
+    humble.add(pod_group("h", "rich", 1, space="dev"))
+    humble.add(made)
     humble.wait()
     assert humble.leaving() == []
 
@@ -289,9 +289,9 @@ def test_however_queues_compete_reclaim_comes_to_rest(seed: int) -> None:
         name, where = f"g{number}", f"{chance.choice('ab')}{chance.choice('12')}"
         kind = chance.choice(["high", "low", ""])
         cluster.now += SECOND
-        cluster.put(pod_group(name, where, members, space="dev", **({"priorityClassName": kind} if kind else {})))
+        cluster.add(pod_group(name, where, members, space="dev", **({"priorityClassName": kind} if kind else {})))
         for each in range(members + chance.randint(0, 1)):
-            cluster.put(pod(f"{name}-{each}", name, str(chance.randint(1, 2))))
+            cluster.add(pod(f"{name}-{each}", name, str(chance.randint(1, 2))))
         cluster.wait()
         if chance.random() < 0.2:
             cluster.start()
@@ -301,7 +301,7 @@ def test_however_queues_compete_reclaim_comes_to_rest(seed: int) -> None:
         left = cluster.leaving()
         for name in chance.sample(left, chance.randint(0, len(left))):
             made = cluster.objects["Pod", f"dev/{name}"]
-            cluster.gone(("Pod", f"dev/{name}"))
+            cluster.remove(("Pod", f"dev/{name}"))
             recreate(cluster, made)
         quiet = 0 if left else quiet + 1
         assert used(cluster) <= 10
@@ -314,7 +314,7 @@ def test_however_queues_compete_reclaim_comes_to_rest(seed: int) -> None:
 def recreate(cluster: Reclaiming, made: Manifest) -> None:
     group = made["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
     cpu = made["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-    cluster.put(pod(made["metadata"]["name"], group, cpu))
+    cluster.add(pod(made["metadata"]["name"], group, cpu))
 
 
 def used(cluster: Reclaiming) -> int:
@@ -347,8 +347,8 @@ def test_a_search_that_has_looked_at_enough_goes_on_with_the_next_queue(monkeypa
     monkeypatch.setattr(reclaim.GateReclaim, "choose", noted)
     cluster.now += SECOND
     for number in range(3):
-        cluster.put(pod_group(f"r{number}", f"rich{number}", 1, space="dev"))
-        cluster.put(pod(f"r{number}", f"r{number}"))
+        cluster.add(pod_group(f"r{number}", f"rich{number}", 1, space="dev"))
+        cluster.add(pod(f"r{number}", f"r{number}"))
     for _ in range(3):
         cluster.wait()
 
@@ -363,7 +363,7 @@ def test_a_search_in_vain_looks_at_each_pod_once_for_all_queues(monkeypatch: pyt
     for number in range(6):
         cluster.asks("poor", f"p{number}")
         stays = {"metadata": {"annotations": {"volcano.sh/preemptable": "false"}}}
-        cluster.change(("Pod", f"dev/p{number}"), stays)
+        cluster.edit(("Pod", f"dev/p{number}"), stays)
     asked: list[str] = []
     may_go = reclaim.GateReclaim._may_go
 
@@ -374,8 +374,8 @@ def test_a_search_in_vain_looks_at_each_pod_once_for_all_queues(monkeypatch: pyt
     monkeypatch.setattr(reclaim.GateReclaim, "_may_go", counting)
     cluster.now += SECOND
     for number in range(3):
-        cluster.put(pod_group(f"r{number}", f"rich{number}", 1, space="dev"))
-        cluster.put(pod(f"r{number}", f"r{number}"))
+        cluster.add(pod_group(f"r{number}", f"rich{number}", 1, space="dev"))
+        cluster.add(pod(f"r{number}", f"r{number}"))
     cluster.settle()
 
     assert cluster.leaving() == []

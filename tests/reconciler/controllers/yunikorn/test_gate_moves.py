@@ -17,9 +17,9 @@ def moved() -> GateCluster:
     dev = namespace("dev", namespace_quota='{"cpu":"3"}', parentqueue="root.team")
     cluster = GateCluster(TEAMS, dev, OTHER, pod("runs"), pod("beside", space="other", cpu="2"))
     cluster.settle()
-    cluster.put(pod("waits", cpu="2"))
+    cluster.add(pod("waits", cpu="2"))
     cluster.settle()
-    cluster.change(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "parentqueue": None}}})
+    cluster.edit(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "parentqueue": None}}})
     cluster.settle()
     assert cluster.gated() == ["waits"]
     return cluster
@@ -43,8 +43,8 @@ def test_who_waits_stays_while_another_runs(moved: GateCluster) -> None:
 
 def test_the_quota_of_a_namespace_holds_once_after_it_was_moved(moved: GateCluster) -> None:
     """1 of its 3 cpus runs in the former queue, so 2 are left in the new one."""
-    moved.put(pod("fits", app="new", cpu="1"))
-    moved.put(pod("over", app="new", cpu="2"))
+    moved.add(pod("fits", app="new", cpu="1"))
+    moved.add(pod("over", app="new", cpu="2"))
     moved.settle()
     assert moved.note("fits", "quotree.dev/quota-admitted") == "root.dev"
     assert {*moved.gated()} == {"waits", "over"}
@@ -55,14 +55,14 @@ def test_the_quota_of_a_namespace_holds_once_after_it_was_moved(moved: GateClust
     moved.settle()
     assert {*moved.gated()} == {"waits", "over"}, "a new process finds the same"
 
-    moved.change(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "namespace.quota": '{"cpu":"4"}'}}})
+    moved.edit(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "namespace.quota": '{"cpu":"4"}'}}})
     moved.settle()
     assert moved.gated() == ["waits"]
 
 
 def test_the_number_of_applications_holds_once_as_well(moved: GateCluster) -> None:
-    moved.change(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "namespace.maxApps": "1"}}})
-    moved.put(pod("next", app="new", cpu="1"))
+    moved.edit(("Namespace", "dev"), {"metadata": {"annotations": {PREFIX + "namespace.maxApps": "1"}}})
+    moved.add(pod("next", app="new", cpu="1"))
     moved.settle()
     assert moved.note("next", "quotree.dev/quota-waits") == (
         "MaxApplications in root.dev: Namespace dev may run 1 applications"

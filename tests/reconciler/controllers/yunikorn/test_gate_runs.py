@@ -49,9 +49,9 @@ class Recount:
 class Recounted(GateCluster):
     """Fails at the write that lets a Pod pass for which there is no room."""
 
-    def store(self, key: tuple[str, str], made: Manifest) -> None:
+    def put(self, key: tuple[str, str], made: Manifest) -> None:
         before = self.objects.get(key)
-        super().store(key, made)
+        super().put(key, made)
         if key[0] == "Pod" and before is not None and gated(before) and not gated(made):
             space = made["metadata"]["namespace"]
             assert not Recount(self).overdrawn(space), (key, vars(Recount(self)))
@@ -71,15 +71,15 @@ def _happens(cluster: GateCluster, random: Random, number: int) -> None:
     match random.randrange(6):
         case 0 | 1 | 2:
             space = random.choice([*SPACES])
-            cluster.put(pod(f"p{number}", random.choice("abc"), random.choice("12"), space))
+            cluster.add(pod(f"p{number}", random.choice("abc"), random.choice("12"), space))
         case 3 if keys:
-            cluster.gone(random.choice(keys))
+            cluster.drop(random.choice(keys))
         case 4 if running := [key for key in keys if not gated(cluster.objects[key])]:
-            cluster.change(random.choice(running), {"status": {"phase": random.choice(["Succeeded", "Failed"])}})
+            cluster.edit(random.choice(running), {"status": {"phase": random.choice(["Succeeded", "Failed"])}})
         case 5:
             quota = random.choice([None, '{"cpu":"1"}', '{"cpu":"2"}', '{"cpu":"5"}'])
             notes = {"yunikorn.apache.org/namespace.quota": quota}
-            cluster.change(("Namespace", random.choice(["one", "two"])), {"metadata": {"annotations": notes}})
+            cluster.edit(("Namespace", random.choice(["one", "two"])), {"metadata": {"annotations": notes}})
 
 
 @pytest.mark.parametrize("seed", seeds(0.25))
@@ -115,13 +115,13 @@ def test_of_gangs_all_of_the_minimum_pass_or_none_whatever_crashes(seed: int) ->
         if random.random() < 0.7:
             app = random.choice(["x", "y"])
             made = member(f"{app}{number}", app) if random.random() < 0.8 else pod(f"z{number}", "z")
-            cluster.put(made)
+            cluster.add(made)
         elif keys:
             key = random.choice(keys)
             if random.random() < 0.5 and not gated(cluster.objects[key]):
-                cluster.change(key, {"status": {"phase": "Succeeded"}})
+                cluster.edit(key, {"status": {"phase": "Succeeded"}})
             else:
-                cluster.gone(key)
+                cluster.drop(key)
         if random.random() < 0.5:
             cluster.ask()
         cluster.turn_with_crashes(random)

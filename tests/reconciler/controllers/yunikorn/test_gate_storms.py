@@ -41,18 +41,18 @@ class Recounted(GateCluster):
         self.recount = Recount(lag=0)
         super().__init__(*objects)
 
-    def store(self, key: tuple[str, str], made: Manifest) -> None:
-        super().store(key, made)
+    def put(self, key: tuple[str, str], made: Manifest) -> None:
+        super().put(key, made)
         if key[0] == "Pod":
-            assert not self.recount.pod(self.objects[key], self._version)
+            assert not self.recount.pod(self.objects[key], self.version)
         elif key[0] == "Namespace":
-            self.recount.namespace(made, self._version)
+            self.recount.namespace(made, self.version)
         else:
-            self.recount.queues(made, self._version)
+            self.recount.queues(made, self.version)
 
-    def gone(self, key: tuple[str, str]) -> None:
-        self.recount.pod(self.objects[key], self._version, gone=True)
-        super().gone(key)
+    def drop(self, key: tuple[str, str]) -> None:
+        self.recount.pod(self.objects[key], self.version, gone=True)
+        super().drop(key)
 
 
 def _happens(cluster: Recounted, chance: Random, number: int) -> None:
@@ -64,22 +64,22 @@ def _happens(cluster: Recounted, chance: Random, number: int) -> None:
         case 3 | 4:
             _create(cluster, random_gang(chance, number))
         case 5 if pods:
-            cluster.gone(chance.choice(pods))
+            cluster.drop(chance.choice(pods))
         case 6 | 7 if running:
             cluster.end(chance.choice(running)[1], chance.choice(("Succeeded", "Failed")))
         case 8:
             name, notes = chance.choice([*PARENTS]), random_quota(chance)
             if chance.random() < 0.3:
                 name, notes = random_parent(chance)
-            cluster.change(("Namespace", name), written(notes))
+            cluster.edit(("Namespace", name), written(notes))
         case 9:
-            cluster.store(("ConfigMap", "yunikorn/yunikorn-configs"), random_queues(chance))
+            cluster.put(("ConfigMap", "yunikorn/yunikorn-configs"), random_queues(chance))
 
 
 def _create(cluster: Recounted, made: list[Manifest]) -> None:
     for each in made:
         if ("Pod", f"{each['metadata']['namespace']}/{each['metadata']['name']}") not in cluster.objects:
-            cluster.put(each)
+            cluster.add(each)
 
 
 @pytest.mark.parametrize("seed", seeds(0.4))
@@ -121,6 +121,6 @@ def _all_run(cluster: Recounted) -> None:
 
 
 def _edit(cluster: Recounted, made: Manifest, notes: Mapping[str, Annotations]) -> None:
-    cluster.store(("ConfigMap", "yunikorn/yunikorn-configs"), made)
+    cluster.put(("ConfigMap", "yunikorn/yunikorn-configs"), made)
     for name, each in notes.items():
-        cluster.change(("Namespace", name), written(each))
+        cluster.edit(("Namespace", name), written(each))

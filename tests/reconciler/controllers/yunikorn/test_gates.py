@@ -23,7 +23,7 @@ def condition(cluster: GateCluster, kind: str, name: str = "dev") -> tuple[str, 
 def test_pods_pass_in_the_order_of_applications_as_far_as_the_quota_goes() -> None:
     cluster = GateCluster(DEV)
     for name in ("a1", "a2", "a3"):
-        cluster.put(pod(name))
+        cluster.add(pod(name))
     cluster.settle()
 
     assert cluster.passed() == ["a1", "a2"]
@@ -45,7 +45,7 @@ def test_legacy_annotations_act_as_json_does_and_json_alone_decides_where_it_is(
     )
     for space in ("old", "both"):
         for number in (1, 2, 3):
-            cluster.put(pod(f"{space}{number}", space=space))
+            cluster.add(pod(f"{space}{number}", space=space))
     cluster.settle()
 
     assert cluster.passed() == ["both1", "both2", "old1"]
@@ -55,8 +55,8 @@ def test_pods_of_other_namespaces_have_no_gate() -> None:
     cluster = GateCluster(
         namespace("free"), namespace("off", namespace_quota='{"cpu":"1"}', namespace_enableYuniKorn="no")
     )
-    cluster.put(pod("p", space="free"))
-    cluster.put(pod("q", space="off"))
+    cluster.add(pod("p", space="free"))
+    cluster.add(pod("q", space="off"))
     cluster.settle()
 
     assert cluster.passed() == ["p", "q"]
@@ -66,10 +66,10 @@ def test_pods_of_other_namespaces_have_no_gate() -> None:
 @pytest.mark.parametrize("bad", ["{'cpu':'2'}", '{"cpu":2}', '{"cpu":"-1"}', "nonsense", '{"cpu":"2"'])
 def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(bad: str) -> None:
     cluster = GateCluster(DEV)
-    cluster.put(pod("before"))
+    cluster.add(pod("before"))
     cluster.settle()
-    cluster.change(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": bad}}})
-    cluster.put(pod("after"))
+    cluster.edit(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": bad}}})
+    cluster.add(pod("after"))
     cluster.settle()
 
     assert cluster.passed() == ["before"]
@@ -79,7 +79,7 @@ def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(bad: str) ->
     (about,) = (each["involvedObject"] for each in cluster.created() if each["reason"] == "QuotaUnreadable")
     assert (about["kind"], about["uid"]) == ("Namespace", cluster.objects["Namespace", "dev"]["metadata"]["uid"])
 
-    cluster.change(("Namespace", "dev"), {"metadata": DEV["metadata"]})
+    cluster.edit(("Namespace", "dev"), {"metadata": DEV["metadata"]})
     cluster.settle()
     assert cluster.passed() == ["after", "before"]
     assert condition(cluster, "QuotaUnreadable")[0] == "False"
@@ -88,7 +88,7 @@ def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(bad: str) ->
 def test_an_edit_of_the_quota_counts_at_once_and_evicts_nobody() -> None:
     cluster = GateCluster(DEV)
     for number in range(5):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
     cluster.settle()
     _quota(cluster, '{"cpu":"4"}')
     cluster.settle()
@@ -107,9 +107,9 @@ def test_an_edit_of_the_quota_counts_at_once_and_evicts_nobody() -> None:
 def test_a_namespace_that_gives_its_quota_up_lets_all_pass() -> None:
     cluster = GateCluster(DEV)
     for number in range(4):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
     cluster.settle()
-    cluster.change(("Namespace", "dev"), {"metadata": {"annotations": None}})
+    cluster.edit(("Namespace", "dev"), {"metadata": {"annotations": None}})
     cluster.settle()
 
     assert not cluster.gated()
@@ -119,8 +119,8 @@ def test_parent_queues_hold_for_all_namespaces_below() -> None:
     shares = {"namespace_quota": '{"cpu":"2"}', "parentqueue": "root.team"}
     cluster = GateCluster(TEAMS, namespace("one", **shares), namespace("two", **shares))
     for number in (1, 2, 3):
-        cluster.put(pod(f"a{number}", space="one"))
-        cluster.put(pod(f"b{number}", space="two"))
+        cluster.add(pod(f"a{number}", space="one"))
+        cluster.add(pod(f"b{number}", space="two"))
     cluster.settle()
 
     assert len(cluster.passed()) == 3
@@ -131,15 +131,15 @@ def test_parent_queues_hold_for_all_namespaces_below() -> None:
 
 def test_queues_that_cannot_be_read_admit_nobody() -> None:
     cluster = GateCluster(DEV)
-    cluster.put(pod("before"))
+    cluster.add(pod("before"))
     cluster.settle()
-    cluster.put(queues_yaml("- {name: a.b}"))
-    cluster.put(pod("after"))
+    cluster.add(queues_yaml("- {name: a.b}"))
+    cluster.add(pod("after"))
     cluster.settle()
     assert cluster.passed() == ["before"]
     assert cluster.note("after").startswith("UnreadableQueues: queues.yaml cannot be used")
 
-    cluster.put(TEAMS)
+    cluster.add(TEAMS)
     cluster.settle()
     assert cluster.passed() == ["after", "before"]
 
@@ -147,7 +147,7 @@ def test_queues_that_cannot_be_read_admit_nobody() -> None:
 def test_what_was_decided_and_refused_is_decided_anew() -> None:
     cluster = GateCluster(DEV)
     cluster.refused.add("dev/p")
-    cluster.put(pod("p"))
+    cluster.add(pod("p"))
     cluster.settle()
     _quota(cluster, '{"cpu":"1m"}')
     cluster.refused.clear()
@@ -160,12 +160,12 @@ def test_what_was_decided_and_refused_is_decided_anew() -> None:
 def test_a_decision_that_was_not_stored_ends_with_the_lead() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"1"}'))
     cluster.failing = True
-    cluster.put(pod("p"))
-    cluster.put(pod("q"))
+    cluster.add(pod("p"))
+    cluster.add(pod("q"))
     cluster.settle(0)
     cluster.lead(False)
     passed = {"metadata": {"annotations": {"quotree.dev/quota-admitted": "root.dev"}}, "spec": {"schedulingGates": []}}
-    cluster.change(("Pod", "dev/q"), passed)
+    cluster.edit(("Pod", "dev/q"), passed)
     cluster.failing = False
     cluster.lead(True)
     cluster.settle(60)
@@ -175,9 +175,9 @@ def test_a_decision_that_was_not_stored_ends_with_the_lead() -> None:
 
 def test_a_pod_that_is_gone_when_it_may_pass_leaves_its_room() -> None:
     cluster = GateCluster(DEV)
-    cluster.put(pod("gone", cpu="2"))
+    cluster.add(pod("gone", cpu="2"))
     del cluster.objects["Pod", "dev/gone"]
-    cluster.put(pod("next", cpu="2"))
+    cluster.add(pod("next", cpu="2"))
     cluster.settle()
 
     assert cluster.passed() == ["next"]
@@ -187,7 +187,7 @@ def test_after_a_crash_at_any_write_all_is_as_without() -> None:
     cluster, crashed = GateCluster(DEV), GateCluster(DEV)
     for each in (cluster, crashed):
         for number in range(4):
-            each.put(pod(f"p{number}", app="ab"[number % 2]))
+            each.add(pod(f"p{number}", app="ab"[number % 2]))
     cluster.settle()
     crashed.restart_until_settled()
 
@@ -201,10 +201,10 @@ def test_after_a_crash_at_any_write_all_is_as_without() -> None:
 def test_of_a_gang_all_of_the_minimum_pass_or_none() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"4"}'))
     for name in ("x1", "x2"):
-        cluster.put(pod(name, "other"))
+        cluster.add(pod(name, "other"))
     cluster.settle()
     for name in ("g1", "g2", "g3"):
-        cluster.put(member(name))
+        cluster.add(member(name))
     cluster.settle()
     assert cluster.passed() == ["x1", "x2"]
     assert cluster.note("g1") == (
@@ -219,20 +219,20 @@ def test_of_a_gang_all_of_the_minimum_pass_or_none() -> None:
 
 def test_a_gang_keeps_the_places_of_members_that_are_to_come_also_after_a_crash() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"4"}'))
-    cluster.put(member("g1"))
+    cluster.add(member("g1"))
     cluster.settle()
     assert cluster.passed() == ["g1"]
     cluster.start()
-    cluster.put(pod("x1", "other"))
-    cluster.put(pod("x2", "other"))
+    cluster.add(pod("x1", "other"))
+    cluster.add(pod("x2", "other"))
     cluster.settle()
     assert cluster.passed() == ["g1", "x1"]
 
-    cluster.put(member("g2"))
+    cluster.add(member("g2"))
     cluster.settle()
     assert cluster.gated() == ["x2"], "g3 may still come"
     cluster.delete("g2")
-    cluster.put(pod("x3", "other"))
+    cluster.add(pod("x3", "other"))
     cluster.settle()
     assert cluster.gated() == ["x2", "x3"], "another member may take its place"
     cluster.end("g1")
@@ -244,9 +244,9 @@ def test_a_gang_gives_up_the_places_of_members_that_do_not_come_in_time() -> Non
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"4"}'))
     first = member("g1")
     first["metadata"]["annotations"][POLICY] = "gangSchedulingStyle=Hard placeholderTimeoutInSeconds=60"
-    cluster.put(first)
+    cluster.add(first)
     for name in ("x1", "x2"):
-        cluster.put(pod(name, "other"))
+        cluster.add(pod(name, "other"))
     cluster.settle(0)
     cluster.now += 30 * SECOND
     cluster.start()
@@ -258,7 +258,7 @@ def test_a_gang_gives_up_the_places_of_members_that_do_not_come_in_time() -> Non
     cluster.settle(2)
     assert cluster.gated() == []
     for name in ("g2", "g3"):
-        cluster.put(member(name))
+        cluster.add(member(name))
     cluster.settle()
     assert cluster.gated() == ["g3"], "who comes late waits like any other Pod"
     cluster.end("x1")
@@ -271,12 +271,12 @@ def test_the_time_of_a_place_counts_from_when_it_becomes_free() -> None:
     for name in ("g1", "g2", "g3"):
         made = member(name)
         made["metadata"]["annotations"][POLICY] = "placeholderTimeoutInSeconds=60"
-        cluster.put(made)
+        cluster.add(made)
     cluster.settle(0)
     cluster.now += 100 * SECOND
     cluster.delete("g3")
     for name in ("x1", "x2"):
-        cluster.put(pod(name, "other"))
+        cluster.add(pod(name, "other"))
     cluster.settle(0)
     cluster.now += 59 * SECOND
     cluster.settle(0)
@@ -303,7 +303,7 @@ def test_a_timeout_is_a_number_of_seconds_above_zero(policy: str, seconds: int) 
 
 def test_a_gang_that_never_fits_waits_with_the_reason() -> None:
     cluster = GateCluster(DEV)
-    cluster.put(member("g1"))
+    cluster.add(member("g1"))
     cluster.settle()
 
     assert cluster.note("g1").startswith("ApplicationRejected: its task groups request more vcore")
@@ -314,10 +314,10 @@ def test_a_gang_that_never_fits_waits_with_the_reason() -> None:
 
 def test_nobody_runs_by_the_id_of_an_application_of_another_namespace() -> None:
     cluster = GateCluster(DEV, namespace("small", namespace_quota='{"cpu":"1"}'))
-    cluster.put(pod("theirs", "shared"))
+    cluster.add(pod("theirs", "shared"))
     cluster.settle()
     for number in range(3):
-        cluster.put(pod(f"mine{number}", "shared", space="small"))
+        cluster.add(pod(f"mine{number}", "shared", space="small"))
     cluster.settle()
 
     assert cluster.passed() == ["mine0", "theirs"]
@@ -326,10 +326,10 @@ def test_nobody_runs_by_the_id_of_an_application_of_another_namespace() -> None:
 def test_a_shared_dynamic_queue_keeps_the_least_quota_whoever_comes_last() -> None:
     rules = "[{name: fixed, value: root.shared, create: true}]"
     cluster = GateCluster(queues_yaml("", rules), DEV, namespace("large", namespace_quota='{"cpu":"100"}'))
-    cluster.put(pod("d0"))
+    cluster.add(pod("d0"))
     cluster.settle()
     for number in range(5):
-        cluster.put(pod(f"l{number}", space="large"))
+        cluster.add(pod(f"l{number}", space="large"))
     cluster.settle()
     assert cluster.passed() == ["d0", "l0"]
     cluster.delete("d0")
@@ -340,9 +340,9 @@ def test_a_shared_dynamic_queue_keeps_the_least_quota_whoever_comes_last() -> No
 def test_whoever_takes_the_gate_off_is_stopped() -> None:
     cluster = GateCluster(DEV)
     for number in range(3):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
     cluster.settle()
-    cluster.change(("Pod", "dev/p2"), {"spec": {"schedulingGates": None, "nodeName": "n"}})
+    cluster.edit(("Pod", "dev/p2"), {"spec": {"schedulingGates": None, "nodeName": "n"}})
     cluster.settle()
 
     assert ("Pod", "dev/p2") not in cluster.objects
@@ -355,8 +355,8 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
     for number in range(3):
         old = pod(f"old{number}")
         old["spec"]["nodeName"] = "n"
-        cluster.store(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
-    cluster.put(pod("new"))
+        cluster.put(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
+    cluster.add(pod("new"))
     cluster.settle()
     assert cluster.gated() == ["new"]
     assert len(cluster.pods()) == 4
@@ -371,16 +371,16 @@ def test_a_pod_without_a_gate_that_nobody_can_place_takes_no_quota() -> None:
     """It may be older than the quota of its Namespace; the queue above is shared with others."""
     cluster = GateCluster(DEV)
     huge = pod("huge", cpu="1000000")
-    cluster.store(("Pod", "dev/huge"), {**huge, "metadata": {**huge["metadata"], "uid": "u"}})
+    cluster.put(("Pod", "dev/huge"), {**huge, "metadata": {**huge["metadata"], "uid": "u"}})
     for name in ("a1", "a2"):
-        cluster.put(pod(name))
+        cluster.add(pod(name))
     cluster.settle()
 
     assert cluster.gated() == []
     assert condition(cluster, "QuotaFull")[1] == "cpu 2 of 2 in use"
 
-    cluster.change(("Pod", "dev/huge"), {"spec": {"nodeName": "n"}})
-    cluster.put(pod("a3"))
+    cluster.edit(("Pod", "dev/huge"), {"spec": {"nodeName": "n"}})
+    cluster.add(pod("a3"))
     cluster.now += PERIOD
     cluster.settle()
     assert cluster.gated() == ["a3"]
@@ -395,7 +395,7 @@ def test_a_pod_that_waits_for_volcanos_quota_is_volcanos() -> None:
     theirs = pod("theirs", space="free")
     theirs["metadata"] |= {"uid": "u", "labels": {**theirs["metadata"]["labels"], "quotree.dev/quota": "volcano"}}
     theirs["spec"]["schedulingGates"] = [{"name": "quotree.dev/quota"}]
-    cluster.store(("Pod", "free/theirs"), theirs)
+    cluster.put(("Pod", "free/theirs"), theirs)
     cluster.settle()
 
     assert cluster.gated() == ["theirs"]
@@ -407,8 +407,8 @@ def test_a_pod_that_runs_counts_whatever_project_it_says_it_is_for() -> None:
     old = pod("old", cpu="2")
     old["spec"]["nodeName"] = "n"
     old["metadata"] |= {"uid": "u", "labels": {**old["metadata"]["labels"], "quotree.dev/quota": "volcano"}}
-    cluster.store(("Pod", "dev/old"), old)
-    cluster.put(pod("new"))
+    cluster.put(("Pod", "dev/old"), old)
+    cluster.add(pod("new"))
     cluster.settle()
 
     assert cluster.gated() == ["new"]
@@ -418,12 +418,12 @@ def test_a_pod_counts_where_it_was_admitted_whatever_it_says_later() -> None:
     cluster = GateCluster(
         queues_yaml("", "[{name: provided, create: true}, {name: tag, value: namespace, create: true}]"), DEV
     )
-    cluster.put(pod("p0", "a"))
-    cluster.put(pod("p1", "b"))
+    cluster.add(pod("p0", "a"))
+    cluster.add(pod("p1", "b"))
     cluster.settle()
     for name in ("p0", "p1"):
-        cluster.change(("Pod", f"dev/{name}"), {"metadata": {"labels": {"queue": "root.elsewhere"}}})
-    cluster.put(pod("p2", "c"))
+        cluster.edit(("Pod", f"dev/{name}"), {"metadata": {"labels": {"queue": "root.elsewhere"}}})
+    cluster.add(pod("p2", "c"))
     cluster.settle()
     assert cluster.gated() == ["p2"]
     cluster.start()
@@ -436,15 +436,15 @@ def test_a_pod_that_never_had_the_gate_counts_where_its_namespace_leads_whatever
     old = pod("old", cpu="2")
     old["spec"]["nodeName"] = "n"
     old["metadata"] |= {"uid": "u", "annotations": {"quotree.dev/quota-admitted": "root.elsewhere"}}
-    cluster.store(("Pod", "dev/old"), old)
-    cluster.put(pod("new", "another"))
+    cluster.put(("Pod", "dev/old"), old)
+    cluster.add(pod("new", "another"))
     cluster.settle()
 
     assert cluster.gated() == ["new"]
 
 
 def _quota(cluster: GateCluster, quota: str) -> None:
-    cluster.change(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": quota}}})
+    cluster.edit(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": quota}}})
 
 
 # --- what a Namespace says of its quota
@@ -452,12 +452,12 @@ def _quota(cluster: GateCluster, quota: str) -> None:
 
 def test_a_namespace_says_what_is_in_use_and_when_it_is_full() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"2","memory":"1Gi"}'))
-    cluster.put(pod("a1"))
+    cluster.add(pod("a1"))
     cluster.settle()
     assert condition(cluster, "QuotaFull") == ("False", "cpu 1 of 2, memory 0 of 1Gi in use")
     assert "QuotaFull" not in cluster.events()
 
-    cluster.put(pod("a2"))
+    cluster.add(pod("a2"))
     cluster.now += PERIOD
     cluster.settle()
     assert condition(cluster, "QuotaFull") == ("True", "cpu 2 of 2, memory 0 of 1Gi in use")
@@ -473,7 +473,7 @@ def test_a_namespace_says_what_is_in_use_and_when_it_is_full() -> None:
 def test_many_pods_make_few_writes_of_their_namespace() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"100"}'))
     for number in range(30):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
         cluster.settle()
 
     assert len([1 for key, _ in cluster.written if key[0] == "QuotaNamespace"]) <= 2
@@ -482,7 +482,7 @@ def test_many_pods_make_few_writes_of_their_namespace() -> None:
 def test_what_is_in_use_comes_to_be_said_after_a_while() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"100"}'))
     for number in range(30):
-        cluster.put(pod(f"p{number}"))
+        cluster.add(pod(f"p{number}"))
         cluster.settle()
     cluster.now += PERIOD
     cluster.settle()
@@ -492,7 +492,7 @@ def test_what_is_in_use_comes_to_be_said_after_a_while() -> None:
 
 def test_an_edit_of_the_quota_shows_at_once() -> None:
     cluster = GateCluster(DEV)
-    cluster.put(pod("a1"))
+    cluster.add(pod("a1"))
     cluster.settle()
     _quota(cluster, '{"cpu":"1"}')
     cluster.settle()
@@ -502,7 +502,7 @@ def test_an_edit_of_the_quota_shows_at_once() -> None:
 
 def test_a_namespace_without_quota_says_nothing() -> None:
     cluster = GateCluster(namespace("free"))
-    cluster.put(pod("p", space="free"))
+    cluster.add(pod("p", space="free"))
     cluster.settle()
 
     assert condition(cluster, "QuotaFull", "free") == ("", "")
@@ -510,7 +510,7 @@ def test_a_namespace_without_quota_says_nothing() -> None:
 
 def test_a_resource_of_which_there_is_none_is_not_full() -> None:
     cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"2","nvidia.com/gpu":"0"}'))
-    cluster.put(pod("a1"))
+    cluster.add(pod("a1"))
     cluster.settle()
 
     assert condition(cluster, "QuotaFull") == ("False", "cpu 1 of 2, nvidia.com/gpu 0 of 0 in use")

@@ -31,16 +31,16 @@ def test_each_change_of_the_deprecated_annotations_is_a_warning(caplog: pytest.L
     cluster.settle()
     assert said(caplog) == [DEPRECATED]
 
-    cluster.change(("Namespace", "old"), {"metadata": {"labels": {"team": "a"}}})
-    cluster.change(("Namespace", "old"), {"metadata": {"annotations": {PREFIX + "namespace.max.cpu": "2"}}})
+    cluster.edit(("Namespace", "old"), {"metadata": {"labels": {"team": "a"}}})
+    cluster.edit(("Namespace", "old"), {"metadata": {"annotations": {PREFIX + "namespace.max.cpu": "2"}}})
     cluster.settle()
     assert said(caplog) == []
 
-    cluster.change(("Namespace", "old"), {"metadata": {"annotations": {PREFIX + "namespace.quota": '{"cpu":"1"}'}}})
+    cluster.edit(("Namespace", "old"), {"metadata": {"annotations": {PREFIX + "namespace.quota": '{"cpu":"1"}'}}})
     cluster.settle()
     assert said(caplog) == ["Namespace old: deprecated namespace.max.cpu has no effect beside namespace.quota"]
 
-    cluster.change(("Namespace", "old"), {"metadata": {"annotations": {PREFIX + "namespace.max.cpu": None}}})
+    cluster.edit(("Namespace", "old"), {"metadata": {"annotations": {PREFIX + "namespace.max.cpu": None}}})
     cluster.settle()
     assert said(caplog) == []
 

@@ -50,15 +50,15 @@ class Preempting(GateCluster):
             self.now += SECOND
             made = pod(name, name, cpu, queue, **more)
             made["metadata"]["labels"]["queue"] = f"root.team.{queue}"
-            self.put(made)
+            self.add(made)
             self.settle()
 
-    def gone(self, key: tuple[str, str]) -> None:
+    def remove(self, key: tuple[str, str]) -> None:
         """The API server marks it first."""
         if key[0] == "Pod" and not self.objects[key]["metadata"].get("deletionTimestamp"):
-            self.change(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+            self.edit(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
         else:
-            super().gone(key)
+            super().drop(key)
 
     def leaving(self) -> list[str]:
         return sorted(each["metadata"]["name"] for each in self.pods() if each["metadata"].get("deletionTimestamp"))
@@ -66,7 +66,7 @@ class Preempting(GateCluster):
     def end_leaving(self) -> None:
         for name in self.leaving():
             key = next(key for key in self.objects if key[1].endswith(f"/{name}"))
-            self.gone(key)
+            self.drop(key)
         self.settle()
 
     def wait(self, nanoseconds: int = 31 * SECOND) -> None:
@@ -174,11 +174,11 @@ def test_who_gives_way_by_itself_meanwhile_is_enough() -> None:
 def test_pods_without_our_mark_and_of_a_higher_priority_stay() -> None:
     cluster = Preempting(GUARANTEED, *SPACES)
     cluster.asks("poor", "own")
-    cluster.change(("Pod", "poor/own"), {"metadata": {"labels": {"quotree.dev/quota": None}}})
+    cluster.edit(("Pod", "poor/own"), {"metadata": {"labels": {"quotree.dev/quota": None}}})
     important = pod("important", "important", "3", "poor")
     important["spec"]["priority"] = 100
     important["metadata"]["labels"]["queue"] = "root.team.poor"
-    cluster.put(important)
+    cluster.add(important)
     cluster.settle()
     assert cluster.passed() == ["important", "own"]
     cluster.asks("rich", "r1")
@@ -192,7 +192,7 @@ def test_nobody_evades_it_by_a_made_up_owner() -> None:
     made = pod("daemon", "daemon", "4", "poor")
     made["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d"}]
     made["metadata"]["labels"]["queue"] = "root.team.poor"
-    cluster.put(made)
+    cluster.add(made)
     cluster.settle()
     cluster.asks("rich", "r1")
     cluster.wait()

@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cluster.errors import Forbidden, NotFound
-from cluster.resource import Resource
+from cluster.resource import Manifest, Resource
 from cluster.sources import FOLLOWED
-from cluster.stream import Manifest
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME, managed_owner
@@ -23,7 +22,7 @@ CLASSES = FOLLOWED[WORKLOAD_PRIORITY_CLASS]
 
 
 @dataclass(frozen=True, slots=True)
-class HeldJob:
+class JobWithoutWorkload:
     """`queue` is the LocalQueue that it names, `message` a sentence with the next step."""
 
     kind: str
@@ -42,9 +41,9 @@ class HeldJob:
         }
 
 
-def held_jobs(
+def jobs_without_workload(
     listed: Listed, classes: Collection[str] | None, queued: Container[tuple[str, str, str]]
-) -> list[HeldJob]:
+) -> list[JobWithoutWorkload]:
     """The suspended jobs that name a queue, and a class that `classes` lacks, by name.
 
     `classes` is None where the caller may not list them; then a job counts as held if it has no Workload. `queued` are
@@ -59,13 +58,15 @@ def held_jobs(
     return sorted(missed, key=lambda each: (each.namespace, each.name, each.kind))
 
 
-def _held(shape: JobShape, listed: Listed, selector: str, classes: Collection[str] | None) -> Iterator[HeldJob]:
+def _held(
+    shape: JobShape, listed: Listed, selector: str, classes: Collection[str] | None
+) -> Iterator[JobWithoutWorkload]:
     resource = Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
     with suppress(NotFound, Forbidden):
         yield from filter(None, (_read(shape, job, classes) for job in listed(resource, selector)))
 
 
-def _read(shape: JobShape, job: Manifest, classes: Collection[str] | None) -> HeldJob | None:
+def _read(shape: JobShape, job: Manifest, classes: Collection[str] | None) -> JobWithoutWorkload | None:
     meta = metadata(job)
     labels = texts(meta.get("labels"))
     queue, named = labels.get(QUEUE_NAME), labels.get(PRIORITY_CLASS)
@@ -74,7 +75,7 @@ def _read(shape: JobShape, job: Manifest, classes: Collection[str] | None) -> He
     if at(job, shape.suspend.path) != shape.suspend.on:
         return None  # it runs, or it has ended
     kind, namespace, name = shape.kind.kind, text(meta.get("namespace")) or "", text(meta.get("name")) or ""
-    return HeldJob(kind, namespace, name, queue, absent_class(named, classes))
+    return JobWithoutWorkload(kind, namespace, name, queue, absent_class(named, classes))
 
 
 def owners_of(workloads: Iterable[Manifest]) -> set[tuple[str, str, str]]:

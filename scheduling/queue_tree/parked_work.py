@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Rests(Generic[T]):
+class ParkedWork(Generic[T]):
     """`awake` are those that do not rest, by name. `nobody`: it is as if none did."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Rests(Generic[T]):
         self.awake = {*everybody}
         self.nobody = False
 
-    def rest(self, who: T, waits_for: frozenset[str]) -> None:
+    def park(self, who: T, waits_for: frozenset[str]) -> None:
         """Leave it out until one of these is released, or somebody wakes it."""
         self.drop(who)
         self._waits_for[who] = waits_for

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
 
 from cli.input.login import ClusterLogin
 from cluster.errors import Forbidden, NotFound
+from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
+from cluster.sources import WORKLOADS
 from policies.dialects.reading import metadata
 from scheduling.simulation.submissions import LeftOut
-
-if TYPE_CHECKING:
-    from cluster.held_jobs import HeldJob
 
 
 def of_cluster(
     login: ClusterLogin, namespace: str | None, queued: Container[tuple[str, str, str]] | None = None
-) -> list[HeldJob]:
+) -> list[JobWithoutWorkload]:
     """The jobs of a namespace, or of all namespaces, that wait without a Workload.
 
     `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
     Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
     """
-    from cluster.held_jobs import CLASSES, held_jobs, owners_of
-    from cluster.sources import WORKLOADS
-
     with login.connected() as cluster:
         try:
             classes = {str(metadata(each)["name"]) for each in cluster.list(cluster.newest(CLASSES))}
@@ -34,17 +29,15 @@ def of_cluster(
             return []  # Kueue's kinds are not installed
         if queued is None:
             queued = owners_of(cluster.list(cluster.newest(WORKLOADS), namespace=namespace))
-        return held_jobs(
+        return jobs_without_workload(
             lambda kind, labels: cluster.list(kind, namespace=namespace, label_selector=labels), classes, queued
         )
 
 
-def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[HeldJob]:
+def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[JobWithoutWorkload]:
     """The jobs in files that name a queue and cannot be made a Workload of."""
-    from cluster.held_jobs import HeldJob
-
     return [
-        HeldJob(each.name.kind, each.name.namespace, each.name.name, each.queue, each.reason)
+        JobWithoutWorkload(each.name.kind, each.name.namespace, each.name.name, each.queue, each.reason)
         for each in sorted(left_out, key=lambda each: (each.name.key, each.name.kind))
         if each.queue and namespace in (None, each.name.namespace)
     ]

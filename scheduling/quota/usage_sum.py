@@ -8,7 +8,7 @@ from scheduling.objects.amounts import FlavorResource, Usage
 
 
 @dataclass(slots=True, eq=False)
-class HeldQuota:
+class UsageSum:
     """`reserved` counts all workloads with quota, `used` the admitted ones. Pairs with a sum of 0 may be absent."""
 
     reserving: int = 0

@@ -40,7 +40,7 @@ def unadmitted(workload: Workload) -> Unadmitted:
     return Unadmitted(reason, reserved.reason if reserved is not None else PENDING_EVALUATION)
 
 
-class StandingWork:
+class PendingCounts:
     """Updated in the loop's thread. Other threads read it at a scrape, and copy what they read."""
 
     def __init__(self, world: World) -> None:

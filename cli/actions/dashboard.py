@@ -1,0 +1,83 @@
+"""Show queues in the browser: of a cluster, or of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from analysis.simulation import decision_settings, play
+from analysis.trees.answer import answer
+from cli.exits import Misused, OutOfReach
+from cli.input.against import Against
+from cli.input.gathering import gather
+from cli.input.kueue_version import installed_beside
+from cli.input.quota_trees import context_of, of_cluster, users_of
+from cli.input.reconciler_api import Server, endpoint
+from cli.input.settings import settings
+from cli.input.simulation import note_problems
+from cli.output import note
+from cli.report.audited import audited
+from cli.serving import own_dashboard
+from cli.serving.connection import UserConnection
+from cli.serving.file_reader import FilesReader
+from cli.serving.own_audit import OwnAudit
+from cli.serving.own_dashboard import run_own
+from cluster.client import ClusterClient
+from cluster.errors import ClusterError
+from dashboard.login.authenticators import ByKey
+from dashboard.login.sessions import cookie_name
+from dashboard.reading.backend import UserReader
+from dashboard.reading.remote import Getter
+from dashboard.settings import DashboardSettings
+from dashboard.what_if.processes import Processes
+from policies.dialects.declared import DECLARED
+from policies.model.forest import Forest
+
+
+def show(against: Against, reconciler: Server | None, port: int, *, browser: bool) -> int:
+    """Serve until Ctrl-C; the exit code. Raises Misused, OutOfReach."""
+    if against.kind not in ("cluster", "files"):
+        raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
+    if reconciler and against.kind == "files":
+        raise Misused("--reconciler answers for a cluster, not for files; leave it out")
+    audit = _audit(against)
+    reader = _of_files(against, audit) if against.kind == "files" else _of_cluster(against, reconciler, audit)
+    cookie = cookie_name(port, secure=False)
+    settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
+    what_if = _what_if(against)
+    return run_own(settings, lambda: reader, what_if, browser=browser, say=note)
+
+
+def _what_if(against: Against) -> Callable[[], Processes | None]:
+    if against.kind == "files":
+        return lambda: None
+    own = UserConnection(login=against.login)
+    return lambda: Processes(lambda _: own, settings(None, (), installed=installed_beside(against)))
+
+
+def _audit(against: Against) -> Getter:
+    """An audit with the configuration that `quotree audit` uses."""
+    places = [against.name] if against.kind == "files" else []
+    configuration = settings(None, places, installed=installed_beside(against))
+    return OwnAudit(lambda: audited(against, configuration).audit)
+
+
+def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserReader:
+    """The reader of a cluster. Raises OutOfReach if the cluster does not answer."""
+    try:
+        cluster = against.login.connect()
+        cluster.get("/version")
+        if server is not None:
+            return own_dashboard.of_cluster(cluster, ClusterClient(endpoint(server, against.login)), audit)
+        once = own_dashboard.ReadOnce(cluster, lambda: of_cluster(against))
+        return own_dashboard.of_cluster(cluster, once, audit)
+    except ClusterError as error:
+        raise OutOfReach(f"the dashboard cannot start: {error}") from error
+
+
+def _of_files(against: Against, audit: Getter) -> UserReader:
+    inputs = gather([against.name])
+    configuration = settings(None, [against.name])
+    played = play(inputs, configuration, decision_settings(configuration))
+    note_problems(played.files, played.kueue, played.beside)
+    forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in inputs.objects.values())
+    return FilesReader(inputs, played, answer(forest, context_of(against), users_of(played)), audit)

@@ -1,0 +1,72 @@
+"""What `--mode observe` compares: the decisions of other controllers and schedulers with ours, logged and counted."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from policies.configuration.settings import Dialect
+from reconciler.controllers.gates.comparison import Judge, PodComparison
+from reconciler.controllers.volcano.comparison import QueueComparison
+from reconciler.controllers.volcano.pod_comparison import VolcanoJudge
+from reconciler.controllers.yunikorn.comparison import YuniKornJudge
+from reconciler.core.state import ClusterState
+from reconciler.metrics.instruments import Instruments
+from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
+from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference
+from reconciler.observer.observer import Observers
+
+log = logging.getLogger(__name__)
+
+
+def comparisons(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
+    """Return all of them. `namespace`: the namespace of YuniKorn's ConfigMaps."""
+    return Observers(
+        _comparing(registry, state), _comparing_queues(registry), _comparing_pods(registry, state, namespace)
+    )
+
+
+def _comparing_queues(registry: CollectorRegistry) -> QueueComparison:
+    """Compare the states of Volcano's queues; each difference is logged and counted."""
+    instruments = Instruments(registry, QueueStateCompared)
+
+    def report(queue: str, theirs: str, ours: str) -> None:
+        instruments.count(QueueStateCompared(theirs, ours))
+        if theirs != ours:
+            log.warning("queue %s is %s by Volcano's controller, and would be %s by ours", queue, theirs, ours)
+
+    return QueueComparison(report)
+
+
+def _comparing(registry: CollectorRegistry, state: ClusterState) -> Comparison:
+    """Compare the decisions of another controller with ours; each difference is logged and counted."""
+    instruments = Instruments(registry, Compared)
+
+    def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
+        instruments.count(Compared(result, difference))
+        _log(difference)
+
+    return Comparison(state.world, report, lambda: state.complete)
+
+
+def _comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
+    """Compare what other schedulers bind with the quota of their queues; each difference is logged and counted."""
+    instruments = Instruments(registry, PodCompared)
+
+    def comparison(dialect: Dialect, judge: Judge[Any]) -> PodComparison:
+        def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
+            instruments.count(PodCompared(dialect, result, difference))
+            _log(difference)
+
+        return PodComparison(judge, report, lambda: state.complete)
+
+    return Observers(
+        comparison(Dialect.YUNIKORN, YuniKornJudge(namespace)), comparison(Dialect.VOLCANO, VolcanoJudge())
+    )
+
+
+def _log(difference: DecisionDifference | None) -> None:
+    if difference is not None:
+        log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})

@@ -14,6 +14,8 @@ import threading
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.lease import Lease, LeaseTimes
+from policies.configuration.kueue.gates import LATEST
+from policies.configuration.settings import Configuration, KueueSettings
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.process import DecisionSettings, Reconciler
 from scheduling.status.deadlines import WaitForPodsReady
@@ -36,7 +38,8 @@ def main(kubeconfig: str, identity: str, *gates: str) -> None:
 def _settings(gates: tuple[str, ...]) -> DecisionSettings:
     if not gates:
         return DecisionSettings(waiting=WaitForPodsReady())
-    return read_configured({**DEFAULTS, "featureGates": dict.fromkeys(gates, True)}).settings
+    own = Configuration(kueue=KueueSettings(version=LATEST))
+    return read_configured({**DEFAULTS, "featureGates": dict.fromkeys(gates, True)}, own=own).settings
 
 
 if __name__ == "__main__":

@@ -13,7 +13,10 @@ from reconciler.parts.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, TreeCl
 
 @dataclass(frozen=True, slots=True)
 class PartNode:
-    """A Cohort or ClusterQueue. `parent` is a Cohort, empty for a root. `requested`: since when a part requests it."""
+    """A Cohort or ClusterQueue. `parent` is a Cohort, empty for a root. `requested`: since when a part requests it.
+
+    flavors: those of a ClusterQueue.
+    """
 
     kind: str
     name: str
@@ -21,6 +24,7 @@ class PartNode:
     label: str = ""
     claim: TreeClaim = UNCLAIMED
     requested: datetime | None = None
+    flavors: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -28,12 +32,17 @@ class PartNode:
 
 @dataclass(frozen=True, slots=True)
 class PartTree:
-    """A tree. `root` is None if it has no object, or is a cycle. `wanted`: the part of the root, None on a cycle."""
+    """A tree. `root` is None if it has no object, or is a cycle. `wanted`: the part of the root, None on a cycle.
+
+    placed: a ClusterQueue in it that has a flavor with a topology, so that the default part decides whatever the root
+    says; empty for none.
+    """
 
     name: str
     root: PartNode | None
     wanted: str | None
     queues: tuple[PartNode, ...]
+    placed: str = ""
 
     @property
     def holders(self) -> set[str]:
@@ -47,11 +56,24 @@ def read_node(manifest: Manifest) -> PartNode:
     status = mapping(manifest.get("status"))
     claim = read_claim(status) if kind == "ClusterQueue" else UNCLAIMED
     label = texts(meta.get("labels")).get(LABEL, "")
-    return PartNode(kind, str(meta.get("name")), above.name if above else "", label, claim, _requested(status))
+    groups = map(mapping, listing(mapping(manifest.get("spec")).get("resourceGroups")))
+    flavors = frozenset(str(mapping(each).get("name")) for group in groups for each in listing(group.get("flavors")))
+    parent = above.name if above else ""
+    return PartNode(kind, str(meta.get("name")), parent, label, claim, _requested(status), flavors)
 
 
-def trees(nodes: Iterable[PartNode]) -> Iterator[PartTree]:
-    """The trees with a ClusterQueue, and those whose root names a part; sorted by name."""
+def topology_flavor_name(flavor: Manifest) -> str:
+    """The name of a ResourceFlavor that names a Topology; empty for another one."""
+    named = mapping(flavor.get("spec")).get("topologyName")
+    return str(metadata(flavor).get("name")) if named else ""
+
+
+def trees(nodes: Iterable[PartNode], with_topology: Iterable[str] = ()) -> Iterator[PartTree]:
+    """The trees with a ClusterQueue, and those whose root names a part; sorted by name.
+
+    with_topology: the flavors that name a Topology.
+    """
+    topologies = {*with_topology}
     every = list(nodes)
     cohorts = {each.name: each for each in every if each.kind == "Cohort"}
     queues: dict[str, list[PartNode]] = {}
@@ -62,7 +84,8 @@ def trees(nodes: Iterable[PartNode]) -> Iterator[PartTree]:
             roots[top] = root, wanted
             queues.setdefault(top, []).extend([each] if each.kind == "ClusterQueue" else [])
     for top, (root, wanted) in sorted(roots.items()):
-        yield PartTree(top, root, wanted, tuple(queues[top]))
+        placed = next((each.name for each in queues[top] if topologies & each.flavors), "")
+        yield PartTree(top, root, DEFAULT if placed and wanted else wanted, tuple(queues[top]), placed)
 
 
 def _root(node: PartNode, cohorts: Mapping[str, PartNode]) -> tuple[str, PartNode | None, str | None]:

@@ -173,13 +173,21 @@ class Informer:
     def _change_world(self, watched: WatchedKind[object], observed: Observed[object], moment: int) -> None:
         kind, name = observed.key
         flavor, before = self.world.state.flavors.get(name), self.partition.behind(name)
+        topology = self._topology_of(name)
         watched.change(self.world, observed, moment)
         self._inputs_outdated |= self._selection.outdated(name) or flavor != self.world.state.flavors.get(name)
         if kind in (CLUSTER_QUEUE, COHORT):
             self.partition.observe(observed)
+        elif kind == "ResourceFlavor" and topology != self._topology_of(name):
+            self.partition.topologies_changed()
         for workload in concerned(self.world, kind, name):
             self.stale[workload.key] = None
         self._part_may_change(observed, before)
+
+    def _topology_of(self, flavor: str) -> str | None:
+        """The Topology that the flavor names."""
+        found = self.world.state.flavors.get(flavor)
+        return found.topology if found is not None else None
 
     def _part_may_change(self, observed: Observed[object], before: str) -> None:
         """The work of a LocalQueue, or of a ClusterQueue that is gone, may now belong to another part.

@@ -209,6 +209,7 @@ def _kueue(plural: str, namespaced: bool = False) -> Resource:
 CLUSTER_QUEUES = _kueue("clusterqueues")
 LOCAL_QUEUES = _kueue("localqueues", namespaced=True)
 COHORTS = _kueue("cohorts")
+FLAVORS = _kueue("resourceflavors")
 LIMIT_RANGES = Resource("", "v1", "limitranges", namespaced=True)
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", namespaced=False)
 PRIORITY_CLASS = "PriorityClass"
@@ -251,7 +252,7 @@ def _identity(manifest: Manifest) -> Manifest:
 
 FLAVOR_VIEW: WatchedKind[Flavor] = WatchedKind(
     "ResourceFlavor",
-    _kueue("resourceflavors"),
+    FLAVORS,
     read_flavor,
     lambda world, flavor, _: world.put_flavor(flavor),
     lambda world, name, _: world.drop_flavor(name),

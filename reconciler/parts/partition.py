@@ -4,6 +4,9 @@ The part that holds every ClusterQueue of a tree decides for the tree, unless an
 give each ClusterQueue one holder (`claims`). So two parts never decide for one tree, even if they see its shape at
 different moments: if views differ, or two trees have become one, no part decides until one part holds all.
 
+A tree with a topology in a flavor is always the default part's. Two parts with places on one node could each give its
+room away before they hear of each other.
+
 A ClusterQueue that this part was given counts only after the Workloads were listed again, because the part before may
 have written changes that the watch has not reported yet.
 """
@@ -44,7 +47,7 @@ class PartitionedTree:
     """A tree.
 
     `queues`: its ClusterQueues by name.
-    `wanted`: the part that its root names; None on a cycle.
+    `wanted`: the part that its root names, the default part for one with topologies; None on a cycle.
     `decides`: this process decides for the tree.
     """
 
@@ -82,7 +85,7 @@ class TreePartition:
         self.trees: dict[Key, PartitionedTree] = {}
         self._world = world
         self._labels: dict[Key, str] = {}
-        self._seen: dict[Key, tuple[object, str, TreeClaim]] = {}
+        self._seen: dict[Key, tuple[object, ...]] = {}
         self._stale: dict[Key, None] = {}
         self._root_of: dict[str, Key] = {}
         self._held: set[str] = set()
@@ -103,7 +106,7 @@ class TreePartition:
             return
         detail, is_queue = observed.stored or Stored(), key[0] == CLUSTER_QUEUE
         label, claim = detail.labels.get(LABEL, ""), read_claim(detail.status) if is_queue else UNCLAIMED
-        seen = (_above(observed), label, claim)
+        seen = (_above(observed), label, claim, _flavors(observed))
         if self._seen.get(key) == seen:
             return
         self._seen[key] = seen
@@ -111,6 +114,10 @@ class TreePartition:
         if is_queue:
             self.claims[key[1]] = claim
         self._stale[key] = None
+
+    def topologies_changed(self) -> None:
+        """A flavor has another topology, or none any more."""
+        self._stale.update(dict.fromkeys((CLUSTER_QUEUE, name) for name in self.claims))
 
     def lead(self) -> None:
         """This process leads from now on. Other leaders may have changed claims that are not known yet."""
@@ -165,8 +172,11 @@ class TreePartition:
         for name in queues:
             self._hold(name)
         contested = any(self._claim(name).requester for name in queues)
-        wanted = None if root.on_cycle else self._labels.get(key) or DEFAULT
-        tree = self.trees[key] = PartitionedTree(queues, wanted, not contested and self._held.issuperset(queues))
+        placed = any(map(self._world.uses_topologies, queues))
+        named = DEFAULT if placed else self._labels.get(key) or DEFAULT
+        allowed = not contested and not (placed and self.me != DEFAULT)
+        wanted = None if root.on_cycle else named
+        tree = self.trees[key] = PartitionedTree(queues, wanted, allowed and self._held.issuperset(queues))
         gained = []
         for name in queues:
             self._root_of[name] = key
@@ -321,3 +331,9 @@ def _above(observed: Observed[object]) -> str | None:
     """The Cohort that a ClusterQueue or a Cohort names as its parent."""
     queue, cohort = CLUSTER_QUEUE_VIEW.value(observed), COHORT_VIEW.value(observed)
     return queue[0].cohort if queue is not None else cohort.parent if cohort is not None else None
+
+
+def _flavors(observed: Observed[object]) -> tuple[str, ...]:
+    """The flavors of a ClusterQueue; none of a Cohort."""
+    queue = CLUSTER_QUEUE_VIEW.value(observed)
+    return tuple(name for group in queue[0].groups for name in group.flavors) if queue is not None else ()

@@ -24,19 +24,23 @@ from scheduling.topology.workload_places import (
     FlavoredPods,
     WorkloadPlaces,
     find_places,
-    find_replacements,
     fits,
     net_usage,
 )
+from scheduling.topology.workload_replacements import find_replacement, find_replacements
 from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLater:
-    """Write these places into the admission; `places` are by pod set, those that stay included."""
+    """Write these places into the admission; `places` are by pod set, those that stay included.
+
+    unhealthy: nodes that failed, and still have pods of the workload.
+    """
 
     workload: Workload
     places: Mapping[str, TopologyAssignment]
+    unhealthy: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,12 @@ def second_pass(world: World, workload: Workload) -> SecondPass | None:
     if any(check.state in (RETRY, REJECTED) for check in workload.checks):
         return NotPlaced(workload, FAILED_CHECKS)
     pods = [_flavored(workload, entry) for entry in admission.assignments]
-    if failed := _lost(workload):
-        places = find_replacements(found.fleet, found.question, pods)
+    failed = _lost(workload)
+    together = world.state.options.replace_together
+    if failed and together:
+        places = find_replacements(found.fleet, found.question, pods, failed)
+    elif failed:
+        places = find_replacement(found.fleet, found.question, pods, failed[0])
     else:
         present = {each.name: each.assignment for each in pods if each.assignment is not None}
         waiting = [
@@ -82,12 +90,13 @@ def second_pass(world: World, workload: Workload) -> SecondPass | None:
     if not places.complete:
         message = _message(places)
         gone = f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(failed)}"
-        evicts = bool(failed) and world.state.options.fail_fast
+        evicts = bool(failed) and world.state.options.fail_fast and not places.waits
         return NotPlaced(workload, gone if evicts else message, evicts)
     after = [replace(each, assignment=places.assigned.get(each.name)) for each in pods]
     if not fits(found.fleet, net_usage(found.question, after)):
         return NotPlaced(workload, NO_LONGER_FITS)
-    return PlacedLater(workload, places.assigned)
+    left = () if together or workload.of_one_pod else failed[1:]
+    return PlacedLater(workload, places.assigned, left)
 
 
 def after_second_pass(
@@ -103,7 +112,7 @@ def after_second_pass(
     admission = workload.admission
     assert admission is not None
     entries = tuple(_with_places(entry, result.places.get(entry.name), by_prefix) for entry in admission.assignments)
-    placed = replace(workload, admission=Admission(admission.cluster_queue, entries), unhealthy_nodes=())
+    placed = replace(workload, admission=Admission(admission.cluster_queue, entries), unhealthy_nodes=result.unhealthy)
     return sync_admitted(placed, now, observability)
 
 
@@ -127,12 +136,12 @@ def _waits(workload: Workload) -> bool:
 
 
 def _lost(workload: Workload) -> tuple[str, ...]:
-    """The unhealthy nodes of an admitted workload, if one of its pods has its place there."""
+    """The unhealthy nodes of an admitted workload where pods of it have their places."""
     if not workload.unhealthy_nodes or not workload.admitted or workload.admission is None:
         return ()
     stored = [entry.topology for entry in workload.admission.assignments if entry.topology is not None]
     values = {domain.values[-1] for each in stored for domain in read_topology_assignment(each).domains}
-    return workload.unhealthy_nodes if values.intersection(workload.unhealthy_nodes) else ()
+    return tuple(name for name in workload.unhealthy_nodes if name in values)
 
 
 def _message(places: WorkloadPlaces) -> str:

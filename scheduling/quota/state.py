@@ -41,7 +41,8 @@ class Options:
     topology takes only work that has places there; without it, topologies are ignored (the gate
     TopologyAwareScheduling). `encode_by_prefix`: see `written_topology_assignment` (the gate
     TASAssignmentsEncodingByHostnamePrefix). `fail_fast`: a workload without places for the pods of a failed node is
-    evicted (the gate TASFailedNodeReplacementFailFast).
+    evicted (the gate TASFailedNodeReplacementFailFast). `replace_together`: the pods of all unhealthy nodes of a
+    workload get other places at once, and none of them on such a node (the gate TASReplaceMultipleFailedNodes).
     """
 
     fair_sharing: bool = False
@@ -60,6 +61,7 @@ class Options:
     topologies: bool = True
     encode_by_prefix: bool = True
     fail_fast: bool = True
+    replace_together: bool = False
 
 
 @dataclass(slots=True, eq=False)

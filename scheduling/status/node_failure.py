@@ -26,15 +26,21 @@ NODE_FAILURES = "NodeFailures"
 """The reason of an eviction, as in Kueue."""
 _FIXED_TIME = 30 * times.SECOND
 """How long a node may be not Ready where pods are not asked."""
+_MOST_UNHEALTHY = 8
+"""How many unhealthy nodes the status of a Workload has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGates:
-    """Kueue's gates TASReplaceNodeOnPodTermination, TASReplaceNodeDueToNotReadyOverFixedTime, -OnNodeTaints."""
+    """Kueue's gates TASReplaceNodeOnPodTermination, TASReplaceNodeDueToNotReadyOverFixedTime, -OnNodeTaints.
+
+    together: TASReplaceMultipleFailedNodes, a workload stays although it lost several nodes.
+    """
 
     pod_termination: bool = True
     fixed_time: bool = False
     taints: bool = True
+    together: bool = False
 
 
 DEFAULT_GATES = FailureGates()
@@ -83,14 +89,14 @@ def judge_node(
     present = [each for each in alive if each.admitted and _pod_sets_on(each, name)]
     found = _Found()
     if node is None or not node.ready_condition:
-        _mark(found, present, name, now)
+        _mark(found, present, name, now, gates)
         return _result(found)
     if not node.ready:
         age = now - times.parse(node.ready_since)
         if not gates.pod_termination and age < _FIXED_TIME:
             return NodeFailure(again=_FIXED_TIME - age)
         if gates.fixed_time and age >= _FIXED_TIME:
-            _mark(found, present, name, now)
+            _mark(found, present, name, now, gates)
             return _result(found)
     pinned = {pod.workload for pod in pods if _is_pinned(pod, name)}
     others = [each for each in alive if carried_name(each) in pinned and each not in present]
@@ -99,7 +105,7 @@ def judge_node(
         health, kills = _judged(workload, name, node, own, flavors, gates)
         if health is _Health.HEALTHY:
             _heal(found, workload, name)
-        elif not _mark(found, [workload], name, now):
+        elif not _mark(found, [workload], name, now, gates):
             kills = False
         if kills:
             found.strays.extend(pod.key for pod in own if _is_stray(pod, name))
@@ -132,20 +138,20 @@ def _judged(
     return _Health.HEALTHY, False
 
 
-def _mark(found: _Found, workloads: Iterable[Workload], name: str, now: int) -> bool:
-    """Note the node as unhealthy. A workload that lost another one already is evicted; False if one was."""
-    stays = True
+def _mark(found: _Found, workloads: Iterable[Workload], name: str, now: int, gates: FailureGates) -> bool:
+    """Note the node as unhealthy. A workload that lost too many others already is evicted; False if one was."""
+    stays, most = True, _MOST_UNHEALTHY if gates.together else 1
     for workload in workloads:
         before = workload.unhealthy_nodes
         if name in before:
             continue
-        if before:
+        if len(before) >= most:
             both = f"{', '.join(before)}, {name}"
             message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {both}"
             found.changed.append(evict(workload, NODE_FAILURES, message, now))
             stays = False
         else:
-            found.changed.append(replace(workload, unhealthy_nodes=(name,)))
+            found.changed.append(replace(workload, unhealthy_nodes=(*before, name)))
     return stays
 
 

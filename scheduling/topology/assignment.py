@@ -55,9 +55,9 @@ class TopologyAssignment:
                 left -= count
         return TopologyAssignment(self.levels, tuple(domains))
 
-    def without(self, host: str) -> TopologyAssignment:
-        """The assignment without the pods on this host."""
-        return TopologyAssignment(self.levels, tuple(each for each in self.domains if each.values[-1] != host))
+    def without(self, *hosts: str) -> TopologyAssignment:
+        """The assignment without the pods on these hosts."""
+        return TopologyAssignment(self.levels, tuple(each for each in self.domains if each.values[-1] not in hosts))
 
 
 def merged(

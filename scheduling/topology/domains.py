@@ -144,8 +144,8 @@ class TopologyTree:
             return self._lowest.get(domain.id) is domain
         return self._inner.get(domain.values) is domain
 
-    def above(self, domain: LowestDomain, level: int) -> Domain:
-        """The domain of this level that the lowest domain lies in."""
+    def above(self, domain: Domain, level: int) -> Domain:
+        """The domain of this level that the other one lies in."""
         return next((each for each in domain.ancestors() if each.level == level), domain)
 
     # -- events --------------------------------------------------------------------------------------------------------

@@ -12,8 +12,10 @@ from policies.dialects.reading import listing, texts
 from policies.dialects.selectors import Requirement
 from policies.dialects.taints import Taint, Toleration, read_toleration
 from scheduling.objects import amounts
+from scheduling.topology.assignment import HOSTNAME
 
 _NAME = "metadata.name"
+_AVOIDED = "unhealthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +37,26 @@ def topology_node(read: NodeReading) -> TopologyNode | None:
 
 @dataclass(frozen=True, slots=True)
 class NodeFilter:
-    """What pods ask of a node. `terms`: one of them must hold; None: any node will do. `preferred` is by weight."""
+    """What pods ask of a node. `terms`: one of them must hold; None: any node will do. `preferred` is by weight.
+
+    avoided: host names of nodes that take none of these pods, whatever else holds.
+    """
 
     selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[tuple[Requirement, ...], ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
     preferred: tuple[tuple[int, tuple[Requirement, ...]], ...] = ()
+    avoided: frozenset[str] = frozenset()
 
     @property
     def selective(self) -> bool:
         """Whether it excludes nodes without taints."""
-        return bool(self.selector) or self.terms is not None
+        return bool(self.selector or self.avoided) or self.terms is not None
 
     def obstacle(self, node: TopologyNode) -> str:
         """Why the pods may not run there, in Kueue's words; empty if they may. Taints come first, then the selector."""
+        if self.avoided and node.labels.get(HOSTNAME) in self.avoided:
+            return _AVOIDED
         for taint in node.taints:
             if taint.repels and not any(each.tolerates(taint) for each in self.tolerations):
                 return f'taint "{taint}"'

@@ -34,10 +34,7 @@ def replaced(
     lost = present.pods - rest.pods
     stale = stale_domain(flavor.tree, rest)
     if stale:
-        return (
-            "Cannot replace the node, because the existing topologyAssignment is invalid, "
-            f"as it contains the stale domain {stale}"
-        )
+        return stale_places(stale)
     within = _where(flavor.tree, pods.request, rest, lost)
     request = _recut(pods.request, lost) if within is not None else pods.request
     found = flavor.place_group([replace(pods, count=lost, request=request)], used, within=within)
@@ -49,8 +46,16 @@ def replaced(
     return merged(rest, found[0], flavor.tree.paths(rest.domains + found[0].domains))
 
 
-def no_replacement(host: str) -> str:
-    return f"cannot find replacement assignment for unhealthy node: {host}"
+def no_replacement(*hosts: str) -> str:
+    return f"cannot find replacement assignment for unhealthy node: {', '.join(hosts)}"
+
+
+def stale_places(domain: str) -> str:
+    """Why the others cannot be replaced while this domain of the workload is not there."""
+    return (
+        "Cannot replace the node, because the existing topologyAssignment is invalid, "
+        f"as it contains the stale domain {domain}"
+    )
 
 
 def _where(tree: TopologyTree, request: TopologyRequest, rest: TopologyAssignment, lost: int) -> Domain | None:

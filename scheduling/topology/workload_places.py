@@ -19,7 +19,6 @@ from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import node_filter
 from scheduling.topology.placing import FlavorTopology, PlacedPods, groups, use
-from scheduling.topology.replacing import no_replacement, replaced
 from scheduling.topology.request import IMPLIED, TopologyRequest, read_topology_request
 from scheduling.topology.shortage import ShortDomain
 
@@ -53,12 +52,14 @@ class TopologyUsage(NamedTuple):
 class WorkloadPlaces:
     """The result by pod set.
 
-    assigned: the places. refused: why there is no room. faults: why there would be none on any node.
+    assigned: the places. refused: why there is no room. faults: why there would be none on any node. waits: what is
+    refused waits for other nodes of the workload to be well again, or to be known as unhealthy.
     """
 
     assigned: dict[str, TopologyAssignment] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+    waits: bool = False
 
     @property
     def complete(self) -> bool:
@@ -91,7 +92,7 @@ def find_places(
     topologies.
     """
     places, by_flavor = WorkloadPlaces(), dict[str, list[PlacedPods]]()
-    for flavor, member in _asked(fleet, question, pods, places):
+    for flavor, member in pods_by_flavor(fleet, question, pods, places):
         by_flavor.setdefault(flavor, []).append(member)
     of_hosts: dict[DomainId, dict[str, int]] = {}
     for name in sorted(by_flavor):
@@ -127,7 +128,7 @@ def find_shortages(
 ) -> list[TopologyShortage]:
     """What is short in each flavor, for the first pod set there without room. `empty`: as for `find_places`."""
     by_flavor: dict[str, list[PlacedPods]] = {}
-    for flavor, member in _asked(fleet, question, pods, WorkloadPlaces()):
+    for flavor, member in pods_by_flavor(fleet, question, pods, WorkloadPlaces()):
         by_flavor.setdefault(flavor, []).append(member)
     found = []
     for name, members in sorted(by_flavor.items()):
@@ -145,41 +146,7 @@ def find_shortages(
     return found
 
 
-def find_replacements(fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods]) -> WorkloadPlaces:
-    """New places for the pods on the first unhealthy node of the workload; the other pod sets keep theirs.
-
-    Each `assignment` is the present one. Members of a group are placed one by one, flavor by flavor in the order of
-    their names. Each sees the room that those before it took.
-    """
-    host = next(iter(question.workload.unhealthy_nodes), "")
-    places = WorkloadPlaces()
-    affected = []
-    for entry in pods:
-        if entry.assignment is None:
-            continue
-        if any(domain.values[-1] == host for domain in entry.assignment.domains):
-            affected.append(entry)
-        else:
-            places.assigned[entry.name] = entry.assignment
-    present = {entry.name: entry.assignment for entry in affected}
-    movable = not question.workload.of_one_pod
-    of_hosts: dict[DomainId, dict[str, int]] = {}
-    by_flavor: dict[str, dict[DomainId, dict[str, int]]] = {}
-    for name, member in sorted(_asked(fleet, question, affected, places), key=lambda asked: asked[0]):
-        assignment, flavor = present[member.name], fleet.flavors[name]
-        assert assignment is not None
-        used = of_hosts if flavor.gates.overlapping else by_flavor.setdefault(name, {})
-        found = replaced(flavor, member, assignment, host, used, movable=movable)
-        if isinstance(found, str):
-            places.refused[member.name] = found
-        elif question.all_pods and found.pods < assignment.pods:
-            places.refused[member.name] = no_replacement(host)
-        else:
-            places.assigned[member.name] = found
-    return places
-
-
-def _asked(
+def pods_by_flavor(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], places: WorkloadPlaces
 ) -> Iterator[tuple[str, PlacedPods]]:
     """The pod sets that need a place, with their flavor; what none can have is noted."""

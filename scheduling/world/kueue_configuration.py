@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.configuration.kueue.gates import ORCHESTRATION, TOPOLOGIES, FeatureGates, KueueVersion
+from policies.configuration.kueue.gates import ORCHESTRATION, SEVERAL_NODES, TOPOLOGIES, FeatureGates, KueueVersion
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
 from scheduling.objects.pod_sets import RequestGates
@@ -37,6 +37,7 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
         topologies=gates.enabled(TOPOLOGIES),
         encode_by_prefix=gates.enabled("TASAssignmentsEncodingByHostnamePrefix"),
         fail_fast=gates.enabled("TASFailedNodeReplacementFailFast"),
+        replace_together=gates.enabled(SEVERAL_NODES),
     )
 
 
@@ -62,6 +63,7 @@ def failure_gates_of(configuration: KueueConfiguration) -> FailureGates | None:
         pod_termination=gates.enabled("TASReplaceNodeOnPodTermination"),
         fixed_time=gates.enabled("TASReplaceNodeDueToNotReadyOverFixedTime"),
         taints=gates.enabled("TASReplaceNodeOnNodeTaints"),
+        together=gates.enabled(SEVERAL_NODES),
     )
 
 

@@ -181,6 +181,12 @@ class World:
         """Whether a flavor names a topology."""
         return bool(self._with_topology)
 
+    def uses_topologies(self, queue: str) -> bool:
+        """Whether a flavor of the ClusterQueue has a topology, and topologies are not ignored."""
+        found = self.state.queues.get(queue) if self._with_topology and self.state.options.topologies else None
+        groups = found.settings.groups if found is not None else ()
+        return any(name in self._with_topology for group in groups for name in group.flavors)
+
     def put_topology(self, name: str, levels: tuple[str, ...]) -> None:
         """Add or update a Topology with these levels, coarsest first. Queues that use it are tried again."""
         if self.topologies.get(name) != levels:

@@ -34,7 +34,7 @@ class Api(StoredObjects):
     tell: Callable[[Observed | Listed | Outcome], None]
     faults: float = 0.0
     refused: set[str] = field(default_factory=set)
-    events: dict[str, list[Observed]] = field(default_factory=lambda: {each.kind: [] for each in WATCHED_KINDS})
+    events: dict[str, list[Observed]] = field(default_factory=lambda: {kind: [] for kind in _KINDS})
     arriving: list[Callable[[], Outcome | None]] = field(default_factory=list)
     answers: list[Outcome] = field(default_factory=list)
 

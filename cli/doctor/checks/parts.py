@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.doctor.checks.leases import holder_of, is_active, lease_of_process, observes
-from cli.doctor.part_trees import PartNode, PartTree, read_node, trees
+from cli.doctor.part_trees import PartNode, PartTree, read_node, topology_flavor_name, trees
 from cli.doctor.result import CheckResult, HealthState, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster, part_of
 from cli.output import first_of
 from cluster.errors import NotFound
 from cluster.resource import LEASES
 from policies.dialects.reading import metadata
-from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS
+from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS, FLAVORS
 from reconciler.parts.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
 
 _SHOWN = 4
@@ -39,12 +40,15 @@ def parts(target: CheckedCluster) -> Iterator[CheckResult]:
         return
 
     nodes: list[PartNode] = []
+    with_topology: list[str] = []
     for resource in (COHORTS, CLUSTER_QUEUES):
         try:
             nodes += target.cluster.snapshot(resource, read_node).items
         except NotFound:
             continue  # crds says so
-    yield from check_parts(nodes, _running(target), target.now())
+    with suppress(NotFound):
+        with_topology += target.cluster.snapshot(FLAVORS, topology_flavor_name).items
+    yield from check_parts(nodes, _running(target), target.now(), with_topology)
 
 
 def _running(target: CheckedCluster) -> RunningParts:
@@ -58,8 +62,11 @@ def _running(target: CheckedCluster) -> RunningParts:
     return RunningParts(live, frozenset(map(part_of, target.part_deployments.values())))
 
 
-def check_parts(nodes: Sequence[PartNode], running: RunningParts, now: datetime) -> Iterator[CheckResult]:
-    every = list(trees(nodes))
+def check_parts(
+    nodes: Sequence[PartNode], running: RunningParts, now: datetime, with_topology: Iterable[str] = ()
+) -> Iterator[CheckResult]:
+    """with_topology: the flavors that name a Topology."""
+    every = list(trees(nodes, filter(None, with_topology)))
     wanted = {tree.wanted for tree in every if tree.wanted and valid(tree.wanted)}
     holding = {holder for tree in every for holder in tree.holders} - {NOBODY}
     labelled = [each for each in nodes if each.label]
@@ -69,6 +76,7 @@ def check_parts(nodes: Sequence[PartNode], running: RunningParts, now: datetime)
         return
     yield from (_of_part(part, every, running) for part in sorted(names))
     yield from _first(_of_label(each) for each in labelled if each.parent or not valid(each.label))
+    yield from _first(_of_placed(tree.root, tree.placed) for tree in every if tree.root and _is_overruled(tree))
     yield from _first(each for tree in every for each in _of_tree(tree, running.live, now))
 
 
@@ -106,6 +114,16 @@ def _of_label(node: PartNode) -> CheckResult:
         return warning(f"{node}: {LABEL}", message, fix)
     fix = f"label the root of the tree instead, and take this label off: kubectl label {_written(str(node))} {LABEL}-"
     return warning(f"{node}: {LABEL}", f"has no effect: it is below Cohort {node.parent}, and only a root counts", fix)
+
+
+def _is_overruled(tree: PartTree) -> bool:
+    return bool(tree.placed and tree.root and valid(tree.root.label) and tree.root.label != DEFAULT)
+
+
+def _of_placed(root: PartNode, queue: str) -> CheckResult:
+    message = f"has no effect: ClusterQueue {queue} has a flavor with a topology, and {DEFAULT} decides for such trees"
+    fix = f"take the label off: kubectl label {_written(str(root))} {LABEL}-; or move {queue} to another tree"
+    return warning(f"{root}: {LABEL}", message, fix)
 
 
 def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator[CheckResult]:

@@ -14,6 +14,7 @@ from policies.model.suggestion import close
 RESERVED_NAMES = "ReservedResourceNameValidation"
 ORCHESTRATION = "DynamicQuotaOrchestration"
 TOPOLOGIES = "TopologyAwareScheduling"
+SEVERAL_NODES = "TASReplaceMultipleFailedNodes"
 COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
 
 

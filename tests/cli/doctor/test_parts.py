@@ -14,7 +14,7 @@ from cli.doctor.result import CheckResult, HealthState
 from reconciler.objects.stored import Stored
 from reconciler.parts.claims import DEFAULT, LABEL, TreeClaim, claim_status
 from scheduling.objects.times import of
-from tests.builders import cluster_queue, cohort
+from tests.builders import cluster_queue, cohort, flavor, group
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIVE = {"default": "pod-1", "batch": "pod-2"}
@@ -115,6 +115,22 @@ def test_a_label_below_the_root_has_no_effect() -> None:
         ("ClusterQueue lost: quotree.dev/part", "warning"),
     ]
     assert "kubectl label clusterqueue vision quotree.dev/part-" in found[2].fix
+
+
+def test_a_label_on_a_tree_with_topologies_has_no_effect() -> None:
+    racks = cluster_queue("vision", "research", group("cpu", flavor("racked", cpu="1")))
+    nodes = [read_node(each) for each in (labelled(cohort("research"), "batch"), racks, cluster_queue("alone"))]
+    found = list(check_parts(nodes, RunningParts(LIVE), NOW, ["racked", ""]))
+
+    assert said(found) == [
+        ("part batch", "warning"),
+        ("part default", "ok"),
+        ("Cohort research: quotree.dev/part", "warning"),
+    ]
+    assert found[2].message == (
+        "has no effect: ClusterQueue vision has a flavor with a topology, and default decides for such trees"
+    )
+    assert "kubectl label cohort research quotree.dev/part-" in found[2].fix
 
 
 def test_a_queue_that_two_parts_claim_is_decided_by_nobody() -> None:

@@ -19,6 +19,8 @@ from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.writing import written_status
+from scheduling.topology.fleet import Fleet
+from scheduling.world.world import World
 from tests import builders
 from tests.copies import copied
 from tests.reconciler.checked import Asks, Leads, loop, statuses, without_events
@@ -105,7 +107,7 @@ class Process:
         self.leads = True
         permit = Leads(lambda: self.leads, late_writes=late_writes)
         made = [lambda state: PartsController(state.partition, state.records), statuses]
-        state = ClusterState(part=part)
+        state = ClusterState(World(fleet=Fleet()), part=part)
         self.loop: Loop = loop(asks, made, permit, clock=lambda: world.now, state=state, exclusive=False)
         for kind in self.loop.core.informer.watched:
             self.line.relist(kind)

@@ -90,6 +90,19 @@ def test_a_second_lost_node_ends_the_workload() -> None:
     assert evicted.unhealthy_nodes == ()
 
 
+def test_with_the_gate_up_to_eight_lost_nodes_stay_on_the_list() -> None:
+    gates = FailureGates(together=True)
+    seven, eight = (tuple(f"m{number}" for number in range(count)) for count in (7, 8))
+
+    (marked,) = judge_node("n1", None, [running(lost=seven)], [], {}, NOW, gates).changed
+    (evicted,) = judge_node("n1", None, [running(lost=eight)], [], {}, NOW, gates).changed
+
+    assert (marked.unhealthy_nodes, marked.evicted) == ((*seven, "n1"), False)
+    condition = evicted.holding("Evicted")
+    assert condition is not None
+    assert condition.message.endswith("node failures, including: m0, m1, m2, m3, m4, m5, m6, m7, n1")
+
+
 def test_a_node_that_is_well_again_is_taken_off_the_list() -> None:
     (healed,) = judge_node("n1", node(), [running(lost=("n1",))], [pod()], {}, NOW).changed
 

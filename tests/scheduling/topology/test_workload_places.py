@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from policies.dialects.kueue_flavor import Flavor
-from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Workload
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import written_topology_assignment
@@ -17,39 +16,17 @@ from scheduling.topology.workload_places import (
     TopologyQuestion,
     WorkloadPlaces,
     find_places,
-    find_replacements,
     fits,
     net_usage,
 )
-from tests.scheduling.topology.drawn import FLAVOR, RACK, assigned, drawn, fleet
-
-ONE = {"cpu": 1000}
-
-
-def pod_set(name: str = "main", count: int = 2, cpu: str = "1", **request: Any) -> dict[str, Any]:
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
-    made = {"name": name, "count": count, "template": {"spec": {"containers": [container]}}}
-    return {**made, "topologyRequest": request} if request else made
-
-
-def workload(*pod_sets: dict[str, Any], status: dict[str, Any] | None = None, **metadata: Any) -> Workload:
-    return read_workload(
-        {
-            "metadata": {"name": "w", "namespace": "ns", **metadata},
-            "spec": {"podSets": list(pod_sets)},
-            "status": status or {},
-        }
-    )
+from tests.scheduling.topology.drawn import FLAVOR, RACK, assigned, fleet
+from tests.scheduling.topology.pod_sets import ONE, pod_set, shown, workload
 
 
 def ask(made: Fleet, asked: Workload, only: bool = False, **flavors: str) -> WorkloadPlaces:
     """Each pod set has the flavor that is given for it, else the one of the fleet."""
     entries = [FlavoredPods(each.name, each.count, {"cpu": flavors.get(each.name, FLAVOR)}) for each in asked.pod_sets]
     return find_places(made, TopologyQuestion(asked, [*made.flavors], only), entries)
-
-
-def shown(found: WorkloadPlaces) -> dict[str, str]:
-    return {name: drawn(assignment) for name, assignment in found.assigned.items()}
 
 
 def test_a_pod_set_without_a_request_gets_a_place_only_where_all_flavors_have_topologies() -> None:
@@ -152,41 +129,3 @@ def test_pods_that_request_nothing_never_fit_as_in_kueue() -> None:
 
     assert fits(fleet(), net_usage(question, entry))
     assert not fits(fleet(), net_usage(TopologyQuestion(empty, [FLAVOR]), entry))
-
-
-def test_only_pod_sets_on_the_unhealthy_node_get_another_place() -> None:
-    made = fleet("b1/r1 n1=2 n2=2")
-    asked = workload(
-        pod_set("lost", required=RACK), pod_set("kept", required=RACK), status={"unhealthyNodes": [{"name": "n9"}]}
-    )
-    entries = [
-        FlavoredPods("lost", 2, {"cpu": FLAVOR}, assigned("n9=2")),
-        FlavoredPods("kept", 2, {"cpu": FLAVOR}, assigned("n1=2")),
-    ]
-    made.hold(FLAVOR, assigned("n1=2"), ONE)
-
-    found = find_replacements(made, TopologyQuestion(asked, [FLAVOR]), entries)
-
-    assert shown(found) == {"kept": "n1=2", "lost": "n2=2"}
-
-
-def test_two_pod_sets_that_lose_a_node_do_not_get_the_same_room() -> None:
-    made = fleet("b1/r1 n2=2 n3=2")
-    asked = workload(pod_set("first"), pod_set("second"), status={"unhealthyNodes": [{"name": "n1"}]})
-    entries = [FlavoredPods(each, 2, {"cpu": FLAVOR}, assigned("n1=2")) for each in ("first", "second")]
-
-    found = find_replacements(made, TopologyQuestion(asked, [FLAVOR], only=True), entries)
-
-    assert shown(found) == {"first": "n2=2", "second": "n3=2"}
-
-
-def test_pod_sets_of_two_flavors_with_the_same_nodes_do_not_get_the_same_room() -> None:
-    made = fleet("b1/r1 n2=2 n3=2")
-    made.put_flavor(Flavor("a-first", {}, topology="hosts"), (HOSTNAME,))
-    asked = workload(pod_set("late"), pod_set("early"), status={"unhealthyNodes": [{"name": "n1"}]})
-    flavors = {"late": FLAVOR, "early": "a-first"}
-    entries = [FlavoredPods(name, 2, {"cpu": flavor}, assigned("n1=2")) for name, flavor in flavors.items()]
-
-    found = find_replacements(made, TopologyQuestion(asked, [*made.flavors], only=True), entries)
-
-    assert shown(found) == {"early": "n2=2", "late": "n3=2"}

@@ -71,6 +71,14 @@ def test_the_gates_of_failed_nodes() -> None:
     assert failure_gates_of(configuration(featureGates=off)) is None
 
 
+def test_failed_nodes_are_replaced_together_with_their_gate() -> None:
+    gates = ({}, {"TASReplaceMultipleFailedNodes": True})
+    found = [read({}, FeatureGates(each, KueueVersion.V0_20)) for each in gates]
+
+    assert [options_of(each).replace_together for each in found] == [False, True]
+    assert [failure_gates_of(each) for each in found] == [FailureGates(), FailureGates(together=True)]
+
+
 def test_effective_quotas_apply_only_with_their_gate() -> None:
     gates = ({}, {"DynamicQuotaOrchestration": True})
     found = [options_of(read({}, FeatureGates(each, KueueVersion.V0_20))) for each in gates]

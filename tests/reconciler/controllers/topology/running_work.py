@@ -11,6 +11,7 @@ from reconciler.controllers.topology.ungating import UngatingController
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed
 from scheduling.objects import times
+from scheduling.quota.state import Options
 from scheduling.status.node_failure import FailureGates
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import written_topology_assignment
@@ -47,11 +48,18 @@ def with_nodes(gates: FailureGates | None = None) -> tuple[MakeController, MakeC
 class RunningWork(Prompt):
     """`left`: so many writes still get through, None for all. `places`: the engine places work that waits."""
 
-    def __init__(self, controllers: Sequence[MakeController] = (ungating,), *, places: bool = False) -> None:
+    def __init__(
+        self,
+        controllers: Sequence[MakeController] = (ungating,),
+        *,
+        places: bool = False,
+        options: Options | None = None,
+    ) -> None:
         self.left: int | None = None
         self.controllers = controllers
         self.placing = places
-        super().__init__(controllers, quota=100, fleet=Fleet() if places else None)
+        self.options = options
+        super().__init__(controllers, quota=100, fleet=Fleet() if places else None, options=options)
 
     # --- what is stored
 
@@ -145,7 +153,7 @@ class RunningWork(Prompt):
     def restart(self) -> None:
         """The process ends wherever it is, and another one begins with what is stored."""
         asks = Asks(self.write, self._read)
-        state = ClusterState(World(fleet=Fleet() if self.placing else None))
+        state = ClusterState(World(self.options, fleet=Fleet() if self.placing else None))
         self.loop = loop(asks, (*self.controllers, statuses), clock=lambda: self.now, state=state)
         for kind in self.watched:
             objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)

@@ -100,6 +100,27 @@ def test_a_second_node_that_fails_ends_the_workload() -> None:
     assert ("EvictedDueToNodeFailures", WORK) in work.told()
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_two_nodes_that_fail_at_once_are_both_noted_with_the_gate_and_end_the_workload_without(together: bool) -> None:
+    work = running(FailureGates(together=together))
+    for node in ("n1", "n2"):
+        work.drop((NODE, node))
+    work.rounds(5)
+
+    assert (work.lost(), bool(work.evicted())) == ((["n1", "n2"], False) if together else ([], True))
+
+
+def test_of_several_nodes_the_one_that_is_well_again_is_taken_off_the_list() -> None:
+    work = running(FailureGates(together=True))
+    for node in ("n1", "n2"):
+        work.drop((NODE, node))
+    work.rounds(5)
+    work.node("n1")
+    work.rounds(3)
+
+    assert (work.lost(), work.evicted()) == (["n2"], "")
+
+
 def test_work_that_is_placed_on_a_node_that_failed_just_before_loses_it() -> None:
     work = RunningWork(with_nodes())
     work.node("n1", ready="False")

@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 
 from scheduling.objects.times import SECOND
+from scheduling.quota.state import Options
+from scheduling.status.node_failure import FailureGates
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.encoding import read_topology_assignment
 from tests import builders
@@ -23,10 +25,11 @@ CPU = 4
 class Storm(RunningWork):
     """Two racks of three nodes. `turn` is one look of the jobs, the scheduler and the kubelets."""
 
-    def __init__(self) -> None:
+    def __init__(self, together: bool = False) -> None:
         self.submitted = 0
         self.made = 0
-        super().__init__(with_nodes(), places=True)
+        gates, options = FailureGates(together=together), Options(replace_together=together)
+        super().__init__(with_nodes(gates), places=True, options=options)
         levels = {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOSTNAME}]}
         self.put(("Topology", "yard"), builders.kueue("Topology", "yard", levels))
         flavor = {"nodeLabels": {"pool": "a"}, "topologyName": "yard"}
@@ -119,7 +122,8 @@ class Storm(RunningWork):
 
 @pytest.mark.parametrize("seed", seeds(4))
 def test_work_goes_on_in_its_places_whatever_fails(seed: int) -> None:
-    chance, storm = random.Random(seed), Storm()
+    chance = random.Random(seed)
+    storm = Storm(together=seed % 2 == 1)
     for count, request in ((4, {"required": RACK}), (5, {"preferred": RACK}), (3, {"required": RACK})):
         storm.submit(count, **request)
     for _ in range(60):
@@ -158,3 +162,39 @@ def test_work_goes_on_in_its_places_whatever_fails(seed: int) -> None:
         assert not status.get("unhealthyNodes")
         running = Counter(storm.objects[key]["spec"].get("nodeName", "") for key in storm.pods(name))
         assert running == storm.assigned(name), f"{name} runs on {running}, with places on {storm.assigned(name)}"
+
+
+@pytest.mark.parametrize("left", range(8))
+def test_two_nodes_of_a_gang_fail_and_it_stays_wherever_the_process_ends(left: int) -> None:
+    """It ends after so many writes: of the marks, the new places, or the gates of the Pods that come instead."""
+    chance, storm = random.Random(left), Storm(together=True)
+    storm.submit(2 * CPU, preferred=RACK)
+    for _ in range(4):
+        storm.rounds(3, apart=SECOND)
+        storm.turn(chance)
+    hosts = sorted(storm.assigned("w1"))
+    assert len(hosts) == 2
+    storm.submit(CPU, preferred=RACK)
+    storm.rounds(4, apart=SECOND)
+    before = storm.assigned("w2")
+
+    for node in hosts:
+        storm.lose(node)
+    for _ in range(3):
+        storm.turn(chance)
+        storm.left = left
+        storm.rounds(2, apart=SECOND)
+        storm.left = None
+        storm.restart()
+    for _ in range(20):
+        storm.turn(chance)
+        storm.rounds(2, apart=SECOND)
+        storm.check()
+
+    assert not storm.evicted("w1")
+    assert storm.lost("w1") == []
+    assert sum(storm.assigned("w1").values()) == 2 * CPU
+    assert not set(storm.assigned("w1")) & set(hosts)
+    assert storm.assigned("w2") == before, "nobody else moves"
+    bound = Counter(storm.objects[key]["spec"].get("nodeName", "") for key in storm.pods("w1"))
+    assert bound == storm.assigned("w1")

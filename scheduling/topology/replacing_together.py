@@ -1,0 +1,167 @@
+"""New places for the pods of several nodes that failed: for all of them at once, or for none.
+
+Kueue replaces one node after the other. A slice that lost pods on two nodes may then end in two domains. Here the pods
+that remain say how many pods each domain lacks for whole slices. These go there first. What is then left are whole
+slices, and they go wherever the request allows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from scheduling.topology.assignment import DomainId, TopologyAssignment, merged
+from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
+from scheduling.topology.replacing import no_replacement, stale_places
+from scheduling.topology.request import SliceLayer, TopologyRequest
+
+_Used: TypeAlias = dict[DomainId, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class LostPods:
+    """A pod set that lost pods. `rest`: the places that remain. `count`: how many pods lost theirs."""
+
+    pods: PlacedPods
+    rest: TopologyAssignment
+    count: int
+
+
+class UncertainPlaces(ValueError):
+    """A node of the workload is neither unhealthy nor usable, and where its pods are matters. The message names it."""
+
+
+def replaced_together(
+    flavor: FlavorTopology,
+    group: Sequence[LostPods],
+    beside: Sequence[TopologyAssignment],
+    hosts: Collection[str],
+    used: _Used,
+) -> list[TopologyAssignment] | str:
+    """The whole assignment of each member, with no pod on `hosts`, or why there is none.
+
+    group: one pod set, or the members of a group that lost pods. beside: the places of its members that lost none.
+    used: what other pod sets of the workload take anew, by domain; what these pods take anew is added. Raises
+    UncertainPlaces.
+    """
+    unhealthy = frozenset(hosts)
+    members = [replace(each, pods=_avoiding(each.pods, unhealthy)) for each in group]
+    rests = [*beside, *(each.rest for each in members)]
+    if any(rest.domains for rest in rests):
+        within = _required_domain(flavor.tree, members[0].pods.request, rests)
+        found = [_completed(flavor, each, within, used) for each in members]
+    else:
+        found = _placed_anew(flavor, members, used)
+    placed = [each for each in found if isinstance(each, TopologyAssignment)]
+    if len(placed) == len(group):
+        return placed
+    return next((each for each in found if isinstance(each, str)), no_replacement(*hosts))
+
+
+def _placed_anew(
+    flavor: FlavorTopology, members: Sequence[LostPods], used: _Used
+) -> list[TopologyAssignment | str | None]:
+    """The assignments of pod sets of which no pod remains: they may go to any domain, together."""
+    placed = flavor.place_group([replace(each.pods, count=each.count) for each in members], used)
+    if isinstance(placed, str):
+        return [placed]
+    for each, assignment in zip(members, placed, strict=True):
+        use(used, each.pods, assignment)
+    return [each if each.pods == lost.count else None for lost, each in zip(members, placed, strict=True)]
+
+
+def _avoiding(pods: PlacedPods, hosts: frozenset[str]) -> PlacedPods:
+    return replace(pods, filter=replace(pods.filter, avoided=hosts))
+
+
+def _required_domain(
+    tree: TopologyTree, request: TopologyRequest, rests: Sequence[TopologyAssignment]
+) -> Domain | None:
+    """The domain of the required level with the pods that remain; None where no level is required."""
+    if request.required not in tree.levels:
+        return None
+    places = [domain.values for rest in rests for domain in rest.domains]
+    known = next((found for found in map(tree.find, places) if found is not None), None)
+    if known is None:
+        raise UncertainPlaces(stale_places(places[0][0]))
+    return tree.above(known, tree.levels.index(request.required))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Pods that are placed at once: so many, in slices of these layers, `within` a domain; None: anywhere."""
+
+    within: Domain | None
+    layers: tuple[SliceLayer, ...]
+    count: int
+
+
+def _completed(
+    flavor: FlavorTopology, lost: LostPods, within: Domain | None, used: _Used
+) -> TopologyAssignment | str | None:
+    """The assignment with a new place for each lost pod, why one has none, or None where the slices do not add up."""
+    pieces = _pieces(flavor.tree, lost, within)
+    if pieces is None:
+        return None
+    found = lost.rest
+    for piece in pieces:
+        pods = replace(lost.pods, count=piece.count, request=_cut(lost.pods.request, piece.layers))
+        placed = flavor.place_group([pods], used, within=piece.within)
+        if isinstance(placed, str):
+            return placed
+        if placed[0].pods < piece.count:
+            return None
+        use(used, pods, placed[0])
+        found = merged(found, placed[0], flavor.tree.paths(found.domains + placed[0].domains))
+    return found
+
+
+def _pieces(tree: TopologyTree, lost: LostPods, within: Domain | None) -> list[_Piece] | None:
+    """The lost pods by where they have to go, the smallest slices first; None if they do not make whole slices."""
+    layers = lost.pods.request.layers
+    if not all(layer.topology in tree.levels and layer.size > 0 for layer in layers):
+        return [_Piece(within, layers, lost.count)]
+    pieces, left = [], lost.count
+    present = _present(tree, lost.rest) if layers else Counter[Domain]()
+    for at in range(len(layers) - 1, -1, -1):
+        size, level = layers[at].size, tree.levels.index(layers[at].topology)
+        present = _summed(tree, present, level)
+        for domain in sorted(present, key=lambda each: each.values):
+            lacks = -present[domain] % size
+            if lacks:
+                pieces.append(_Piece(domain, layers[at + 1 :], lacks))
+                present[domain] += lacks
+                left -= lacks
+    if left < 0 or (layers and left % layers[0].size):
+        return None
+    return [*pieces, _Piece(within, layers, left)] if left else pieces
+
+
+def _present(tree: TopologyTree, rest: TopologyAssignment) -> Counter[Domain]:
+    """The pods that remain, by lowest domain. Raises UncertainPlaces."""
+    stale = stale_domain(tree, rest)
+    if stale:
+        raise UncertainPlaces(stale_places(stale))
+    found = Counter[Domain]()
+    for values, count in rest.domains:
+        domain: LowestDomain | None = tree.find(values)
+        if domain is not None:
+            found[domain] += count
+    return found
+
+
+def _summed(tree: TopologyTree, present: Counter[Domain], level: int) -> Counter[Domain]:
+    """The same pods by domain of this level."""
+    found = Counter[Domain]()
+    for domain, count in present.items():
+        found[tree.above(domain, level)] += count
+    return found
+
+
+def _cut(request: TopologyRequest, layers: tuple[SliceLayer, ...]) -> TopologyRequest:
+    """The request for pods in slices of these layers. Slices alone name no level, and single pods of them need none."""
+    anywhere = request.anywhere or not (request.required or request.preferred or layers)
+    return replace(request, layers=layers, anywhere=anywhere)

@@ -1,0 +1,126 @@
+"""New places for the pods of a workload whose nodes failed; its other pods keep theirs.
+
+Source of the replacement of one node: Kueue v0.19, pkg/scheduler/flavorassigner. Several at once are Quotree's own way
+(docs/adr/2026-11-27-failed-nodes-are-replaced-together.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from scheduling.topology.assignment import DomainId, TopologyAssignment
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.placing import FlavorTopology, PlacedPods, groups
+from scheduling.topology.replacing import no_replacement, replaced
+from scheduling.topology.replacing_together import LostPods, UncertainPlaces, replaced_together
+from scheduling.topology.workload_places import (
+    FlavoredPods,
+    TopologyQuestion,
+    WorkloadPlaces,
+    pods_by_flavor,
+    request_of,
+)
+
+_Used: TypeAlias = dict[DomainId, dict[str, int]]
+
+
+def find_replacement(
+    fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], host: str
+) -> WorkloadPlaces:
+    """New places for the pods on this host; the other pod sets keep theirs.
+
+    Each `assignment` is the present one. Members of a group are placed one by one, flavor by flavor in the order of
+    their names. Each sees the room that those before it took.
+    """
+    places, affected = _parted(pods, [host])
+    present = {entry.name: entry.assignment for entry in affected}
+    movable = not question.workload.of_one_pod
+    used = _UsedAnew()
+    for name, member in _by_name(fleet, question, affected, places):
+        assignment, flavor = present[member.name], fleet.flavors[name]
+        assert assignment is not None
+        found = replaced(flavor, member, assignment, host, used.of(name, flavor), movable=movable)
+        if isinstance(found, str):
+            places.refused[member.name] = found
+        elif question.all_pods and found.pods < assignment.pods:
+            places.refused[member.name] = no_replacement(host)
+        else:
+            places.assigned[member.name] = found
+    return places
+
+
+def find_replacements(
+    fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], hosts: Sequence[str]
+) -> WorkloadPlaces:
+    """New places for all pods on these hosts, on none of them; the other pods keep theirs.
+
+    As `find_replacement`, but members of a group stay together where they require a level. A Pod by itself cannot start
+    again elsewhere, and keeps its place.
+    """
+    places, affected = _parted(pods, hosts)
+    present = {entry.name: entry.assignment for entry in pods if entry.assignment is not None}
+    if question.workload.of_one_pod:
+        places.assigned.update(present)
+        return places
+    by_flavor: dict[str, list[PlacedPods]] = {}
+    for name, member in _by_name(fleet, question, affected, places):
+        by_flavor.setdefault(name, []).append(member)
+    used = _UsedAnew()
+    for name, members in by_flavor.items():
+        flavor = fleet.flavors[name]
+        for group in groups(members):
+            lost = [_lost(member, present[member.name], hosts) for member in group]
+            beside = [present[each] for each in _beside(question, group) if each in present]
+            try:
+                found = replaced_together(flavor, lost, beside, hosts, used.of(name, flavor))
+            except UncertainPlaces as error:
+                found, places.waits = str(error), True
+            if isinstance(found, str):
+                places.refused.update((member.name, found) for member in group)
+                return places
+            places.assigned.update((member.name, each) for member, each in zip(group, found, strict=True))
+    return places
+
+
+class _UsedAnew:
+    """What pod sets of the workload take anew: in all flavors together where their nodes may be the same."""
+
+    def __init__(self) -> None:
+        self._of_hosts: _Used = {}
+        self._by_flavor: dict[str, _Used] = {}
+
+    def of(self, name: str, flavor: FlavorTopology) -> _Used:
+        return self._of_hosts if flavor.gates.overlapping else self._by_flavor.setdefault(name, {})
+
+
+def _parted(pods: Sequence[FlavoredPods], hosts: Sequence[str]) -> tuple[WorkloadPlaces, list[FlavoredPods]]:
+    """The places of the pod sets without pods there, and the other pod sets."""
+    places, affected = WorkloadPlaces(), []
+    for entry in pods:
+        if entry.assignment is None:
+            continue
+        if any(domain.values[-1] in hosts for domain in entry.assignment.domains):
+            affected.append(entry)
+        else:
+            places.assigned[entry.name] = entry.assignment
+    return places, affected
+
+
+def _by_name(
+    fleet: Fleet, question: TopologyQuestion, pods: Sequence[FlavoredPods], places: WorkloadPlaces
+) -> list[tuple[str, PlacedPods]]:
+    """The pod sets that need a place, with their flavor, in the order of the names of flavors."""
+    return sorted(pods_by_flavor(fleet, question, pods, places), key=lambda asked: asked[0])
+
+
+def _lost(member: PlacedPods, present: TopologyAssignment, hosts: Sequence[str]) -> LostPods:
+    rest = present.without(*hosts)
+    return LostPods(member, rest, present.pods - rest.pods)
+
+
+def _beside(question: TopologyQuestion, group: Sequence[PlacedPods]) -> list[str]:
+    """The other pod sets of the group that these belong to."""
+    name, own = group[0].request.group, {member.name for member in group}
+    others = (each for each in question.workload.pod_sets if each.name not in own)
+    return [each.name for each in others if name and request_of(each).group == name]

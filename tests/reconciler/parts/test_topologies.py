@@ -1,0 +1,77 @@
+"""Two parts never give the room of a node twice: trees whose work gets places belong to the part `default`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.reconciler.core.racks import PLACED, TOPOLOGY, node
+from tests.reconciler.parts.many import ManyParts, holder
+from tests.reconciler.recount import holds_quota
+
+QUEUE = ("ClusterQueue", "q3")
+
+
+@pytest.fixture
+def world() -> ManyParts:
+    """The root of q3 names the part `left`, and the others name none. One node has room for one pod."""
+    made = ManyParts(1, shapes=False, faults=0.0)
+    made.shared.put(("Node", "n1"), node("n1", 1))
+    made.label(QUEUE, "left")
+    made.settle()
+    return made
+
+
+def placed(world: ManyParts) -> list[str]:
+    """The Workloads that hold quota, each with places on the only node."""
+    found = [each for each in world.shared.workloads() if holds_quota(each)]
+    assert all("'universal': 'n1'" in str(each["status"]["admission"]) for each in found)
+    return [each["metadata"]["name"] for each in found]
+
+
+def with_topology(world: ManyParts) -> None:
+    world.shared.put(("Topology", "racks"), TOPOLOGY)
+    world.shared.put(("ResourceFlavor", "plain"), PLACED)
+
+
+def test_two_queues_of_two_trees_do_not_get_the_same_room(world: ManyParts) -> None:
+    with_topology(world)
+    world.settle()
+    world.submit("one", "q0", 1)
+    world.submit("other", "q3", 1)
+    for process in world.processes.values():  # each decides before it hears of the others
+        process.round("Workload")
+    for process in world.processes.values():
+        process.pass_on()
+    world.settle()
+
+    assert len(placed(world)) == 1
+
+
+def test_a_tree_whose_flavor_gets_a_topology_moves_to_the_default_part(world: ManyParts) -> None:
+    before = holder(world.shared.objects[QUEUE])
+    with_topology(world)
+    left = world.processes["left"]
+    left.round("ResourceFlavor")
+    stops = left.decides("q3")
+    world.settle()
+
+    assert (before, stops) == ("left", False)
+    assert holder(world.shared.objects[QUEUE]) == "default"
+    assert [part for part, process in world.processes.items() if process.decides("q3")] == ["default"]
+
+
+def test_a_queue_that_gets_a_flavor_with_a_topology_moves_and_goes_back_without_it(world: ManyParts) -> None:
+    world.shared.put(("Topology", "racks"), TOPOLOGY)
+    racked = {**PLACED, "metadata": {"name": "racked"}}
+    world.shared.put(("ResourceFlavor", "racked"), racked)
+    queue = world.shared.objects[QUEUE]
+    (group,) = queue["spec"]["resourceGroups"]
+    (flavor,) = group["flavors"]
+    more = [{**group, "flavors": [flavor, {**flavor, "name": "racked"}]}]
+    holders = []
+    for groups in (more, [group]):
+        world.shared.edit(QUEUE, {"spec": {"resourceGroups": groups}})
+        world.settle()
+        holders.append(holder(world.shared.objects[QUEUE]))
+
+    assert holders == ["default", "left"]

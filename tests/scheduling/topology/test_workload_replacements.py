@@ -1,0 +1,108 @@
+"""The pods of failed nodes get other places; pod sets of one workload do not get the same room."""
+
+from __future__ import annotations
+
+from policies.dialects.kueue_flavor import Flavor
+from scheduling.topology.assignment import HOSTNAME
+from scheduling.topology.fleet import Fleet
+from scheduling.topology.workload_places import FlavoredPods, TopologyQuestion, WorkloadPlaces
+from scheduling.topology.workload_replacements import find_replacement, find_replacements
+from tests.scheduling.topology.drawn import FLAVOR, RACK, assigned, fleet
+from tests.scheduling.topology.pod_sets import ONE, pod_set, shown, workload
+
+
+def test_only_pod_sets_on_the_unhealthy_node_get_another_place() -> None:
+    made = fleet("b1/r1 n1=2 n2=2")
+    asked = workload(pod_set("lost", required=RACK), pod_set("kept", required=RACK))
+    entries = [
+        FlavoredPods("lost", 2, {"cpu": FLAVOR}, assigned("n9=2")),
+        FlavoredPods("kept", 2, {"cpu": FLAVOR}, assigned("n1=2")),
+    ]
+    made.hold(FLAVOR, assigned("n1=2"), ONE)
+
+    found = find_replacement(made, TopologyQuestion(asked, [FLAVOR]), entries, "n9")
+
+    assert shown(found) == {"kept": "n1=2", "lost": "n2=2"}
+
+
+def test_two_pod_sets_that_lose_a_node_do_not_get_the_same_room() -> None:
+    made = fleet("b1/r1 n2=2 n3=2")
+    asked = workload(pod_set("first"), pod_set("second"))
+    entries = [FlavoredPods(each, 2, {"cpu": FLAVOR}, assigned("n1=2")) for each in ("first", "second")]
+
+    found = find_replacement(made, TopologyQuestion(asked, [FLAVOR], only=True), entries, "n1")
+
+    assert shown(found) == {"first": "n2=2", "second": "n3=2"}
+
+
+def test_pod_sets_of_two_flavors_with_the_same_nodes_do_not_get_the_same_room() -> None:
+    made = fleet("b1/r1 n2=2 n3=2")
+    made.put_flavor(Flavor("a-first", {}, topology="hosts"), (HOSTNAME,))
+    asked = workload(pod_set("late"), pod_set("early"))
+    flavors = {"late": FLAVOR, "early": "a-first"}
+    entries = [FlavoredPods(name, 2, {"cpu": flavor}, assigned("n1=2")) for name, flavor in flavors.items()]
+
+    found = find_replacement(made, TopologyQuestion(asked, [*made.flavors], only=True), entries, "n1")
+
+    assert shown(found) == {"early": "n2=2", "late": "n3=2"}
+
+
+def together(made: Fleet, asked: list[dict[str, object]], *hosts: str, **places: str) -> WorkloadPlaces:
+    """The replacement of all these hosts for pod sets with these places, by name."""
+    entries = [
+        FlavoredPods(name, assigned(each).pods, {"cpu": FLAVOR}, assigned(each)) for name, each in places.items()
+    ]
+    for entry in entries:
+        assert entry.assignment is not None
+        made.hold(FLAVOR, entry.assignment, ONE)
+    return find_replacements(made, TopologyQuestion(workload(*asked), [FLAVOR], only=True), entries, hosts)
+
+
+def test_the_pods_of_all_failed_nodes_move_and_pod_sets_do_not_share_the_new_room() -> None:
+    made = fleet("b1/r1 n1=1 n2=1 n3=1 n4=1; b1/r2 n5=1")
+    asked = [pod_set("first", 2), pod_set("second", 2), pod_set("kept", 1)]
+
+    found = together(made, asked, "n8", "n9", first="n1=1 n8=1", second="n8=1 n9=1", kept="n5=1")
+
+    assert shown(found) == {"kept": "n5=1", "first": "n1=1 n2=1", "second": "n3=1 n4=1"}
+
+
+def test_one_pod_set_without_room_keeps_all_of_them_where_they_are() -> None:
+    made = fleet("b1/r1 n1=1 n2=1")
+    asked = [pod_set("first", 2, required=RACK), pod_set("second", 1, required=RACK)]
+
+    found = together(made, asked, "n8", "n9", first="n1=1 n8=1", second="n9=1")
+
+    assert not found.complete
+    assert "doesn't allow to fit any of 1 pod(s)" in found.refused["second"]
+
+
+def test_a_leader_follows_the_workers_that_lost_nothing() -> None:
+    made = fleet("b1/r1 n1=1 n2=1; b1/r2 n3=9")
+    group = {"required": RACK, "podSetGroupName": "g"}
+    asked = [pod_set("leader", 1, **group), pod_set("workers", 1, **group)]
+
+    found = together(made, asked, "n9", leader="n9=1", workers="n1=1")
+
+    assert shown(found) == {"workers": "n1=1", "leader": "n2=1"}
+
+
+def test_pods_on_a_node_that_is_away_and_not_on_the_list_let_the_others_wait() -> None:
+    made = fleet("b1/r1 n1=2; b1/r2 n2=2")
+    slices = {"required": "block", "podSetSliceRequiredTopology": RACK, "podSetSliceSize": 2}
+
+    found = together(made, [pod_set("main", 4, **slices)], "n9", main="n1=1 n7=2 n9=1")
+
+    assert found.waits
+    assert "contains the stale domain n7" in found.refused["main"]
+
+
+def test_a_pod_by_itself_keeps_its_place_on_a_node_that_failed() -> None:
+    made = fleet("b1/r1 n1=2")
+    owner = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1", "controller": True}]
+    asked = workload(pod_set("main", 1), ownerReferences=owner)
+    entry = FlavoredPods("main", 1, {"cpu": FLAVOR}, assigned("n9=1"))
+
+    found = find_replacements(made, TopologyQuestion(asked, [FLAVOR], only=True), [entry], ["n9"])
+
+    assert shown(found) == {"main": "n9=1"}

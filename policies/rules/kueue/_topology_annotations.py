@@ -97,7 +97,7 @@ def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iter
         message = "layers of slices need the feature gate TASMultiLayerTopology, which is off"
         yield _LAYERS, message, "describe one layer, by podset-slice-required-topology and podset-slice-size"
     elif _LAYERS in notes:
-        yield from _layers(notes, pods)
+        yield from _layers(notes, pods, enabled)
 
 
 def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
@@ -202,7 +202,7 @@ def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
         yield _SLICE_SIZE, f"slices of {number} pods, but there are only {pods}", f"write {pods} or less"
 
 
-def _layers(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
+def _layers(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:
     """Slices within slices, the outermost first."""
     if other := [key.removeprefix(PREFIX) for key in (_SLICE_LEVEL, _SLICE_SIZE) if key in notes]:
         yield _LAYERS, f"slices are described both here and by {' and '.join(other)}", "keep one of the two"
@@ -215,8 +215,14 @@ def _layers(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
         return
     for message, fix in _layer_faults(layers):
         yield _LAYERS, message, fix
-    if pods is not None and layers[0][1] > pods:
-        yield _LAYERS, f"slices of {layers[0][1]} pods, but there are only {pods}", f"write {pods} or less"
+    size = layers[0][1]
+    if pods is not None and size > pods:
+        yield _LAYERS, f"slices of {size} pods, but there are only {pods}", f"write {pods} or less"
+    elif pods is not None and len(layers) > 1 and size > 0 and pods % size and enabled("TASPartialSlices"):
+        message = (
+            f"{pods} pods cannot be cut into slices of {size}; only slices without layers may have a short last one"
+        )
+        yield _LAYERS, message, f"write a size that divides {pods}, or keep one layer"
 
 
 def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:

@@ -127,6 +127,8 @@ class DomainSearch:
             single = self._single(ordered)
             if single is not None:
                 return [single]
+            if self.required and self.least_free:  # a Workload that also asks for any domain; Kueue counts pods
+                return DomainShortage(self.counts.pods[ordered[-1]], level)
             if self.required:
                 return self._other_score(ordered) or DomainShortage(self.counts.slices[ordered[0]], level)
             if not self.climbing or level == 0:

@@ -6,11 +6,11 @@ Source: Kueue v0.19, validation of topology requests in its job framework.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from policies.dialects import go_booleans
+from policies.dialects.go_integers import read_integer
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.labels import is_qualified_name
@@ -23,7 +23,6 @@ _SLICE_SIZE = f"{PREFIX}podset-slice-size"
 _LAYERS = f"{PREFIX}podset-slice-required-topology-constraints"
 OFFSET = f"{PREFIX}pod-index-offset"
 _MOST_LAYERS = 3
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _MOST = 2**31 - 1
 _LONGEST = 20  # digits of the largest number of 64 bits
 
@@ -54,7 +53,7 @@ def asked_units(notes: Mapping[str, str], pods: int) -> Iterator[tuple[str, str,
         yield LEVELS[0], level, pods
     if _LAYERS in notes:
         yield from ((_LAYERS, topology, size) for topology, size in _read_layers(notes[_LAYERS]) or ())
-    elif _SLICE_LEVEL in notes and (size := _int32(notes.get(_SLICE_SIZE, ""))) is not None:
+    elif _SLICE_LEVEL in notes and (size := read_integer(notes.get(_SLICE_SIZE, ""), 32)) is not None:
         yield _SLICE_LEVEL, notes[_SLICE_LEVEL], size
 
 
@@ -104,22 +103,13 @@ def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
     """The number that is subtracted from the index of each pod to get its rank."""
     if OFFSET not in notes:
         return
-    offset = _int32(notes[OFFSET])
+    offset = read_integer(notes[OFFSET], 32)
     if offset is None or offset < 0:
         message = f"{notes[OFFSET][:40]!r} is not a whole number from 0 on"
         yield OFFSET, message, "write the number of pods that come before, or remove it"
     if GROUP in notes:
         message = "the pods of a group are numbered after its leader already"
         yield OFFSET, message, "remove pod-index-offset or podset-group-name"
-
-
-def _int32(written: str) -> int | None:
-    """Read as Go's strconv.ParseInt(written, 10, 32) does; None where it fails."""
-    if not _INTEGER.fullmatch(written):
-        return None
-    digits = written.lstrip("+-").lstrip("0")[:_LONGEST] or "0"
-    number = -int(digits) if written[0] == "-" else int(digits)
-    return number if -_MOST - 1 <= number <= _MOST else None
 
 
 def group_faults(pod_sets: Sequence[JobPods]) -> Iterator[tuple[JobPods, str, str]]:
@@ -195,7 +185,7 @@ def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
             f"a size of {size[:40]} without podset-slice-required-topology",
             "write the topology level of a slice",
         )
-    number = _int32(size)
+    number = read_integer(size, 32)
     if number is None or number < 1:
         yield _SLICE_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods in a slice"
     elif pods is not None and number > pods:

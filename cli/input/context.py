@@ -25,6 +25,7 @@ from policies.model.objects import GroupKind, KubeObject, Ref
 if TYPE_CHECKING:
     from analysis.cluster import Keep
     from cluster.sources import WatchSource
+    from reconciler.objects.node_use import NodeUse
 
 
 def load(
@@ -96,6 +97,19 @@ def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozens
     from analysis.cluster import read_kinds  # here, since it takes long to load
 
     return _read(against, read_kinds(yunikorn), keep).known
+
+
+def node_use(against: Against) -> NodeUse:
+    """What Pods outside topologies use of the Nodes of a cluster. Raises OutOfReach."""
+    from cluster.errors import ClusterError  # here, since these take long to load
+    from reconciler.api.snapshot import use_on_nodes
+
+    stage("reading the Pods of the cluster")
+    try:
+        with against.login.connect() as cluster:
+            return use_on_nodes(cluster)
+    except ClusterError as error:
+        raise unavailable(error, f"cannot read {against}") from error
 
 
 def _read(against: Against, sources: Iterable[WatchSource], keep: Keep) -> Forest:

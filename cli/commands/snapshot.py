@@ -9,7 +9,7 @@ import click
 
 from cli.exits import EXIT_CODES_OF_ACTIONS, Exit, Misused, OutOfReach
 from cli.input.against import Against
-from cli.input.context import collect
+from cli.input.context import collect, node_use
 from cli.input.options import against_of
 from cli.input.settings import settings
 from cli.input.snapshot_file import MAX_SIZE, SnapshotFile
@@ -17,7 +17,9 @@ from cli.output import emit, note, replace, some
 from cli.progress import progress
 from cli.report.redaction import Redaction
 from cli.report.snapshot_json import snapshot_json
-from policies.dialects.reading import Manifest
+from policies.dialects.core import NODE
+from policies.dialects.kueue import RESOURCE_FLAVOR
+from policies.dialects.reading import Manifest, mapping
 from policies.model.objects import Ref
 
 
@@ -30,8 +32,9 @@ from policies.model.objects import Ref
 def snapshot(against: Against, file: str | None, hash_names: bool, config: str | None) -> None:
     """Write a snapshot of a cluster: queues, quota, usage, and running and pending work as requests.
 
-    It contains no Secrets. Of a Pod it contains only the requests and what chooses the flavor. The names of queues,
-    flavors and namespaces stay, since a change is compared with them.
+    It contains no Secrets. Of a Pod it contains only the requests and what chooses the flavor. With topologies it also
+    has the sum of what Pods request of each Node. The names of queues, flavors and namespaces stay, since a change is
+    compared with them.
 
     \b
     Examples:
@@ -50,6 +53,7 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
 
     now = datetime.now(UTC)
     complete = collect(against, yunikorn, keep)
+    _add_node_use(against, found)
     objects = tuple(manifest for _, manifest in sorted(found.items(), key=lambda each: each[0]))
     text = snapshot_json(SnapshotFile(now, against.name, complete, objects, hash_names))
     if len(text) > MAX_SIZE:
@@ -61,6 +65,18 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
         _write(Path(file), text)
         note(f"{file}: {some(len(objects), 'object')} of {against}")
     click.get_current_context().exit(Exit.CLEAN)
+
+
+def _add_node_use(against: Against, found: dict[Ref, dict[str, object]]) -> None:
+    """Add to each Node what other Pods use of it, if a flavor has a topology: places depend on it."""
+    nodes = [ref for ref in found if ref.group_kind == NODE]
+    flavors = [manifest for ref, manifest in found.items() if ref.group_kind == RESOURCE_FLAVOR]
+    if not nodes or not any(mapping(each.get("spec")).get("topologyName") for each in flavors):
+        return
+    from reconciler.objects.node_use import with_use  # here, since it takes long to load
+
+    use = node_use(against)
+    found.update((ref, with_use(found[ref], use)) for ref in nodes)
 
 
 def _write(file: Path, text: str) -> None:

@@ -26,6 +26,7 @@ from policies.model.objects import GroupKind, KubeObject, Ref
 
 if TYPE_CHECKING:
     from analysis.cluster import Keep
+    from reconciler.objects.node_use import NodeUse
 
 
 def load(
@@ -95,6 +96,18 @@ def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozens
     from analysis.cluster import read_kinds  # here, since it takes long to load
 
     return _read(against, read_kinds(yunikorn), keep).known
+
+
+def node_use(against: Against) -> NodeUse:
+    """What Pods outside topologies use of the Nodes of a cluster. Raises OutOfReach."""
+    from reconciler.api.snapshot import use_on_nodes  # here, since it takes long to load
+
+    stage("reading the Pods of the cluster")
+    try:
+        with against.login.connect() as cluster:
+            return use_on_nodes(cluster)
+    except ClusterError as error:
+        raise unavailable(error, f"cannot read {against}") from error
 
 
 def _read(against: Against, sources: Iterable[WatchSource], keep: Keep) -> Forest:

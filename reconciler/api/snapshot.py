@@ -12,8 +12,9 @@ from cluster.errors import Forbidden, NotFound
 from cluster.resource import Resource
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
+from reconciler.objects.node_use import NodeUse, is_known, pods_of, use_of
 from reconciler.objects.observed import Listed, Observed
-from reconciler.objects.topology_views import NODE_VIEW, POD_ON_NODE_VIEW, TOPOLOGY_VIEW
+from reconciler.objects.topology_views import NODE_VIEW, POD_ON_NODE_VIEW, TOPOLOGY_VIEW, PodOnNode
 from reconciler.objects.watched import WatchedKind, watched_kinds
 from reconciler.process import DecisionSettings, fleet_of
 from scheduling.world.world import World
@@ -37,9 +38,12 @@ def observed(cluster: ClusterClient, settings: DecisionSettings | None = None) -
 def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSettings | None = None) -> World:
     """A World of manifests that were read before, in the API versions that the reconciler reads.
 
-    Places in topologies are not known, since manifests that were read before lack what other Pods use of the Nodes.
+    Places in topologies are known only if each Node says what other Pods use of it (`reconciler.objects.node_use`).
     """
-    settings = replace(settings or DecisionSettings(), topologies=None)
+    manifests = list(manifests)
+    nodes = [each for each in map(dict, manifests) if (each.get("apiVersion"), each.get("kind")) == ("v1", "Node")]
+    settings = settings or DecisionSettings()
+    settings = settings if is_known(nodes) else replace(settings, topologies=None)
     every = _kinds(settings)
     found: dict[str, list[Observed[object]]] = {each.kind: [] for each in every}
     kinds = {(f"{each.resource.group}/".lstrip("/") + each.resource.version, each.kind): each for each in every}
@@ -47,7 +51,20 @@ def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSetti
         watched = kinds.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
         if watched is not None:
             found[watched.kind].append(watched.observed(dict(manifest)))
-    return _core((Listed(kind, tuple(objects)) for kind, objects in found.items()), settings).state.world
+    core = _core((Listed(kind, tuple(objects)) for kind, objects in found.items()), settings)
+    if core.state.world.state.fleet is not None and core.state.world.has_topologies:
+        on_nodes = (
+            Listed(NODE_VIEW.kind, tuple(map(NODE_VIEW.observed, nodes))),
+            Listed(POD_ON_NODE_VIEW.kind, tuple(pods_of(nodes))),
+        )
+        core.handle(on_nodes, time.time_ns())
+    return core.state.world
+
+
+def use_on_nodes(cluster: ClusterClient) -> NodeUse:
+    """What Pods outside topologies use of the Nodes. Raises ClusterError."""
+    listed = _listed(cluster, replace(POD_ON_NODE_VIEW, detail=None))
+    return use_of(each.value for each in listed.objects if isinstance(each.value, PodOnNode))
 
 
 def _kinds(settings: DecisionSettings) -> tuple[WatchedKind[object], ...]:

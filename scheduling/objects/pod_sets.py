@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from policies.dialects import go_booleans
+from policies.dialects.go_integers import read_integer
 from policies.dialects.job_shape import PodsAt, PodSetPath, pods_at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, texts
@@ -90,9 +91,9 @@ def topology_request(
         request = {"unconstrained": anywhere in go_booleans.TRUE}
     if layers and (written := _layers(asked.get("slice-required-topology-constraints"))):
         request["podsetSliceRequiredTopologyConstraints"] = written
-    else:
-        request["podSetSliceRequiredTopology"] = asked.get("slice-required-topology")
-        request["podSetSliceSize"] = number(asked.get("slice-size"))
+    elif "slice-required-topology" in asked and (size := read_integer(asked.get("slice-size", ""), 32)) is not None:
+        request["podSetSliceRequiredTopology"] = asked["slice-required-topology"]
+        request["podSetSliceSize"] = size
     found = {**sub_groups, **{key: value for key, value in request.items() if value is not None}}
     if index_label:
         found["podIndexLabel"] = index_label

@@ -6,11 +6,11 @@ domains stay in path order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scheduling.topology.counting import Counts, DomainCounts
+from scheduling.topology.counting import Counts, DomainCounts, apart, cheapest
 from scheduling.topology.domains import Domain, TopologyTree
 
 
@@ -31,14 +31,19 @@ class DomainShortage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """Room in one unit, slices or pods, by domain. `led` is beside the leader."""
+    """Room in one unit, slices or pods, by domain. `led` is beside the leader, `short` beside the short slice."""
 
     alone: Mapping[Domain, int]
     led: Mapping[Domain, int]
     lead: Mapping[Domain, int]
+    short: Mapping[Domain, int] = field(default_factory=dict)
+    led_short: Mapping[Domain, int] = field(default_factory=dict)
 
     def with_leader(self, leaders: int) -> Mapping[Domain, int]:
         return self.led if leaders else self.alone
+
+    def with_short(self, leaders: int) -> Mapping[Domain, int]:
+        return self.led_short if leaders else self.short
 
     def hosts(self, domain: Domain) -> int:
         """1 if the domain has room for the leader."""
@@ -81,25 +86,36 @@ class DomainSearch:
             return sorted(domains, key=lambda each: (-score[each], sign * slices[each], pods[each]))
         return sorted(domains, key=lambda each: (sign * slices[each], pods[each]))
 
-    def best_fit(self, domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int) -> Domain:
-        """The first of the smallest domains that hold all; of preferred nodes only those of the first one's weight."""
+    def best_fit(
+        self, domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int, *, short: bool = False
+    ) -> Domain:
+        """The first of the smallest domains that hold all; of preferred nodes only those of the first one's weight.
+
+        short: the short slice as well. If no domain holds all, it is the first of them.
+        """
         score, room = self.counts.score, rooms.with_leader(leaders)
-        best = domains[0]
+        beside = rooms.with_short(leaders) if short else room
+        best: Domain | None = None
         for domain in domains:
             if score and score[domain] != score[domains[0]]:
                 break
-            if rooms.hosts(domain) < leaders or room[domain] < need:
+            if beside[domain] < need or rooms.hosts(domain) < leaders:
                 continue
-            if room[best] < need or rooms.hosts(best) < leaders or room[domain] < room[best]:
-                best = domain
-        return best
+            tight = best is not None and (beside[best], room[best]) <= (beside[domain], room[domain])
+            best = best if tight else domain
+        return best or domains[0]
 
     # -- the search ----------------------------------------------------------------------------------------------------
 
     @property
     def slice_rooms(self) -> Rooms:
         counts = self.counts
-        return Rooms(counts.slices, counts.led_slices, counts.lead)
+        return Rooms(counts.slices, counts.led_slices, counts.lead, counts.short, counts.led_short)
+
+    @property
+    def short(self) -> int:
+        """Pods in the short slice, which comes on top of the whole ones; 0 if there is none."""
+        return self.counts.kind.short
 
     def select(self) -> list[Domain] | DomainShortage:
         """The domains, all of one level, that together hold all slices and the leader."""
@@ -111,6 +127,8 @@ class DomainSearch:
             single = self._single(ordered)
             if single is not None:
                 return [single]
+            if self.required and self.least_free:  # a Workload that also asks for any domain; Kueue counts pods
+                return DomainShortage(self.counts.pods[ordered[-1]], level)
             if self.required:
                 return self._other_score(ordered) or DomainShortage(self.counts.slices[ordered[0]], level)
             if not self.climbing or level == 0:
@@ -121,13 +139,16 @@ class DomainSearch:
         """The one domain that holds all, if there is one that Kueue's order finds."""
         if self.least_free:
             return next(self._holding_all(ordered), None)
-        if next(self._holding_all(ordered[:1]), None):
-            return self.best_fit(ordered, self.slice_rooms, self.slices, self.leaders)
-        return None
+        if self.short:  # domains are not in the order of their room beside the short slice, so the first may not do
+            return next(self._holding_all([self._best_for_all(ordered)]), None)
+        return self._best_for_all(ordered) if next(self._holding_all(ordered[:1]), None) else None
+
+    def _best_for_all(self, domains: Sequence[Domain]) -> Domain:
+        return self.best_fit(domains, self.slice_rooms, self.slices, self.leaders, short=bool(self.short))
 
     def _holding_all(self, domains: Iterable[Domain]) -> Iterator[Domain]:
-        counts, need = self.counts, self.slices
-        room = counts.led_slices if self.leaders else counts.slices
+        counts, need, rooms = self.counts, self.slices, self.slice_rooms
+        room = rooms.with_short(self.leaders) if self.short else rooms.with_leader(self.leaders)
         holding = (domain for domain in domains if room[domain] >= need)
         return (domain for domain in holding if counts.lead[domain]) if self.leaders else holding
 
@@ -136,18 +157,19 @@ class DomainSearch:
         first = next(self._holding_all(ordered), None) if self.counts.score else None
         if first is None:
             return []
-        return [self.best_fit(ordered[ordered.index(first) :], self.slice_rooms, self.slices, self.leaders)]
+        return [self._best_for_all(ordered[ordered.index(first) :])]
 
     def _several(self, ordered: list[Domain], level: int) -> list[Domain] | DomainShortage:
-        rooms, rest, left, chosen = self.slice_rooms, self.slices, self.leaders, []
-        waiting = leader_first(ordered, rooms, rest, left)
+        rooms, rest, left = self.slice_rooms, self.slices, self.leaders
+        chosen: list[Share] = []
+        waiting = leader_first(ordered, rooms, rest, left, short=bool(self.short))
         if left:
             first = waiting[0]
             if not rooms.hosts(first):
                 return DomainShortage(0, level)
             if not self.least_free and rooms.led[first] >= rest:
                 first = self.best_fit(waiting, rooms, rest, left)
-            chosen.append(first)
+            chosen.append(Share(first, min(rooms.led[first], rest), left))
             rest -= rooms.led[first]
             waiting = self.sorted_alone(_in_path_order(each for each in waiting if each is not first))
         for at, domain in enumerate(waiting):
@@ -155,28 +177,56 @@ class DomainSearch:
                 break
             if not self.least_free and rooms.alone[domain] >= rest:
                 domain = self.best_fit(waiting[at:], rooms, rest, 0)
-            chosen.append(domain)
+            chosen.append(Share(domain, min(rooms.alone[domain], rest), 0))
             rest -= rooms.alone[domain]
-        return DomainShortage(self.slices - rest, level) if rest > 0 else chosen
+        if rest > 0:
+            return DomainShortage(self.slices - rest, level)
+        domains = [share.domain for share in chosen]
+        if self.short and not any(rooms.with_short(share.lead)[share.domain] >= share.pods for share in chosen):
+            extra = _with_room_for_short(waiting, rooms, set(domains))
+            return [*domains, extra] if extra else DomainShortage(self.slices, level)
+        return domains
 
     # -- the way down --------------------------------------------------------------------------------------------------
 
-    def minimise(self, domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int, unit: int = 1) -> list[Share]:
-        """Give `need` units, of `unit` pods each, and the leader to the first domains that hold them."""
+    def minimise(
+        self, domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int, unit: int = 1, short: int = 0
+    ) -> list[Share]:
+        """Give `need` units, of `unit` pods each, and the leader to the first domains that hold them.
+
+        short: pods of the short slice. It goes into a domain that gets other slices, if one of them has the room.
+        """
         found: list[Share] = []
-        waiting = leader_first(domains, rooms, need, leaders)
+        waiting = leader_first(domains, rooms, need, leaders, short=bool(short))
+        housed = not short
         for at, domain in enumerate(waiting):
+            last = None if housed else self._last_with_short(waiting[at:], rooms, need, leaders)
+            if last is not None:
+                return [*found, Share(last, need * unit + short, leaders)]
             room = rooms.with_leader(leaders)
             if not self.least_free and room[domain] >= need and rooms.hosts(domain) >= leaders:
                 domain = self.best_fit(waiting[at:], rooms, need, leaders)
             lead = min(rooms.hosts(domain), leaders)
             given = min(room[domain], need)
             found.append(Share(domain, given * unit, lead))
+            housed = housed or rooms.with_short(lead)[domain] >= given
             if given == need and lead == leaders:
                 break
             need -= given
             leaders -= lead
-        return found
+        return _with_short(found, waiting, rooms, unit, short) if short else found
+
+    def _last_with_short(self, waiting: Sequence[Domain], rooms: Rooms, need: int, leaders: int) -> Domain | None:
+        """The domain that takes all the rest and the short slice, if none of its size would take the rest alone."""
+        first, room, beside = waiting[0], rooms.with_leader(leaders), rooms.with_short(leaders)
+        if room[first] < need or rooms.hosts(first) < leaders:
+            return None
+        best = whole = first
+        if not self.least_free:
+            best = self.best_fit(waiting, rooms, need, leaders, short=True)
+            whole = self.best_fit(waiting, rooms, need, leaders)
+        fits = beside[best] >= need and rooms.hosts(best) >= leaders
+        return best if fits and room[best] <= room[whole] else None
 
     def spread(self, chosen: Sequence[Domain], size: int) -> list[Share]:
         """From the chosen domains down to the lowest: the pods of each.
@@ -184,11 +234,12 @@ class DomainSearch:
         Down to the level of slices the domains below all chosen ones are one pool: a domain may get more or less than
         it was chosen for. From there on each keeps its share.
         """
-        shares = self.minimise(chosen, self.slice_rooms, self.slices, self.leaders, size)
+        rooms, short = self.slice_rooms, self.short
+        shares = self.minimise(chosen, rooms, self.slices, self.leaders, size, short)
         level = chosen[0].level
         for _ in range(level, self.counts.kind.slice_level):
             pool = _below(share.domain for share in shares)
-            shares = self.minimise(self.sorted_alone(pool), self.slice_rooms, self.slices, self.leaders, size)
+            shares = self.minimise(self.sorted_alone(pool), rooms, self.slices, self.leaders, size, short)
         return self.spread_within(shares)
 
     def spread_within(self, shares: Sequence[Share]) -> list[Share]:
@@ -205,17 +256,46 @@ class DomainSearch:
         return list(shares)
 
 
-def leader_first(domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int) -> list[Domain]:
-    """Move the first domain to the front in which the leader takes so little that the rest still holds all."""
+def leader_first(
+    domains: Sequence[Domain], rooms: Rooms, need: int, leaders: int, *, short: bool = False
+) -> list[Domain]:
+    """Move the first domain to the front in which the leader takes so little that the rest still holds all.
+
+    short: with the short slice, in the same domain or in another one.
+    """
     found = list(domains)
     if not leaders or len(found) < 2:
         return found
-    total = sum(rooms.alone[domain] for domain in found)
+    alone, led = rooms.alone, rooms.led
+    total = sum(alone[domain] for domain in found)
+    taken = (
+        cheapest((alone[each] - rooms.short[each], each) for each in found if rooms.short[each] >= 0) if short else []
+    )
     for at, domain in enumerate(found):
-        lost = rooms.alone[domain] - rooms.led[domain]
-        if rooms.hosts(domain) >= leaders and total - lost >= need:
+        if rooms.hosts(domain) < leaders:
+            continue
+        lost = [alone[domain] - led[domain]]
+        if short:
+            lost = apart([(lost[0], domain)], taken)
+            lost += [alone[domain] - rooms.led_short[domain]] if rooms.led_short[domain] >= 0 else []
+        if lost and total - min(lost) >= need:
             return [domain, *found[:at], *found[at + 1 :]]
     return found
+
+
+def _with_short(shares: Sequence[Share], domains: Iterable[Domain], rooms: Rooms, unit: int, short: int) -> list[Share]:
+    """The shares with the short slice of so many pods: in the first with room for it, else in another domain."""
+    found = list(shares)
+    for at, (domain, pods, lead) in enumerate(found):
+        if rooms.with_short(lead)[domain] >= pods // unit:
+            found[at] = Share(domain, pods + short, lead)
+            return found
+    extra = _with_room_for_short(domains, rooms, {share.domain for share in found})
+    return [*found, Share(extra, short, 0)] if extra else found
+
+
+def _with_room_for_short(domains: Iterable[Domain], rooms: Rooms, used: Set[Domain]) -> Domain | None:
+    return next((each for each in domains if rooms.short[each] >= 0 and each not in used), None)
 
 
 def _in_path_order(domains: Iterable[Domain]) -> list[Domain]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
+from operator import itemgetter
 from typing import TypeAlias
 
 from scheduling.objects.amounts import add_to
@@ -19,6 +21,9 @@ from scheduling.topology.node_filter import NodeFilter
 PODS = "pods"
 UNBOUNDED = 2**31 - 1
 """What a domain holds of pods that request nothing."""
+
+NO_ROOM = -1
+"""Instead of a number of slices: not even the short one fits."""
 
 _KEPT = 16
 """Kinds of pods whose counts are kept for one flavor. With 5 000 nodes each takes about a megabyte."""
@@ -46,6 +51,7 @@ class PodKind:
     slice_size: pods in a slice.
     sizes: for each level, of what the pods of its domains have to be a multiple; 1: of nothing.
     empty: as if no workload held anything in topologies.
+    short: pods in the last slice if it is smaller than the others; 0 if all are whole.
     """
 
     worker: PodRequest
@@ -55,6 +61,11 @@ class PodKind:
     slice_size: int
     sizes: tuple[int, ...]
     empty: bool = False
+    short: int = 0
+
+    def beside_short(self, pods: int) -> int:
+        """How many whole slices are left of this room once it holds the short one; NO_ROOM if it cannot."""
+        return (pods - self.short) // self.slice_size if pods >= self.short else NO_ROOM
 
 
 @dataclass(slots=True)
@@ -64,6 +75,8 @@ class DomainCounts:
     pods, slices: without the leader. Below the level of slices `slices` is 0.
     led_pods, led_slices: beside the leader, if the domain also has to hold it. Without a leader they are the others.
     lead: 1 where the leader has room; empty without a leader.
+    short, led_short: whole slices beside the short one, which goes where it takes least; NO_ROOM where it has no room.
+    Empty if there is none, and below the level of slices.
     score: the weight of preferred terms; empty if they do not count.
     """
 
@@ -74,10 +87,12 @@ class DomainCounts:
     led_slices: Counts = field(default_factory=dict)
     lead: Counts = field(default_factory=dict)
     score: Counts = field(default_factory=dict)
+    short: Counts = field(default_factory=dict)
+    led_short: Counts = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind.leader is None:
-            self.led_pods, self.led_slices = self.pods, self.slices
+            self.led_pods, self.led_slices, self.led_short = self.pods, self.slices, self.short
 
     def copy(self) -> DomainCounts:
         led_pods, led_slices = dict(self.led_pods), dict(self.led_slices)
@@ -89,6 +104,8 @@ class DomainCounts:
             led_slices=led_slices,
             lead=dict(self.lead),
             score=dict(self.score),
+            short=dict(self.short),
+            led_short=dict(self.led_short),
         )
 
     # -- lowest domains ------------------------------------------------------------------------------------------------
@@ -118,6 +135,9 @@ class DomainCounts:
         for slices, of in self._pairs():
             slices.update(dict.fromkeys(excluded, 0))
             slices.update({domain: of[domain] // size for domain in usable} if size else dict.fromkeys(usable, 0))
+        if kind.short and size:
+            for domain in (*usable, *excluded):
+                self._count_short_within(domain)
 
     def _count_leader(
         self, usable: list[LowestDomain], excluded: list[LowestDomain], free: _Columns, pods: list[int]
@@ -147,6 +167,10 @@ class DomainCounts:
         if domain.level == kind.slice_level:
             for found, of in self._pairs():
                 found[domain] = of[domain] // kind.slice_size
+        if kind.short and domain.level == kind.slice_level:
+            self._count_short_within(domain)
+        elif kind.short and domain.level < kind.slice_level:
+            self._count_short_below(domain)
 
     def _count_led(self, domain: Domain, pods: list[int], led: list[int], total: int, slices: int) -> None:
         """Room beside the leader, which goes where it takes least."""
@@ -159,6 +183,28 @@ class DomainCounts:
         self.led_pods[domain] = total - min(pods[at] - led[at] for at in hosts)
         lost = (self.slices[children[at]] - self.led_slices[children[at]] for at in hosts)
         self.led_slices[domain] = slices - min(lost)
+
+    def _count_short_within(self, domain: Domain) -> None:
+        """A domain of the level of slices holds the short one whole."""
+        self.short[domain] = self.kind.beside_short(self.pods[domain])
+        if self.kind.leader is not None:
+            self.led_short[domain] = self.kind.beside_short(self.led_pods[domain])
+
+    def _count_short_below(self, domain: Domain) -> None:
+        """Room beside the short slice, which goes into the domain below that loses least by it.
+
+        With a leader both go into one of these domains, or into two.
+        """
+        slices, total = self.slices, self.slices[domain]
+        lost = [(slices[child] - self.short[child], child) for child in domain.children if self.short[child] >= 0]
+        self.short[domain] = total - min(cost for cost, _ in lost) if lost else NO_ROOM
+        if self.kind.leader is None:
+            return
+        hosts = [child for child in domain.children if self.lead[child]]
+        led = [(slices[child] - self.led_slices[child], child) for child in hosts]
+        both = [slices[child] - self.led_short[child] for child in hosts if self.led_short[child] >= 0]
+        both += apart(led, lost)
+        self.led_short[domain] = total - min(both) if both else NO_ROOM
 
     def _pairs(self) -> list[tuple[Counts, Counts]]:
         pairs = [(self.slices, self.pods)]
@@ -196,6 +242,8 @@ class DomainCounts:
 
     def _forget(self, domain: Domain) -> None:
         for counts in (self.pods, self.slices, self.led_pods, self.led_slices, self.lead, self.score):
+            counts.pop(domain, None)
+        for counts in (self.short, self.led_short):
             counts.pop(domain, None)
 
 
@@ -244,6 +292,20 @@ class KeptCounts:
     def _note(self, domain: LowestDomain) -> None:
         for changed in self._changed.values():
             changed.add(domain)
+
+
+def cheapest(costs: Iterable[tuple[int, Domain]]) -> list[tuple[int, Domain]]:
+    """The two domains with the lowest costs."""
+    return nsmallest(2, costs, key=itemgetter(0))
+
+
+def apart(one: Iterable[tuple[int, Domain]], other: Iterable[tuple[int, Domain]]) -> list[int]:
+    """What two things cost together that go into two domains, the least first; empty if there are no two domains.
+
+    Each is given as its costs by domain. Of each the two cheapest domains are enough.
+    """
+    theirs = cheapest(other)
+    return sorted(cost + more for cost, domain in cheapest(one) for more, another in theirs if domain is not another)
 
 
 def exclusions(tree: TopologyTree, kind: PodKind, assumed: Assumed, within: Domain | None) -> Counter[str]:

@@ -19,6 +19,7 @@ from scheduling.topology.domains import Domain, TopologyTree
 from scheduling.topology.node_filter import ANY_NODE, NodeFilter
 from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault
 from scheduling.topology.request import TopologyRequest
+from scheduling.topology.short_slice import short_last, short_slice, slices_whole
 from scheduling.topology.shortage import ShortDomain, short_domain
 
 
@@ -27,13 +28,14 @@ class TopologyGates:
     """Kueue's feature gates that change a placement.
 
     mixed: TASProfileMixed. balanced: TASBalancedPlacement. preferred: TASRespectNodeAffinityPreferred. overlapping:
-    TASHandleOverlappingFlavors.
+    TASHandleOverlappingFlavors. short_slices: TASPartialSlices, of Kueue 0.20.
     """
 
     mixed: bool = True
     balanced: bool = False
     preferred: bool = False
     overlapping: bool = True
+    short_slices: bool = False
 
 
 DEFAULT_GATES = TopologyGates()
@@ -134,6 +136,13 @@ class FlavorTopology:
             if isinstance(found, str):
                 return found
             grown = merged(previous, found[0], self.tree.paths(previous.domains + found[0].domains))
+        if self.gates.short_slices:
+            grown = short_last(self.tree, workers.request, grown)
+            if not slices_whole(self.tree, workers.request, grown):
+                free = {key: dict(amounts) for key, amounts in used.items()}
+                for member, each in zip(group, present, strict=True) if previous_counts and not empty else ():
+                    use(free, member, each, -1)
+                return self.place_group(group, free, empty=empty)
         return [grown if member is workers else each for member, each in zip(group, present, strict=True)]
 
     def place_group(
@@ -155,14 +164,17 @@ class FlavorTopology:
         kind = self._kind(workers, leader, empty)
         counts = self._kept.of(kind, used, within)
         search = self._search(workers, leader, counts)
-        if self.gates.balanced and workers.request.preferred and not workers.request.required:
+        if self.gates.balanced and not (workers.request.required or workers.request.unconstrained or kind.short):
             shares = balanced(search, kind.slice_size)
             if shares is not None:
                 return self._assignments(group, workers, shares)
         chosen = search.select()
         if isinstance(chosen, DomainShortage):
             return self._refusal(chosen, workers, counts, used, within)
-        return self._assignments(group, workers, search.spread(chosen, kind.slice_size))
+        shares = search.spread(chosen, kind.slice_size)
+        if kind.short and sum(share.pods for share in shares) < workers.count:
+            return f"cannot place the partial slice of PodSet {workers.name} in a single topology domain"
+        return self._assignments(group, workers, shares)
 
     def shortage(self, group: Sequence[PlacedPods], used: Assumed, *, empty: bool = False) -> ShortDomain | None:
         """The domain that is short for pod sets that `place_group` refuses; None if no room would help."""
@@ -190,6 +202,7 @@ class FlavorTopology:
             slice_size=layers[0].size if layers else 1,
             sizes=tuple(sizes),
             empty=empty,
+            short=short_slice(workers.request, workers.count) if self.gates.short_slices else 0,
         )
 
     def _filter(self, pods: PlacedPods) -> NodeFilter | None:
@@ -217,6 +230,8 @@ class FlavorTopology:
         ordered = sorted(shares, key=lambda share: share.domain.values)
         of_workers = self._assignment((share.domain, share.pods) for share in ordered)
         of_leader = self._assignment((share.domain, share.lead) for share in ordered)
+        if self.gates.short_slices:
+            of_workers = short_last(self.tree, workers.request, of_workers)
         return [of_workers if member is workers else of_leader for member in group]
 
     def _assignment(self, counts: Iterable[tuple[Domain, int]]) -> TopologyAssignment:
@@ -237,7 +252,7 @@ class FlavorTopology:
         excluded = exclusions(self.tree, kind, used, within)
         if len(layers) > 1:
             return layers_fit_only(self.name, self.tree, counts, shortage.level, workers.count, layers, excluded)
-        slices = workers.count // kind.slice_size
+        slices = workers.count // kind.slice_size + (1 if kind.short else 0)
         unit = "pod" if kind.slice_size == 1 else "slice"
         return fits_only(self.name, shortage.fitting, slices, unit, self.tree.size, excluded)
 

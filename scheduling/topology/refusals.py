@@ -26,6 +26,8 @@ def group_fault(counts: Sequence[int]) -> str:
 def request_fault(request: TopologyRequest, levels: Sequence[str]) -> str:
     """What is wrong with the request in a topology of these levels, coarsest first; empty if nothing is."""
     level, layers = request.level(levels), request.layers
+    if layers and layers[0].size <= 0:
+        return "slice topology requested, but slice size not provided"
     if not level:
         return "topology level not specified"
     if level not in levels:
@@ -37,8 +39,6 @@ def request_fault(request: TopologyRequest, levels: Sequence[str]) -> str:
         return f"no requested topology level for slices: {first.topology}"
     if levels.index(first.topology) < levels.index(level):
         return f"podset slice topology {first.topology} is above the podset topology {level}"
-    if first.size <= 0:
-        return "slice topology requested, but slice size not provided"
     return next(filter(None, (_layer_fault(before, layer, levels) for before, layer in pairwise(layers))), "")
 
 

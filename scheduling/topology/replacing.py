@@ -12,6 +12,7 @@ from scheduling.topology.assignment import DomainId, TopologyAssignment, merged
 from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
 from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
 from scheduling.topology.request import SliceLayer, TopologyRequest
+from scheduling.topology.short_slice import short_last, slice_domains
 
 
 def replaced(
@@ -35,15 +36,16 @@ def replaced(
     stale = stale_domain(flavor.tree, rest)
     if stale:
         return stale_places(stale)
-    within = _where(flavor.tree, pods.request, rest, lost)
-    request = _recut(pods.request, lost) if within is not None else pods.request
+    within, broken = _where(flavor, pods.request, rest, lost)
+    request = _recut(pods.request, lost) if broken else pods.request
     found = flavor.place_group([replace(pods, count=lost, request=request)], used, within=within)
     if isinstance(found, str):
         return found
     if not found[0].domains:
         return no_replacement(host)
     use(used, pods, found[0])
-    return merged(rest, found[0], flavor.tree.paths(rest.domains + found[0].domains))
+    whole = merged(rest, found[0], flavor.tree.paths(rest.domains + found[0].domains))
+    return short_last(flavor.tree, pods.request, whole) if flavor.gates.short_slices else whole
 
 
 def no_replacement(*hosts: str) -> str:
@@ -58,17 +60,22 @@ def stale_places(domain: str) -> str:
     )
 
 
-def _where(tree: TopologyTree, request: TopologyRequest, rest: TopologyAssignment, lost: int) -> Domain | None:
-    """The domain that the pods have to stay in; None: anywhere."""
+def _where(
+    flavor: FlavorTopology, request: TopologyRequest, rest: TopologyAssignment, lost: int
+) -> tuple[Domain | None, bool]:
+    """The domain that the pods have to stay in, and whether they are part of a slice there. None: anywhere."""
+    tree = flavor.tree
     if not rest.domains:
-        return None
-    broken = _broken_layer(request, lost)
-    if broken is not None:
-        return _broken_slice(tree, broken, rest, lost) if broken.topology in tree.levels else None
+        return None, False
+    layer = _broken_layer(request, lost)
+    if layer is not None:
+        found = _broken_slice(flavor, layer, rest, lost) if layer.topology in tree.levels else None
+        if found is not None or not flavor.gates.short_slices:
+            return found, found is not None
     if request.required in tree.levels:
         level = tree.levels.index(request.required)
-        return tree.above(_lowest(tree, rest.domains[0].values), level)
-    return None
+        return tree.above(_lowest(tree, rest.domains[0].values), level), False
+    return None, False
 
 
 def _broken_layer(request: TopologyRequest, lost: int) -> SliceLayer | None:
@@ -77,15 +84,23 @@ def _broken_layer(request: TopologyRequest, lost: int) -> SliceLayer | None:
     return broken[-1] if broken else None
 
 
-def _broken_slice(tree: TopologyTree, layer: SliceLayer, rest: TopologyAssignment, lost: int) -> Domain | None:
-    """The domain in which the lost pods make up whole slices again; the first of several."""
-    level = tree.levels.index(layer.topology)
-    present: dict[Domain, int] = {}
-    for values, count in rest.domains:
-        domain = tree.above(_lowest(tree, values), level)
-        present[domain] = present.get(domain, 0) + count
-    whole = (domain for domain, count in present.items() if (count + lost) % layer.size == 0)
-    return min(whole, key=lambda domain: domain.values, default=None)
+def _broken_slice(flavor: FlavorTopology, layer: SliceLayer, rest: TopologyAssignment, lost: int) -> Domain | None:
+    """The domain in which the lost pods make up whole slices again, but for the short one; the first of several.
+
+    None if the short slice itself was lost: it may go to another domain.
+    """
+    present = slice_domains(flavor.tree, layer, rest)
+    short = (rest.pods + lost) % layer.size if flavor.gates.short_slices else 0
+    if not short:
+        whole = (domain for domain, count in present.items() if (count + lost) % layer.size == 0)
+        return min(whole, key=lambda domain: domain.values, default=None)
+    rests = {domain: count % layer.size for domain, count in present.items() if count % layer.size}
+    for domain in sorted(rests, key=lambda each: each.values):
+        others = [left for each, left in rests.items() if each is not domain]
+        restored = (rests[domain] + lost) % layer.size
+        if sorted(filter(None, (restored, *others))) == [short]:
+            return domain
+    return None
 
 
 def _recut(request: TopologyRequest, lost: int) -> TopologyRequest:

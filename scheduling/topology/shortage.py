@@ -30,18 +30,33 @@ def short_domain(
 
     level: the requested level. required: one of its domains has to hold all.
     """
-    size, by_slice = counts.kind.slice_size, tree.at_level(counts.kind.slice_level)
-    if size > 1 and by_slice and not any(counts.slices[each] for each in by_slice):
+    kind, domains = counts.kind, tree.at_level(level)
+    size, by_slice = kind.slice_size, tree.at_level(kind.slice_level)
+    least = size if pods >= size else kind.short or size
+    if size > 1 and by_slice and not any(counts.pods[each] >= least for each in by_slice):
         best = _largest(by_slice, counts.pods)
-        return ShortDomain(best.values, counts.pods[best], size, "pod", True)
-    rooms, domains = counts.led_slices, tree.at_level(level)
-    if not domains or (counts.kind.leader is not None and not any(counts.lead[each] for each in domains)):
+        return ShortDomain(best.values, counts.pods[best], least, "pod", True)
+    if not domains or (kind.leader is not None and not any(counts.lead[each] for each in domains)):
         return None
+    rooms = _with_short_slice(counts, domains) if kind.short else counts.led_slices
     best = _largest(domains, rooms)
-    room = rooms[best] if required else sum(map(rooms.__getitem__, domains))
-    if room >= pods // size:
+    room = rooms[best] if required else _room_together(counts, domains)
+    needed = pods // size + (1 if kind.short else 0)
+    if room >= needed:
         return None
-    return ShortDomain(best.values if required else (), room, pods // size, "slice" if size > 1 else "pod", False)
+    return ShortDomain(best.values if required else (), room, needed, "slice" if size > 1 else "pod", False)
+
+
+def _with_short_slice(counts: DomainCounts, domains: Sequence[Domain]) -> Counts:
+    """How many slices a domain holds if one of them is the short one."""
+    return {domain: counts.led_short[domain] + 1 for domain in domains}
+
+
+def _room_together(counts: DomainCounts, domains: Sequence[Domain]) -> int:
+    """How many slices all domains hold. The short one comes on top if it fits where no whole one does."""
+    rooms = counts.led_slices
+    free = any(counts.led_short[each] == rooms[each] for each in domains) if counts.kind.short else False
+    return sum(map(rooms.__getitem__, domains)) + (1 if free else 0)
 
 
 def _largest(domains: Sequence[Domain], rooms: Counts) -> Domain:

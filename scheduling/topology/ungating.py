@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
+from policies.dialects.go_integers import read_integer
 from policies.dialects.reading import integer, mapping, text
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import AssignedDomain, TopologyAssignment
@@ -138,10 +139,9 @@ def _ranks(workload: Workload, pod_set: PodSet, pods: Sequence[TopologyPod]) -> 
     if not label or not pods:
         return None
     written = pods[0].offset or "0"
-    try:
-        offset = int(written)
-    except ValueError as error:
-        raise BadPodIndexOffset(f"failed to parse offset annotation: {written!r} is not an integer") from error
+    offset = read_integer(written, 64)
+    if offset is None:
+        raise BadPodIndexOffset(f"failed to parse offset annotation: {written!r} is not an integer")
     return _Ranks(
         label=label,
         sub_group=text(request.get("subGroupIndexLabel")) or "",

@@ -51,6 +51,7 @@ def topology_gates_of(configuration: KueueConfiguration) -> TopologyGates | None
         balanced=gates.enabled("TASBalancedPlacement"),
         preferred=gates.enabled("TASRespectNodeAffinityPreferred"),
         overlapping=gates.enabled("TASHandleOverlappingFlavors"),
+        short_slices=gates.enabled("TASPartialSlices"),
     )
 
 

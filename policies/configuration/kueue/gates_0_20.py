@@ -74,7 +74,7 @@ ADDED: tuple[FeatureGate, ...] = (
     on("TASGroupedPodSetSlicing", IDLE, WEBHOOK, webhooks=True),
     on("TASLeaderPodSetFeasibility", OFF, "Taints, selectors and affinity of a leader's pod are not considered."),
     on("TASNodeFeasibilityForAllLevels", OFF, "Only a topology with hosts looks at single nodes."),
-    on("TASPartialSlices", OFF, "A workload waits if its last slice is not full."),
+    on("TASPartialSlices", ASKED, "`false`: a workload waits if its last slice is not full.", webhooks=True),
     on("TASRejectFalseUnconstrainedTopology", IDLE, WEBHOOK, webhooks=True),
     off(
         "TASReplaceMultipleFailedNodes",

@@ -6,11 +6,11 @@ Source: Kueue v0.19, validation of topology requests in its job framework.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from policies.dialects import go_booleans
+from policies.dialects.go_integers import read_integer
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.labels import is_qualified_name
@@ -23,7 +23,6 @@ _SLICE_SIZE = f"{PREFIX}podset-slice-size"
 _LAYERS = f"{PREFIX}podset-slice-required-topology-constraints"
 OFFSET = f"{PREFIX}pod-index-offset"
 _MOST_LAYERS = 3
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _MOST = 2**31 - 1
 _LONGEST = 20  # digits of the largest number of 64 bits
 
@@ -54,7 +53,7 @@ def asked_units(notes: Mapping[str, str], pods: int) -> Iterator[tuple[str, str,
         yield LEVELS[0], level, pods
     if _LAYERS in notes:
         yield from ((_LAYERS, topology, size) for topology, size in _read_layers(notes[_LAYERS]) or ())
-    elif _SLICE_LEVEL in notes and (size := _int32(notes.get(_SLICE_SIZE, ""))) is not None:
+    elif _SLICE_LEVEL in notes and (size := read_integer(notes.get(_SLICE_SIZE, ""), 32)) is not None:
         yield _SLICE_LEVEL, notes[_SLICE_LEVEL], size
 
 
@@ -97,29 +96,20 @@ def faults(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iter
         message = "layers of slices need the feature gate TASMultiLayerTopology, which is off"
         yield _LAYERS, message, "describe one layer, by podset-slice-required-topology and podset-slice-size"
     elif _LAYERS in notes:
-        yield from _layers(notes, pods)
+        yield from _layers(notes, pods, enabled)
 
 
 def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
     """The number that is subtracted from the index of each pod to get its rank."""
     if OFFSET not in notes:
         return
-    offset = _int32(notes[OFFSET])
+    offset = read_integer(notes[OFFSET], 32)
     if offset is None or offset < 0:
         message = f"{notes[OFFSET][:40]!r} is not a whole number from 0 on"
         yield OFFSET, message, "write the number of pods that come before, or remove it"
     if GROUP in notes:
         message = "the pods of a group are numbered after its leader already"
         yield OFFSET, message, "remove pod-index-offset or podset-group-name"
-
-
-def _int32(written: str) -> int | None:
-    """Read as Go's strconv.ParseInt(written, 10, 32) does; None where it fails."""
-    if not _INTEGER.fullmatch(written):
-        return None
-    digits = written.lstrip("+-").lstrip("0")[:_LONGEST] or "0"
-    number = -int(digits) if written[0] == "-" else int(digits)
-    return number if -_MOST - 1 <= number <= _MOST else None
 
 
 def group_faults(pod_sets: Sequence[JobPods]) -> Iterator[tuple[JobPods, str, str]]:
@@ -195,14 +185,14 @@ def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
             f"a size of {size[:40]} without podset-slice-required-topology",
             "write the topology level of a slice",
         )
-    number = _int32(size)
+    number = read_integer(size, 32)
     if number is None or number < 1:
         yield _SLICE_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods in a slice"
     elif pods is not None and number > pods:
         yield _SLICE_SIZE, f"slices of {number} pods, but there are only {pods}", f"write {pods} or less"
 
 
-def _layers(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
+def _layers(notes: Mapping[str, str], pods: int | None, enabled: Enabled) -> Iterator[Fault]:
     """Slices within slices, the outermost first."""
     if other := [key.removeprefix(PREFIX) for key in (_SLICE_LEVEL, _SLICE_SIZE) if key in notes]:
         yield _LAYERS, f"slices are described both here and by {' and '.join(other)}", "keep one of the two"
@@ -215,8 +205,14 @@ def _layers(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
         return
     for message, fix in _layer_faults(layers):
         yield _LAYERS, message, fix
-    if pods is not None and layers[0][1] > pods:
-        yield _LAYERS, f"slices of {layers[0][1]} pods, but there are only {pods}", f"write {pods} or less"
+    size = layers[0][1]
+    if pods is not None and size > pods:
+        yield _LAYERS, f"slices of {size} pods, but there are only {pods}", f"write {pods} or less"
+    elif pods is not None and len(layers) > 1 and size > 0 and pods % size and enabled("TASPartialSlices"):
+        message = (
+            f"{pods} pods cannot be cut into slices of {size}; only slices without layers may have a short last one"
+        )
+        yield _LAYERS, message, f"write a size that divides {pods}, or keep one layer"
 
 
 def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:

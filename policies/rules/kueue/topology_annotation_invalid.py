@@ -40,8 +40,9 @@ def topology_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: pods can be required or preferred to run in one topology domain, or may run anywhere; two of
     these contradict each other. A level that is not a node label, or slices without a size, fit nowhere. A group of pod
     sets is one pod and the pods around it, so it has exactly two pod sets that request the same topology. There are at
-    most three layers of slices, each of another level, and each size divides the one before it. The annotation
-    pod-index-offset is a number. The profile `compat` refuses what Kueue refuses: it does not validate all kinds.
+    most three layers of slices, each of another level, and each size divides the one before it. In Kueue 0.20 the first
+    of several sizes also divides the pods. The annotation pod-index-offset is a number. The profile `compat` refuses
+    what Kueue refuses: it does not validate all kinds.
     Example: `podset-required-topology: rack` beside `podset-preferred-topology: block`.
     Fix: keep one of the three; write the node label of the level; give slices both a level and a size.
     """

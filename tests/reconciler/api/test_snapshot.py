@@ -180,6 +180,50 @@ def test_why_names_the_domain_that_is_short_on_the_nodes_of_the_cluster(tmp_path
     assert (known.exit_code, unknown.exit_code) == (0, 0)
 
 
+@pytest.mark.parametrize("flags", [(), ("--hash-names",)])
+def test_a_snapshot_has_what_other_pods_use_of_the_nodes(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    server, file = racks(), tmp_path / "prod.json"
+    login = ("--kubeconfig", kubeconfig(tmp_path, server.url))
+    small = waiting("small", 1)
+    small["spec"]["podSets"][0] |= {"count": 2, "topologyRequest": {"required": RACK}}
+    change = write(tmp_path / "small.yaml", small)
+    try:
+        taken = run("snapshot", "--against", "cluster:lab", *login, "--file", file, *flags)
+        live = run("why", "a/gang", *login)
+    finally:
+        server.close()
+
+    assert taken.exit_code == 0, taken.output
+    nodes = {
+        each["metadata"]["name"]: each["status"]["requested"]
+        for each in json.loads(file.read_text())["objects"]
+        if each["kind"] == "Node"
+    }
+    assert nodes == {"n1": {"cpu": "3", "pods": "1"}, "n2": {"pods": "0"}}
+    against = ("--against", f"snapshot:{file}")
+    if not flags:
+        assert run("why", "a/gang", *against).stdout == live.stdout
+    pending = run("pending", *against)
+    assert "allows to fit only 4 out of 5 pod(s)" in pending.stdout, pending.output
+    assert "rack r-n2: 2" in run("diff", change, *against).stdout
+
+
+def test_places_are_not_known_from_a_snapshot_whose_nodes_lack_what_is_used_of_them(tmp_path: Path) -> None:
+    """As one of an earlier version does."""
+    server, file = racks(), tmp_path / "prod.json"
+    try:
+        login = ("--kubeconfig", kubeconfig(tmp_path, server.url))
+        assert run("snapshot", "--against", "cluster:lab", *login, "--file", file).exit_code == 0
+    finally:
+        server.close()
+    whole = json.loads(file.read_text())
+    for each in whole["objects"]:
+        each.get("status", {}).pop("requested", None)
+    file.write_text(json.dumps(whole))
+
+    assert "the Nodes are not known here" in run("why", "a/gang", "--against", f"snapshot:{file}").stdout
+
+
 def test_a_change_of_a_cluster_is_played_on_its_nodes(tmp_path: Path) -> None:
     server = racks()
     login = ("--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, server.url))

@@ -170,11 +170,13 @@ def test_a_ray_cluster_has_a_head_and_its_groups() -> None:
 
 
 def test_a_wish_for_a_topology_is_carried_along() -> None:
-    wish = {f"{K}podset-required-topology": "rack", f"{K}podset-slice-size": "2", "other": "x"}
+    slices = {f"{K}podset-slice-required-topology": "host", f"{K}podset-slice-size": "2"}
+    wish = {f"{K}podset-required-topology": "rack", **slices, "other": "x"}
     made = composed(batch({"metadata": {"annotations": wish}, **TEMPLATE}))
 
     assert made["spec"]["podSets"][0]["topologyRequest"] == {
         "required": "rack",
+        "podSetSliceRequiredTopology": "host",
         "podSetSliceSize": 2,
         "podIndexLabel": "batch.kubernetes.io/job-completion-index",
     }
@@ -192,6 +194,17 @@ def test_a_wish_for_a_topology_is_carried_along() -> None:
         ({"unconstrained-topology": "yes"}, {}),
         ({"unconstrained-topology": "1", "group-name": "g"}, {"unconstrained": True}),
         ({"required-topology": "rack", "group-name": "g"}, {"required": "rack", "podSetGroupName": "g"}),
+        ({"slice-required-topology": "rack"}, {}),
+        ({"required-topology": "rack", "slice-size": "2"}, {"required": "rack"}),
+        (
+            {"slice-required-topology": "rack", "slice-size": "+2"},
+            {"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2},
+        ),
+        (
+            {"slice-required-topology": "rack", "slice-size": "2147483647"},
+            {"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2**31 - 1},
+        ),
+        ({"slice-required-topology": "rack", "slice-size": "2147483648"}, {}),
         (
             {
                 "slice-required-topology": "rack",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.configuration.kueue.gates import FeatureGates
+from policies.configuration.kueue.gates import FeatureGates, KueueVersion
 from policies.model.objects import Ref
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation
@@ -48,6 +48,30 @@ def test_slices_are_shown_by_their_own_level() -> None:
     work = job("mesh", 6, required_topology=LEVELS[0], **slices)
 
     assert domains(simulated(*RACKS, work)) == {"mesh": {"rack r1": 3, "rack r2": 3}}
+
+
+def _of_0_20(**gates: bool) -> SimulationSettings:
+    return read_settings({"featureGates": gates}, FeatureGates(version=KueueVersion.V0_20))
+
+
+def test_the_last_slice_is_short_in_kueue_0_20() -> None:
+    simulation = simulated(*RACKS, job("mesh", 5, **BLOCK, **SLICES), settings=_of_0_20())
+
+    assert domains(simulation) == {"mesh": {"rack r1": 2, "rack r2": 3}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "gate", "says"),
+    [
+        (8, True, "even without other work, block b1 has room for 2 of the 3 slices of pod set main"),
+        (5, False, "slices leave 2 of 5 pod(s) without a place"),
+    ],
+)
+def test_pods_that_are_no_whole_slice_wait_for_a_domain(pods: int, gate: bool, says: str) -> None:
+    simulation = simulated(*RACKS, job("mesh", pods, **BLOCK, **SLICES), settings=_of_0_20(TASPartialSlices=gate))
+
+    assert domains(simulation) == {}
+    assert says in why(simulation, "mesh")
 
 
 def test_a_level_is_implied_if_all_flavors_have_topologies() -> None:

@@ -75,3 +75,40 @@ def random_nodes(random: Random) -> list[TopologyNode]:
         for rack in range(random.randint(1, 3))
         for _ in range(random.randint(1, 4))
     ]
+
+
+def cluster(random: Random, gates: TopologyGates | None = None) -> Fleet:
+    """Nodes as above, on some of which other workloads hold a place."""
+    made = Fleet(gates or TopologyGates())
+    made.put_flavor(Flavor(FLAVOR, {}, topology="default"), LEVELS)
+    for each in random_nodes(random):
+        made.put_node(each)
+    for host in random.sample(list(made.nodes), min(3, len(made.nodes))):
+        made.hold(FLAVOR, assigned(f"{host}=1"), {"cpu": 1000})
+    return made
+
+
+def free(made: Fleet) -> dict[str, tuple[int, int]]:
+    """Cores and pods that each host has left; never below zero."""
+    rooms = {each.id[0]: each.remain for each in made.flavors[FLAVOR].tree.lowest()}
+    return {host: (max(0, room.get("cpu", 0) // 1000), max(0, room.get("pods", 0))) for host, room in rooms.items()}
+
+
+def fitting(rest: tuple[int, int], cpu: int, leader: int = 0) -> int:
+    """Pods of `cpu` cores beside a leader of that many; -1 if the leader itself does not fit."""
+    cores, count = rest[0] - leader, rest[1] - (1 if leader else 0)
+    return -1 if min(cores, count) < 0 else min(cores // cpu, count)
+
+
+def below(made: Fleet, level: str) -> dict[tuple[str, ...], list[str]]:
+    """The hosts of each domain of the level."""
+    depth = LEVELS.index(level) + 1
+    found: dict[tuple[str, ...], list[str]] = {}
+    for each in made.nodes.values():
+        path = tuple(each.labels[key] for key in LEVELS)
+        found.setdefault(path[:depth], []).append(each.name)
+    return found
+
+
+def hosts(assignment: TopologyAssignment) -> dict[str, int]:
+    return {values[0]: count for values, count in assignment.domains}

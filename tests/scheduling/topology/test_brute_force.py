@@ -12,57 +12,32 @@ from random import Random
 import pytest
 
 from policies.dialects.kueue_flavor import Flavor
-from scheduling.topology.assignment import HOSTNAME, TopologyAssignment
+from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.placing import TopologyGates
 from tests.profiles import seeds
-from tests.scheduling.topology.drawn import BLOCK, FLAVOR, LEVELS, RACK, assigned, pods, random_nodes
+from tests.scheduling.topology.drawn import (
+    BLOCK,
+    FLAVOR,
+    LEVELS,
+    RACK,
+    below,
+    cluster,
+    fitting,
+    free,
+    hosts,
+    pods,
+    random_nodes,
+)
 
-_TOPOLOGICAL = Flavor(FLAVOR, {}, topology="default")
 _FULL = 6
 """Seeds for each example of the profile."""
-
-
-def cluster(random: Random, gates: TopologyGates | None = None) -> Fleet:
-    made = Fleet(gates or TopologyGates())
-    made.put_flavor(_TOPOLOGICAL, LEVELS)
-    for each in random_nodes(random):
-        made.put_node(each)
-    for host in random.sample(list(made.nodes), min(3, len(made.nodes))):
-        made.hold(FLAVOR, assigned(f"{host}=1"), {"cpu": 1000})
-    return made
-
-
-def free(made: Fleet) -> dict[str, tuple[int, int]]:
-    """Cores and pods that each host has left; never below zero."""
-    rooms = {each.id[0]: each.remain for each in made.flavors[FLAVOR].tree.lowest()}
-    return {host: (max(0, room.get("cpu", 0) // 1000), max(0, room.get("pods", 0))) for host, room in rooms.items()}
-
-
-def fitting(rest: tuple[int, int], cpu: int, leader: int = 0) -> int:
-    """Pods of `cpu` cores beside a leader of that many; -1 if the leader itself does not fit."""
-    cores, count = rest[0] - leader, rest[1] - (1 if leader else 0)
-    return -1 if min(cores, count) < 0 else min(cores // cpu, count)
-
-
-def below(made: Fleet, level: str) -> dict[tuple[str, ...], list[str]]:
-    """The hosts of each domain of the level."""
-    depth = LEVELS.index(level) + 1
-    found: dict[tuple[str, ...], list[str]] = {}
-    for each in made.nodes.values():
-        path = tuple(each.labels[key] for key in LEVELS)
-        found.setdefault(path[:depth], []).append(each.name)
-    return found
 
 
 def sums(made: Fleet, level: str, counts: dict[str, int]) -> Counter[tuple[str, ...]]:
     """The counts by domain of the level, without zeros."""
     found = {domain: sum(counts.get(host, 0) for host in hosts) for domain, hosts in below(made, level).items()}
     return Counter({domain: count for domain, count in found.items() if count})
-
-
-def hosts(assignment: TopologyAssignment) -> dict[str, int]:
-    return {values[0]: count for values, count in assignment.domains}
 
 
 @pytest.mark.parametrize("seed", seeds(_FULL))
@@ -205,7 +180,7 @@ def test_as_few_racks_as_possible_are_used_for_pods_that_prefer_one(seed: int) -
     """In a cluster with racks alone the largest are taken first, which no other choice can beat."""
     random = Random(seed)
     made = Fleet()
-    made.put_flavor(_TOPOLOGICAL, (RACK, HOSTNAME))
+    made.put_flavor(Flavor(FLAVOR, {}, topology="default"), (RACK, HOSTNAME))
     for number, each in enumerate(random_nodes(random)):
         labels = {**each.labels, RACK: f"r{number % 5}"}
         made.put_node(type(each)(each.name, labels, (), each.allocatable))

@@ -51,6 +51,8 @@ def test_balanced_placement_of_fewer_pods_than_one_slice_does_not_fail() -> None
         ({"slices": [("shelf", 2)]}, "no requested topology level for slices: shelf"),
         ({"required": RACK, "slices": [(BLOCK, 2)]}, "podset slice topology block is above the podset topology rack"),
         ({"slices": [(RACK, 0)]}, "slice topology requested, but slice size not provided"),
+        ({"required": "shelf", "slices": [(RACK, 0)]}, "slice topology requested, but slice size not provided"),
+        ({"slices": [("shelf", 0)]}, "slice topology requested, but slice size not provided"),
         ({"slices": [(RACK, -1)]}, "slice topology requested, but slice size not provided"),
         (
             {"slices": [(RACK, 4), (HOSTNAME, 0)]},
@@ -60,6 +62,18 @@ def test_balanced_placement_of_fewer_pods_than_one_slice_does_not_fail() -> None
 )
 def test_a_request_that_no_topology_can_meet_is_refused(request_: dict[str, object], reason: str) -> None:
     assert place(fleet(), pods(2, **request_)) == {"main": reason}
+
+
+def test_a_workload_that_asks_for_a_level_and_for_any_domain_gets_the_smallest_of_the_level() -> None:
+    """Kueue's webhook lets it pass: the level counts, and the profile is that of pods that may be anywhere."""
+    assert place(fleet(), pods(3, required=RACK, anywhere=True)) == {"main": "n6=1 n7=2"}
+    assert place(fleet(), pods(7, preferred=RACK, anywhere=True)) == {"main": "n1=3 n2=1 n6=1 n7=2"}
+    assert place(fleet(), pods(5, required=RACK, anywhere=True)) == {
+        "main": 'topology "default" allows to fit only 4 out of 5 pod(s)'
+    }
+    balanced = fleet("b1/r1 n1=10; b1/r2 n2=10", gates=TopologyGates(balanced=True))
+    assert place(balanced, pods(12, preferred=RACK)) == {"main": "n1=6 n2=6"}
+    assert place(balanced, pods(12, preferred=RACK, anywhere=True)) == {"main": "n1=10 n2=2"}
 
 
 def test_a_group_that_no_job_could_have_is_refused() -> None:

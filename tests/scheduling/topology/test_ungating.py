@@ -85,8 +85,9 @@ def test_pods_of_other_workloads_and_those_that_ended_take_no_place() -> None:
     assert hosts(ungated(workload("n1=1"), [other, ended, pod("c")])) == {"c": "n1"}
 
 
-def test_an_offset_that_is_not_an_integer_is_reported() -> None:
-    offset = {STARTED_FOR: "w", "kueue.x-k8s.io/pod-index-offset": "one"}
+@pytest.mark.parametrize("written", ["one", "1_0", " 1", "9223372036854775808"])
+def test_an_offset_that_is_not_an_integer_is_reported(written: str) -> None:
+    offset = {STARTED_FOR: "w", "kueue.x-k8s.io/pod-index-offset": written}
 
     with pytest.raises(BadPodIndexOffset, match="failed to parse offset annotation"):
         ungated(workload("n1=1"), [pod("a", "0", annotations=offset)])

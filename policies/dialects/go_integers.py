@@ -1,0 +1,19 @@
+"""How Go reads an integer from a string. Source: Go, strconv.ParseInt and Atoi with base 10."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_LONGEST = 20  # digits of the largest number of 64 bits
+
+
+def read_integer(written: str, bits: int) -> int | None:
+    """The signed integer of so many bits; None where Go reads none."""
+    if not _INTEGER.fullmatch(written):
+        return None
+    digits = written.lstrip("+-").lstrip("0")[:_LONGEST] or "0"
+    number = -int(digits) if written[0] == "-" else int(digits)
+    most = 2 ** (bits - 1)
+    return number if -most <= number < most else None

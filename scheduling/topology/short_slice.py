@@ -1,0 +1,55 @@
+"""The short slice: the last pods of a pod set whose size is not a multiple of the size of its slices.
+
+Pods get their places by rank, in the order of the domains. So the pods of the short slice are together only if its
+domain is the last one. Source: the release notes of Kueue v0.20, gate TASPartialSlices.
+"""
+
+from __future__ import annotations
+
+from scheduling.topology.assignment import TopologyAssignment
+from scheduling.topology.domains import Domain, TopologyTree
+from scheduling.topology.request import SliceLayer, TopologyRequest
+
+
+def short_slice(request: TopologyRequest, pods: int) -> int:
+    """How many pods are in the short slice; 0 if there is none. Slices in slices are whole or have no place."""
+    size = request.layers[0].size if len(request.layers) == 1 else 0
+    return pods % size if size > 0 else 0
+
+
+def slice_domains(tree: TopologyTree, layer: SliceLayer, assignment: TopologyAssignment) -> dict[Domain, int]:
+    """The pods of each domain of the level of slices, in the order of the assignment. All its domains are there."""
+    level = tree.levels.index(layer.topology)
+    found: dict[Domain, int] = {}
+    for values, count in assignment.domains:
+        domain = _slice_domain(tree, values, level)
+        found[domain] = found.get(domain, 0) + count
+    return found
+
+
+def short_last(tree: TopologyTree, request: TopologyRequest, assignment: TopologyAssignment) -> TopologyAssignment:
+    """The assignment with the domain of the short slice at its end; as it is without a short slice."""
+    short = short_slice(request, assignment.pods)
+    if not short:
+        return assignment
+    layer = request.layers[0]
+    level = tree.levels.index(layer.topology)
+    counts = slice_domains(tree, layer, assignment)
+    last = next((domain for domain, count in counts.items() if count % layer.size == short), None)
+    ordered = sorted(assignment.domains, key=lambda each: _slice_domain(tree, each.values, level) is last)
+    return TopologyAssignment(assignment.levels, tuple(ordered))
+
+
+def slices_whole(tree: TopologyTree, request: TopologyRequest, assignment: TopologyAssignment) -> bool:
+    """Whether each domain has whole slices, except the last, which may have the short one on top."""
+    if len(request.layers) != 1:
+        return True
+    layer = request.layers[0]
+    *others, last = slice_domains(tree, layer, assignment).values() or (0,)
+    return not any(count % layer.size for count in others) and last % layer.size == assignment.pods % layer.size
+
+
+def _slice_domain(tree: TopologyTree, values: tuple[str, ...], level: int) -> Domain:
+    lowest = tree.find(values[-1:] if tree.by_host else values)
+    assert lowest is not None, "the domains of the assignment are there"
+    return tree.above(lowest, level)

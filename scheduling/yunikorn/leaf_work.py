@@ -59,33 +59,37 @@ class LeafWork:
         self._priorities: Counter[int] = Counter()
         self._least: Amounts | None = None
 
-    def wait(self, application: Application, ask: Ask, whole: Amounts | None) -> None:
-        """`whole` is what the cluster has, by which fair leaves compare applications."""
+    def wait(self, application: Application, ask: Ask) -> None:
         sort = self.sorts[ask.key] = sort_of(ask.amounts)
         self._counts[sort] += 1
         self._priorities[ask.priority] += 1
         if self._counts[sort] == 1:
             self._least = None
-        self.place(application, whole)
+        self.place(application)
 
-    def give_up(self, application: Application, ask: Ask, whole: Amounts | None) -> None:
+    def give_up(self, application: Application, ask: Ask) -> None:
         sort = self.sorts.pop(ask.key)
         if _one_less(self._counts, sort):
             self._least = None
         _one_less(self._priorities, ask.priority)
-        self.place(application, whole)
+        self.place(application)
 
-    def place(self, application: Application, whole: Amounts | None) -> None:
+    def place(self, application: Application) -> None:
         """Put the application where it belongs in the order."""
         if application.pending:
-            self.applications.put(application.name, self._key(application, whole), application)
+            self.applications.put(application.name, self._key(application), application)
         else:
             self.applications.drop(application.name)
 
-    def _key(self, application: Application, whole: Amounts | None) -> tuple[object, ...]:
+    def place_all(self) -> None:
+        """What the leaf is guaranteed has changed, by which a fair leaf compares applications."""
+        for application in [*self.applications]:
+            self.place(application)
+
+    def _key(self, application: Application) -> tuple[object, ...]:
         properties, priority = self.leaf.settings.properties, -application.priority
         if properties.sort == FAIR:
-            share = tuple(shares(application.allocated, whole)[::-1])
+            share = tuple(shares(application.allocated, self.leaf.settings.guaranteed)[::-1])
             return (priority, share) if properties.by_priority else (share, priority)
         submitted = application.submitted
         return (priority, submitted) if properties.by_priority else (submitted, priority)

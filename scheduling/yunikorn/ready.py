@@ -17,7 +17,11 @@ _INT32 = 2**31
 
 
 class ReadyChildren:
-    """The children of each queue with work that their own limits allow, in the order in which they are tried."""
+    """The children of each queue with work that their own limits allow, in the order in which they are tried.
+
+    Of two with equal priority and share, the one that waits for more of every type is first. Where each waits for more
+    of some type, YuniKorn has no order.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[YuniKornQueue, Reach] = {}
@@ -61,8 +65,9 @@ class ReadyChildren:
         priority = _priority(queue, reach.priority)
         below = self._below.get(above) or Trie(joined)
         self._below[above] = below.put(queue.name, Reach(reach.least, priority))
-        share = queue.share()
-        key = (-priority, share) if above.settings.properties.by_priority else (share, -priority)
+        share, waiting = queue.share(), sum(queue.pending.values())
+        by_priority = above.settings.properties.by_priority
+        key = (-priority, share, -waiting) if by_priority else (share, -priority, -waiting)
         self._order.setdefault(above, Ordered()).put(queue.name, key, queue)
 
     def leaves(self, root: YuniKornQueue, closed: set[YuniKornQueue]) -> Iterator[YuniKornQueue]:

@@ -115,7 +115,7 @@ class Scheduler:
         self.preemptors.waits(leaf)
         for ask in application.pending.values():
             leaf.wait(ask.amounts, 1)
-            self._work(leaf).wait(application, ask, self.tree.capacity)
+            self._work(leaf).wait(application, ask)
         if application.state is ApplicationState.RUNNING:
             leaf.run(1)
             self.limits.run(application, 1)
@@ -125,6 +125,7 @@ class Scheduler:
         """The limits of the queue have changed; those of a leaf concern only what waits there."""
         if queue.is_leaf:
             self._closed.discard(queue)
+            self._work(queue).place_all()
         else:
             self._closed.clear()
         self._ready.refresh(queue)
@@ -267,19 +268,19 @@ class Scheduler:
         application.leaf.wait(ask.amounts, 1)
         self._closed.discard(application.leaf)
         self.preemptors.waits(application.leaf)
-        self._work(application.leaf).wait(application, ask, self.tree.capacity)
+        self._work(application.leaf).wait(application, ask)
         self._refresh(application)
 
     def _give_up(self, application: Application, ask: Ask) -> None:
         application.give_up(ask.key)
         application.leaf.wait(ask.amounts, -1)
-        self._work(application.leaf).give_up(application, ask, self.tree.capacity)
+        self._work(application.leaf).give_up(application, ask)
         self._refresh(application)
 
     def _refresh(self, application: Application) -> None:
         leaf = application.leaf
         work = self._work(leaf)
-        work.place(application, self.tree.capacity)
+        work.place(application)
         self._ready.put(leaf, work.reach())
 
     def _work(self, leaf: YuniKornQueue) -> LeafWork:

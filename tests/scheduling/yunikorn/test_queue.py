@@ -99,6 +99,31 @@ def test_applications_of_a_leaf_go_by_time_or_by_what_they_use(policy: str, expe
     assert running(engine) == expected
 
 
+@pytest.mark.parametrize(
+    ("guaranteed", "expected"),
+    [("", "x-2"), ("resources: {guaranteed: {vcore: 4m, memory: 1000}}, ", "y-2")],
+)
+def test_a_fair_leaf_compares_use_with_what_it_is_guaranteed(guaranteed: str, expected: str) -> None:
+    """Where nothing is guaranteed, YuniKorn compares plain amounts: of the cluster, x uses the larger part."""
+    queues = f"- {{name: a, {guaranteed}properties: {{application.sort.policy: fair}}}}"
+    engine = scheduler(queues, {"vcore": 10, "memory": 1000})
+    run(engine, "x", "root.a", 1, {"vcore": 4, "memory": 100})
+    run(engine, "y", "root.a", 1, {"vcore": 1, "memory": 300})
+    settle(engine)
+    for name in "yx":
+        run(engine, name, "root.a", 1, {"vcore": 5})
+
+    assert [each.ask.key for each in settle(engine)] == [expected]
+
+
+def test_of_two_queues_with_the_same_share_the_one_where_more_waits_is_first() -> None:
+    engine = scheduler("- {name: a}\n- {name: b}", {"vcore": 3})
+    run(engine, "x", "root.a", 1, {"vcore": 1})
+    run(engine, "y", "root.b", 3, {"vcore": 1})
+
+    assert [each.ask.key for each in settle(engine)] == ["y-1", "x-1", "y-2"]
+
+
 def test_no_application_is_tried_for_which_an_equal_one_did_not_fit_until_something_ends() -> None:
     engine = scheduler("- {name: a, resources: {max: {vcore: 2m}}}")
     run(engine, "x", "root.a", 2, {"vcore": 2})

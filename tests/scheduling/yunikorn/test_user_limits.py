@@ -36,6 +36,7 @@ def count(engine: Scheduler, name: str) -> int:
 def test_each_user_is_limited_alone_at_every_level() -> None:
     engine = scheduler(QUEUES)
     ann = submit(engine, "ann", "root.p.a", "ann")
+    settle(engine)
     submit(engine, "ann2", "root.p.b", "ann")
     submit(engine, "bob", "root.p.b", "bob")
     settle(engine)

@@ -47,6 +47,7 @@ def dashboard(
     from cli.serving.own_dashboard import run_own  # here, since these take long to load
     from dashboard.login.authenticators import ByKey
     from dashboard.login.sessions import cookie_name
+    from dashboard.reading.served import named_servers
     from dashboard.settings import DashboardSettings
 
     if against.kind not in ("cluster", "files"):
@@ -58,7 +59,9 @@ def dashboard(
     cookie = cookie_name(port, secure=False)
     settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
     what_if = _what_if(against)
-    click.get_current_context().exit(run_own(settings, lambda: reader, what_if, browser=not no_browser, say=note))
+    servers = named_servers([("/v1", reconciler.url, reconciler.server_name)] if reconciler else ())
+    code = run_own(settings, lambda: reader, what_if, browser=not no_browser, say=note, servers=servers)
+    click.get_current_context().exit(code)
 
 
 def _what_if(against: Against) -> Callable[[], Processes | None]:

@@ -20,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 # Clocks of API servers may lag behind ours; they would reject a certificate from the future.
 BACKDATE = timedelta(hours=1)
+_OVERDUE = 0.75
 _LONGEST_COMMON_NAME = 64  # X.520, upper bound of the attribute
 
 
@@ -45,6 +46,11 @@ class CertificateFacts:
     subject: str
     issuer: str
     is_ca: bool
+
+    @property
+    def overdue(self) -> datetime:
+        """When it should have been renewed by all means: at three quarters of its lifetime; it is due at one half."""
+        return self.not_before + (self.not_after - self.not_before) * _OVERDUE
 
 
 def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:

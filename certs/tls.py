@@ -62,6 +62,11 @@ class ReloadingContext:
         self.current()
         return self.not_after
 
+    def served(self) -> CertificateFacts:
+        """The certificate of the next connection."""
+        self.current()
+        return self._facts
+
     def current(self) -> ssl.SSLContext:
         """The context for the next connection; thread-safe."""
         found = self._fingerprint()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
@@ -14,6 +15,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 
 from analysis.impact import effect_text
+from certs.pki import CertificateFacts
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
 from cluster.roles import missing_role
 from dashboard.backend import Backend
@@ -34,9 +36,11 @@ from dashboard.pages import (
     workload,
 )
 from dashboard.pages.ink import file_ink, no_ink
+from dashboard.pages.installed import CertificateSources
 from dashboard.pages.times import lasting, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
+from dashboard.reading.served import ServedCertificates
 from dashboard.settings import DashboardSettings
 from dashboard.trees.tree import FlavorPair, NodeKey
 from dashboard.what_if.edits import BadEdit
@@ -83,8 +87,10 @@ _OPEN = {"static", "sign_in", "sign_in_with", "start"}
 """The endpoints that need no login."""
 
 
-def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
-    """Called by many threads at once."""
+def create_app(
+    settings: DashboardSettings, backend: Backend, certificate: Callable[[], CertificateFacts] | None = None
+) -> Flask:
+    """Called by many threads at once. `certificate`: the one that is served, if there is one."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = _BODY
     app.jinja_options["finalize"] = _printable
@@ -114,7 +120,8 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
     app.after_request(_finish)
     app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
-    _pages(app, settings, audited=backend.audited)
+    sources = CertificateSources(ServedCertificates(), lambda: backend.servers, certificate)
+    _pages(app, settings, sources, audited=backend.audited)
     _what_if(app, backend, ChangeLinks(settings.link_key))
     _signing_in(app, settings, backend)
     return app
@@ -149,10 +156,10 @@ def _stranger(settings: DashboardSettings) -> Any:
     return _page("error.html", code=401, title="Not signed in", message=message), 401
 
 
-def _pages(app: Flask, settings: DashboardSettings, *, audited: bool) -> None:
+def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources, *, audited: bool) -> None:
     @app.get("/")
     def home() -> Any:
-        return _page("morning.html", **morning.page(g.reader, audited=audited))
+        return _page("morning.html", **morning.page(g.reader, sources, audited=audited))
 
     @app.get("/trees/<dialect>")
     def show_trees(dialect: str) -> Any:

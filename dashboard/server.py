@@ -72,7 +72,7 @@ class _Application(OneWorker):
         """Create the app. gunicorn calls this in the worker."""
         if self.settings.sessions:
             self.settings.sessions.start()
-        return create_app(self.settings, self._open_backend())
+        return create_app(self.settings, self._open_backend(), self._tls.served if self._tls else None)
 
     def _context(self, _config: object, _default: object) -> ssl.SSLContext:
         assert self._tls is not None

@@ -27,6 +27,7 @@ from dashboard.login.authenticators import ByKey
 from dashboard.login.sessions import cookie_name
 from dashboard.reading.backend import UserReader
 from dashboard.reading.remote import Getter
+from dashboard.reading.served import named_servers
 from dashboard.settings import DashboardSettings
 from dashboard.what_if.processes import Processes
 from policies.dialects.declared import DECLARED
@@ -44,7 +45,8 @@ def show(against: Against, reconciler: Server | None, port: int, *, browser: boo
     cookie = cookie_name(port, secure=False)
     settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
     what_if = _what_if(against)
-    return run_own(settings, lambda: reader, what_if, browser=browser, say=note)
+    servers = named_servers([("/v1", reconciler.url, reconciler.server_name)] if reconciler else ())
+    return run_own(settings, lambda: reader, what_if, browser=browser, say=note, servers=servers)
 
 
 def _what_if(against: Against) -> Callable[[], Processes | None]:

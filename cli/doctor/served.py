@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from certs.pki import BadCertificate, canonical, inspect, signed_by, split
-from cluster.endpoint import in_pod
-from policies.dialects.reading import Manifest, mapping, text
+from certs.presented import TlsServer, client_context, handshake, presented
+from policies.dialects.reading import Manifest, mapping
 
 _TIMEOUT = 5.0
-_HTTPS = 443
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """How a caller reaches the webhook: the address to connect to, and the name that the certificate must have."""
-
-    host: str
-    port: int
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +22,9 @@ class Served:
     distrust: Callable[[bytes, str], str] = field(repr=False)
 
 
-def reached(configuration: Mapping[str, object], forwarded: str | None) -> Client | None:
-    """The address from a clientConfig as this machine reaches it; None for a Service that only a Pod can reach."""
-    url, name = text(configuration.get("url")), server_name(configuration)
-    if forwarded:
-        address, _, number = forwarded.rpartition(":")
-        return Client(address.strip("[]"), int(number), name)
-    if url:
-        return Client(name, urlsplit(url).port or _HTTPS, name)
-    port = mapping(configuration.get("service")).get("port") or _HTTPS
-    return Client(name, int(port), name) if in_pod() else None
-
-
-def server_name(configuration: Mapping[str, object]) -> str:
-    """The name that the API server expects in the certificate."""
-    service = mapping(configuration.get("service"))
-    if service:
-        return f"{service.get('name')}.{service.get('namespace')}.svc"
-    return urlsplit(text(configuration.get("url")) or "").hostname or ""
-
-
-def from_server(client: Client) -> Served:
+def from_server(server: TlsServer) -> Served:
     """The certificate that a server presents. Raises OSError if nothing serves TLS there."""
-    context = _context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    certificate = _handshake(client, context, client.name)
-    return Served(
-        str(client), ssl.DER_cert_to_PEM_cert(certificate).encode(), lambda ca, name: _refusal(client, ca, name)
-    )
+    return Served(str(server), presented(server, _TIMEOUT), lambda ca, name: _refusal(server, ca, name))
 
 
 def from_secret(source: str, chain: Sequence[bytes]) -> Served:
@@ -82,25 +41,11 @@ def client_configurations(manifest: Manifest) -> Iterator[Mapping[str, object]]:
         yield mapping(mapping(conversion.get("webhook")).get("clientConfig"))
 
 
-def _context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)  # stricter than Go's, which the API server has
-    return context
-
-
-def _handshake(client: Client, context: ssl.SSLContext, name: str) -> bytes:
-    with (
-        socket.create_connection((client.host, client.port), _TIMEOUT) as plain,
-        context.wrap_socket(plain, server_hostname=name or client.host) as secured,
-    ):
-        return secured.getpeercert(binary_form=True) or b""
-
-
-def _refusal(client: Client, authorities: bytes, name: str) -> str:
-    context = _context()
+def _refusal(server: TlsServer, authorities: bytes, name: str) -> str:
+    context = client_context()
     try:
         context.load_verify_locations(cadata=authorities.decode())
-        _handshake(client, context, name)
+        handshake(server, context, name, _TIMEOUT)
     except ssl.SSLCertVerificationError as error:
         return error.verify_message
     except (OSError, ValueError) as error:

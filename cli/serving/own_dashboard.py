@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -18,6 +18,7 @@ from cluster.errors import ClusterError
 from dashboard.login.authenticators import ByKey
 from dashboard.reading.backend import Manifest, UserLogin, UserReader
 from dashboard.reading.remote import Getter, RemoteReader
+from dashboard.reading.served import NamedServer
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
 from dashboard.what_if.processes import Processes
@@ -41,10 +42,11 @@ def run_own(
     *,
     browser: bool,
     say: Callable[[str], None],
+    servers: Sequence[NamedServer] = (),
 ) -> Exit:
     """Serve until SIGTERM or Ctrl-C. Raises OutOfReach where it cannot start.
 
-    `open_reader` and `what_if` are called in the process that serves.
+    `open_reader` and `what_if` are called in the process that serves. `servers`: see `Backend`.
     """
     key = secrets.token_urlsafe(24)
     settings = replace(settings, authenticator=ByKey(key, settings.cookie))
@@ -56,7 +58,7 @@ def run_own(
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     try:
-        code = serve(settings, lambda: _OwnBackend(open_reader(), what_if()), announce)
+        code = serve(settings, lambda: _OwnBackend(open_reader(), what_if(), servers), announce)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN
@@ -67,8 +69,8 @@ class _OwnBackend:
 
     audited = True
 
-    def __init__(self, reader: UserReader, what_if: Processes | None) -> None:
-        self._reader, self.what_if = reader, what_if
+    def __init__(self, reader: UserReader, what_if: Processes | None, servers: Sequence[NamedServer]) -> None:
+        self._reader, self.what_if, self.servers = reader, what_if, servers
 
     def reader(self, _: UserLogin) -> UserReader:
         return self._reader

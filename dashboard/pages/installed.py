@@ -1,6 +1,6 @@
-"""What runs here: versions and replicas of Quotree and Kueue, and how long the authorities of the webhooks are valid.
+"""What runs here: versions and replicas of Quotree and Kueue, and how long certificates and authorities are valid.
 
-Secrets are not read, so the certificates that are served are not among it.
+Secrets are not read: a certificate is what its server presents.
 """
 
 from __future__ import annotations
@@ -8,17 +8,20 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import IntEnum
 from typing import Any
 
-from certs.pki import BadCertificate, inspect, split
+from certs.pki import BadCertificate, CertificateFacts, inspect, split
+from certs.presented import reached
 from cluster.errors import Forbidden, NotFound
 from cluster.resource import DEPLOYMENTS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 from dashboard.pages.shown import clock
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
+from dashboard.reading.served import NamedServer, Presented, ServedCertificates
 from policies.dialects.reading import listing, mapping, text, texts
 from policies.takeover.objects import pod_spec
 
@@ -45,45 +48,100 @@ class Component:
     ours: bool
 
 
+class CertificateState(IntEnum):
+    """The worst first."""
+
+    EXPIRED = 0
+    LATE = 1
+    UNKNOWN = 2
+    VALID = 3
+
+
 @dataclass(frozen=True, slots=True)
-class WebhookAuthority:
-    """The authority in the caBundle of a webhook configuration. `until`: RFC 3339."""
+class CertificateLine:
+    """A certificate or an authority. `until`: RFC 3339, empty if `state` is UNKNOWN; then `said` is why, else what its
+    end would mean."""
 
     subject: str
     until: str
-    late: bool
-    expired: bool
+    state: CertificateState
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Both empty where nothing is installed."""
+    """Both empty where nothing is installed. `certificates`: the first to expire on top."""
 
     components: tuple[Component, ...] = ()
-    authorities: tuple[WebhookAuthority, ...] = ()
+    certificates: tuple[CertificateLine, ...] = ()
 
 
-def installed(reader: CachedReader, now: datetime | None = None) -> Installed:
+@dataclass(frozen=True, slots=True)
+class CertificateSources:
+    """Where certificates are seen: at the servers that are asked anyway, and the dashboard's own."""
+
+    known: ServedCertificates
+    servers: Callable[[], Sequence[NamedServer]] = tuple
+    own: Callable[[], CertificateFacts] | None = None
+
+
+def installed(reader: CachedReader, sources: CertificateSources, now: datetime | None = None) -> Installed:
     """What this person may list of it. Raises ClusterError where a server does not answer."""
     deployments = _listed(reader, DEPLOYMENTS, _DEPLOYED)
-    hooks = [
-        (f"{kind} {each['metadata']['name']}", each)
-        for kind, resource in _KINDS.items()
-        for each in _listed(reader, resource, _OURS)
-    ]
+    listed = {kind: _listed(reader, resource, _OURS) for kind, resource in _KINDS.items()}
+    hooks = [(f"{kind} {each['metadata']['name']}", each) for kind, found in listed.items() for each in found or ()]
     moment = now or datetime.now(UTC)
+    lines = [line for subject, each in hooks for line in _authority(subject, each, moment)]
+    if deployments is not None or hooks:  # who runs it; others have no use for it
+        lines += _served(sources, [each for _, each in hooks], moment)
+    if deployments is not None and None in listed.values():
+        lines.append(_unknown("Certificate of the webhook", "you may not list webhook configurations"))
     return Installed(
-        tuple(sorted(map(_component, deployments), key=lambda each: (not each.ours, each.namespace, each.name))),
-        tuple(found for subject, each in hooks for found in _authority(subject, each, moment)),
+        tuple(sorted(map(_component, deployments or ()), key=lambda each: (not each.ours, each.namespace, each.name))),
+        tuple(sorted(lines, key=lambda each: (each.state, each.until, each.subject))),
     )
 
 
-def _listed(reader: CachedReader, resource: Resource, labels: str) -> list[Manifest]:
-    """Empty where this person may not list them, or nothing serves them."""
+def _served(sources: CertificateSources, hooks: Sequence[Manifest], now: datetime) -> Iterator[CertificateLine]:
+    configurations = [
+        mapping(mapping(each).get("clientConfig")) for hook in hooks for each in listing(hook.get("webhooks"))
+    ]
+    webhooks = [reached(each) for each in configurations]
+    named = [*(NamedServer("the webhook", each) for each in dict.fromkeys(webhooks) if each), *sources.servers()]
+    found = sources.known.of(each.server for each in named)
+    for each in named:
+        yield _line(f"Certificate of {each.subject} at {each.server}", found[each.server], now)
+    if None in webhooks:
+        yield _unknown("Certificate of the webhook", "only Pods reach its Service; quotree doctor may read its Secret")
+    if sources.own is not None:
+        yield _line("Certificate of this dashboard", sources.own(), now)
+
+
+def _line(subject: str, found: Presented, now: datetime) -> CertificateLine:
+    if isinstance(found, str):
+        return _unknown(subject, found)
+    state = _state(found.not_after, found.overdue, now)
+    return CertificateLine(subject, clock(found.not_after), state, "nobody can connect")
+
+
+def _unknown(subject: str, why: str) -> CertificateLine:
+    return CertificateLine(subject, "", CertificateState.UNKNOWN, why)
+
+
+def _state(until: datetime, overdue: datetime, now: datetime) -> CertificateState:
+    if now >= until:
+        return CertificateState.EXPIRED
+    return CertificateState.LATE if now >= overdue else CertificateState.VALID
+
+
+def _listed(reader: CachedReader, resource: Resource, labels: str) -> list[Manifest] | None:
+    """Empty where nothing serves them, None where this person may not list them."""
     try:
         return reader.kept(("installed", resource), lambda: reader.reader.listed(resource, None, _MOST, labels=labels))
-    except (Forbidden, NotFound):
+    except NotFound:
         return []
+    except Forbidden:
+        return None
 
 
 def _component(found: Manifest) -> Component:
@@ -111,7 +169,7 @@ def _version(found: Manifest) -> str:
     return next((each[1] for each in known if each), "")
 
 
-def _authority(subject: str, found: Manifest, now: datetime) -> Iterator[WebhookAuthority]:
+def _authority(subject: str, found: Manifest, now: datetime) -> Iterator[CertificateLine]:
     """Find the authority that lasts longest, since two overlap during a rotation; none where there is no caBundle."""
     bundles = {
         text(mapping(mapping(each).get("clientConfig")).get("caBundle")) for each in listing(found.get("webhooks"))
@@ -119,7 +177,8 @@ def _authority(subject: str, found: Manifest, now: datetime) -> Iterator[Webhook
     ends = [until for bundle in bundles if bundle for until in _ends(bundle)]
     if ends:
         until = max(ends)
-        yield WebhookAuthority(subject, clock(until), until - now < SOON, until <= now)
+        state = _state(until, until - SOON, now)
+        yield CertificateLine(f"Authority in {subject}", clock(until), state, "the API server cannot call it")
 
 
 def _ends(bundle: str) -> list[datetime]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.pages.installed import Installed, installed
+from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
 from dashboard.pages.times import lasted
@@ -52,13 +52,13 @@ class TreeLine:
     filled: int
 
 
-def page(reader: CachedReader, *, audited: bool) -> dict[str, Any]:
+def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) -> dict[str, Any]:
     """All that this person may see of it. Raises Unauthorized."""
     trees = {dialect: part(lambda dialect=dialect: read_tree(reader, dialect)) for dialect in DIALECTS}  # type: ignore[misc]
     seen = {dialect: each.value for dialect, each in trees.items() if each.value is not None}
     workers = part(lambda: list(reader.ask("/v1/clusters")["items"]))
     findings = part(lambda: reader.findings({"limit": str(_FINDINGS)})) if audited else Part()
-    here = part(lambda: installed(reader))
+    here = part(lambda: installed(reader, sources))
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree)),
         *_lost(workers.value or []),
@@ -99,28 +99,26 @@ def _on_cycles(tree: ContendedTree) -> Iterator[Notice]:
 def _lost(workers: list[dict[str, Any]]) -> Iterator[Notice]:
     for each in workers:
         if each.get("connection") in ("lost", "misconfigured"):
-            since = f" since {each['since']}" if each.get("since") else ""
+            long = lasted(str(each.get("since") or ""))
+            state = f"has been {each['connection']} for {long}" if long else f"is {each['connection']}"
             why = f": {each['error']}" if each.get("error") else ""
-            sentence = f"is {each['connection']}{since}{why}. It gets no new work."
+            sentence = f"{state}{why}. It gets no new work."
             yield Notice("lost", f"Worker {each['name']}", "/clusters", sentence, "Its connection", "/clusters")
 
 
 def _failing(here: Installed) -> Iterator[Notice]:
     """What of Quotree does not run, authorities that end soon, and versions that differ."""
     ours = [each for each in here.components if each.ours]
-    for each in ours:
-        if each.wanted and not each.ready:
-            down = f"has no ready replica of {each.wanted}."
-            yield Notice(
-                "lost", f"Deployment {each.namespace}/{each.name}", "#installed", down, "Versions", "#installed"
-            )
-    for authority in here.authorities:
-        if authority.late:
-            when = (
-                f"expired at {authority.until}. Since" if authority.expired else f"expires at {authority.until}. From"
-            )
-            said = f"has an authority that {when} then the API server cannot call it."
-            yield Notice("error", authority.subject, "#installed", said, "Certificates", "#installed")
+    for part_of in ours:
+        if part_of.wanted and not part_of.ready:
+            down = f"has no ready replica of {part_of.wanted}."
+            named = f"Deployment {part_of.namespace}/{part_of.name}"
+            yield Notice("lost", named, "#installed", down, "Versions", "#installed")
+    for each in here.certificates:
+        if each.state in (CertificateState.EXPIRED, CertificateState.LATE):
+            then = f"expired at {each.until}:" if each.state == CertificateState.EXPIRED else ""
+            said = f"{then or f'expires at {each.until} and was not renewed; then'} {each.said}."
+            yield Notice("error", each.subject, "#installed", said, "Certificates", "#installed")
     versions = sorted({each.version for each in ours if each.version})
     if len(versions) > 1:
         said = f"runs in versions {' and '.join(versions)}. Finish the upgrade."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from cluster.resource import PODS, Resource
 from dashboard.pages.headline import headline
@@ -46,11 +46,30 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
         "owners": (stored.get("metadata") or {}).get("ownerReferences") or [],
         "headline": headline(explanation.value, stored) if explanation.value else "",
         "explanation": explanation,
+        "remedy": _remedy(explanation.value or {}),
         "pods": part(lambda: _pods(reader, stored)),
         "most_pods": _MOST_PODS,
         "events": events,
         "steps": _life(stored, events),
     }
+
+
+class WorkloadRemedy(NamedTuple):
+    """A question that leads to a what-if, which answers it."""
+
+    question: str
+    url: str
+
+
+def _remedy(why: Manifest) -> WorkloadRemedy | None:
+    """What if its ClusterQueue had the one quota that would be enough; None where there is no such quota."""
+    found = why.get("remedy")
+    if not found:
+        return None
+    pair = {"flavor": found["flavor"], "resource": found["resource"]}
+    changed = {"kind": "ClusterQueue", "name": found["clusterQueue"], **pair, "field": "nominalQuota"}
+    question = f"What if {found['clusterQueue']} had {found['more']} more of {found['flavor']}/{found['resource']}?"
+    return WorkloadRemedy(question, "/what-if?" + urlencode({**changed, "amount": found["to"]}))
 
 
 class WorkloadPod(NamedTuple):

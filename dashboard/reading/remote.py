@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
@@ -15,6 +15,7 @@ from cluster.errors import NotFound
 from cluster.resource import Resource
 from cluster.wire import Timeouts
 from dashboard.reading.backend import NO_PARAMS, Manifest, UserLogin, UserReader
+from dashboard.reading.served import NamedServer, named_servers
 from dashboard.what_if.processes import Processes
 
 _TIMEOUTS = Timeouts(connect=3.0, read=10.0)
@@ -94,6 +95,12 @@ class RemoteBackend:
         self.audited = self._known.audit is not None
         self._readers: OrderedDict[bytes, RemoteReader] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def servers(self) -> Sequence[NamedServer]:
+        known = self._servers()
+        named = (("/v1", known.reconciler), ("the audit", known.audit))
+        return named_servers((subject, each.url, each.server_name) for subject, each in named if each)
 
     def reader(self, login: UserLogin) -> UserReader:
         key, servers = login.digest(), self._servers()

@@ -41,7 +41,7 @@ class Borrower:
 
 @dataclass(frozen=True, slots=True)
 class UnusedQuota:
-    """A node without use of its quota, while `pending` workloads wait in its tree at queues that have the pair too."""
+    """A node without use of its quota, while `pending` workloads wait for it: at queues of its tree with that pair."""
 
     node: TreeNode
     pair: FlavorPair
@@ -91,10 +91,12 @@ class ContendedTree(DialectTree):
     def unused(self) -> list[UnusedQuota]:
         """The largest quota that nobody uses while work is pending in the same tree, by share of the root's quota.
 
-        Of each tree only the pair counts that is used most among those of the queues where work is pending.
+        Work at a stopped queue waits for no quota. Of each tree only the pair counts that is used most among those of
+        the queues where work waits.
         """
         found: list[tuple[float, NodeKey, UnusedQuota]] = []
-        for root, waiting in self._waiting_by_root():
+        for root, queues in self._waiting_by_root():
+            waiting = [queue for queue in queues if not queue.stopped]
             wanted = {pair: root.amounts(pair) for pair in {pair for queue in waiting for pair in queue.pairs}}
             pair = max(sorted(wanted), key=lambda each: wanted[each].share, default=None)
             if pair is None or not (whole := wanted[pair].quota):

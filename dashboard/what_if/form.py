@@ -50,8 +50,8 @@ class Form:
 
 
 def linked(query: Mapping[str, str]) -> Form:
-    """The form as a link from a node's page fills it in."""
-    known = {name: query[name][:400] for name in ("kind", "name", "flavor", "resource") if query.get(name)}
+    """The form as a link from the page of a node or of a Workload fills it in."""
+    known = {name: query[name][:400] for name in (*_STAYS["quota"], "amount") if query.get(name)}
     typed = {f"quota-{name}": value for name, value in known.items()}
     for part in ("move", "stop") if known.get("kind") in STOPPED else ("move",):
         typed |= {f"{part}-{name}": known[name] for name in _STAYS[part] if name in known}

@@ -95,6 +95,13 @@ _WAITING_MORE: Schema = {
     },
     "setAside": {"description": "Inadmissible until something changes.", **YES},
     "lacks": list_of(_ref("lack")),
+    "remedy": {
+        "description": "The nominalQuota that would be enough if it alone were raised, and by how much. Absent where it"
+        " takes more than one change, or other than quota.",
+        **object_of(
+            {"clusterQueue": TEXT, "flavor": TEXT, "resource": TEXT, "from": _AMOUNT, "to": _AMOUNT, "more": _AMOUNT}
+        ),
+    },
     "domains": {
         "description": "Domains of topologies that are short: of several, the one with the most room.",
         **list_of(_SHORT_DOMAIN),

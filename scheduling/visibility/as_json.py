@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from policies.model.objects import parted
 from scheduling.flavors.messages import text, written
-from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.amounts import FlavorResource, minus
 from scheduling.objects.workload import Workload
 from scheduling.topology.naming import domain_name
 from scheduling.topology.workload_places import TopologyShortage
@@ -19,6 +19,7 @@ from scheduling.visibility.explanation import Explanation, FlavorLack, Holder, K
 from scheduling.visibility.places import PodSetPlaces
 from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.raising import Raise
+from scheduling.visibility.remedy import SoleRaise
 from scheduling.visibility.workloads import RunningWorkload, WaitingWorkload
 
 JobReference: TypeAlias = Callable[[str], Mapping[str, str]]
@@ -77,7 +78,18 @@ def waiting_json(
         content["behind"] = dict(named(each.behind))
     elif each.behind:
         content["behindAnother"] = True
-    return content if found is None else {**content, **_explanation(found, named, scope)}
+    if found is None:
+        return content
+    content |= _explanation(found, named, scope)
+    helps = found.remedy if not (each.not_before or each.behind) else None
+    return {**content, "remedy": _remedy(found.queue, helps)} if helps is not None else content
+
+
+def _remedy(queue: str, found: SoleRaise) -> dict[str, Any]:
+    """The quota of its own queue: who may read the workload may read that, too."""
+    now, needed = (written(found.pair.resource, each) for each in (found.place.now, found.place.needed))
+    more = written(found.pair.resource, minus(found.place.needed, found.place.now))
+    return {"clusterQueue": queue, **pair_json(found.pair), "from": now, "to": needed, "more": more}
 
 
 def _explanation(found: Explanation, named: JobReference, scope: AccessScope) -> dict[str, Any]:

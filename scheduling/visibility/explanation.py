@@ -27,6 +27,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState
 from scheduling.topology.workload_places import TopologyShortage
 from scheduling.visibility.raising import BORROWING_LIMIT, NOMINAL_QUOTA, Lenders, Raise, raises
+from scheduling.visibility.remedy import SoleRaise, sole_raise
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 
@@ -90,7 +91,7 @@ class FlavorLack:
 class Explanation:
     """`reason` and `message` are those of the condition QuotaReserved. `position` counts from 1, None if it is in no
     ClusterQueue. `inadmissible`: it is not tried until something changes. `others`: reasons not related to quota.
-    `shortages`: the domains of topologies that are short.
+    `shortages`: the domains of topologies that are short. `remedy`: the one quota that would be enough.
     """
 
     workload: str
@@ -103,6 +104,7 @@ class Explanation:
     lacks: tuple[FlavorLack, ...] = ()
     others: tuple[Reason, ...] = field(default=())
     shortages: tuple[TopologyShortage, ...] = ()
+    remedy: SoleRaise | None = None
 
 
 class TreeCache:
@@ -168,7 +170,7 @@ def explain(
         return Explanation(key, name, PENDING_EVALUATION, "It waits for its turn", position)
     trees = trees or TreeCache()
     found = _of_wait(queue, key, wait, position, trees, inadmissible=not pending.is_active(key))
-    return replace(found, shortages=trees.shortages(world, workload, wait))
+    return replace(found, shortages=trees.shortages(world, workload, wait), remedy=sole_raise(world.state, queue, wait))
 
 
 def shortages(world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:

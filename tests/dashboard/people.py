@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flask.testing import FlaskClient
@@ -16,6 +16,7 @@ from dashboard.app import create_app
 from dashboard.login.authenticators import Authenticator, ByToken
 from dashboard.login.sessions import Sessions
 from dashboard.reading.backend import NO_PARAMS, UserLogin, UserReader
+from dashboard.reading.served import NamedServer
 from dashboard.settings import DashboardSettings
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -133,6 +134,7 @@ class Cluster:
         self.logins: list[UserLogin] = []
         self.what_if: Telling | None = None
         self.audited = True
+        self.servers: Sequence[NamedServer] = ()
 
     def reader(self, login: UserLogin) -> UserReader:
         self.logins.append(login)

@@ -6,13 +6,17 @@ import base64
 import html
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from certs.pki import new_authority
+from certs.presented import TlsServer
 from cluster.errors import Forbidden, Unreachable
+from dashboard.reading.served import NamedServer
 from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
+from tests.dashboard.presenting import presenting
 from tests.dashboard.trees.entries import kueue, tree
 
 BUSY = tree(
@@ -123,7 +127,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     }
     workers = [
         {"name": "one", "connection": "connected"},
-        {"name": "two", "connection": "lost", "since": "2026-01-01T00:00:00Z", "error": "no route"},
+        {"name": "two", "connection": "lost", "since": ago(90), "error": "no route"},
     ]
     circle = [kueue("x", "y", cohort=True), kueue("y", "x", cohort=True), kueue("z", "z", cohort=True)]
     answers = {
@@ -137,7 +141,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted. Its parents"
     )
-    assert said[1][1].startswith("lost Worker two is lost since 2026-01-01T00:00:00Z: no route. It gets no new work.")
+    assert said[1][1].startswith("lost Worker two has been lost for 1 h 30 min: no route. It gets no new work.")
     assert said[2][1:] == (
         "error Cohort org has 2 errors. The first: children get more than org has All findings of this tree",
         "/findings?root=org",
@@ -193,7 +197,7 @@ def deployed(name: str, version: str, ready: int = 2, project: str = "quotree") 
     return {"metadata": meta, "spec": {"replicas": 2, "template": pod}, "status": {"readyReplicas": ready}}
 
 
-def hook(days: int) -> dict[str, Any]:
+def hook(days: int, url: str = "") -> dict[str, Any]:
     pem = new_authority("quotree", datetime.now(UTC), timedelta(days=days)).certificate
     bundle = base64.b64encode(pem).decode()
     return {
@@ -217,11 +221,11 @@ def test_versions_replicas_and_certificates_are_below_the_trees() -> None:
     page = signed_in(found, ADMIN).get("/").text.partition('id="installed"')[2]
     rows = re.findall(r'<th scope="row">([^<]+)</th><td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td>', page)
 
-    assert rows == [
+    assert rows[:2] == [
         ("quotree-system/quotree-webhook", "0.4.0", "2 of 2"),
         ("kueue-system/kueue-controller-manager", "0.19.2", "1 of 2"),
     ]
-    assert re.search(r"ValidatingWebhookConfiguration quotree: its authority is valid until <time datetime=.20", page)
+    assert re.search(r"Authority in ValidatingWebhookConfiguration quotree</th><td[^>]*><time datetime=.20", page)
     assert "installed" not in {url.strip("#") for _, _, url in notices(found)}, "nothing of it is wrong"
 
 
@@ -236,7 +240,11 @@ def test_a_webhook_without_replicas_an_authority_that_ends_and_mixed_versions_ar
 
     assert [kind for kind, _ in said] == ["lost", "error", "error"]
     assert said[0][1] == "lost Deployment quotree-system/quotree-webhook has no ready replica of 2. Versions"
-    assert re.search(r"ValidatingWebhookConfiguration quotree has an authority that expires at 20", said[1][1])
+    assert re.fullmatch(
+        r"error Authority in ValidatingWebhookConfiguration quotree expires at 20\S+ and was not renewed; "
+        r"then the API server cannot call it. Certificates",
+        said[1][1],
+    )
     assert said[2][1] == "error Quotree runs in versions 0.4.0 and 0.5.0. Finish the upgrade. Versions"
 
 
@@ -244,6 +252,69 @@ def test_who_may_not_list_what_is_installed_sees_the_rest() -> None:
     denied = Forbidden(403, "Forbidden", "ann may not list deployments.apps")
     page = signed_in(cluster(**{DEPLOYMENTS: denied, HOOKS: {"items": [hook(300)]}}), ADMIN).get("/").text
 
-    assert "its authority is valid until" in page
+    assert "Authority in ValidatingWebhookConfiguration quotree" in page
     assert "quotree-webhook" not in page
     assert "ann may not" not in page
+
+
+def certificates(page: str) -> list[tuple[str, str]]:
+    """The rows of the table: each with what it says of the state."""
+    rows = re.findall(r'<th scope="row">((?:Cert|Auth)[^<]+)</th>.*?data-label="State">(.*?)</td>', page)
+    return [(name, re.sub("<[^>]+>", "", text)) for name, text in rows]
+
+
+def at(server: TlsServer, days: int = 300) -> dict[str, Any]:
+    """A webhook configuration that calls this server."""
+    found = hook(days)
+    for each in found["webhooks"]:
+        each["clientConfig"]["url"] = f"https://{server}/validate"
+    return found
+
+
+def test_certificates_that_are_served_are_there_the_worst_first(tmp_path: Path) -> None:
+    (tmp_path / "late").mkdir()
+    (tmp_path / "expired").mkdir()
+    with (
+        presenting(tmp_path / "late", timedelta(days=29), timedelta(days=30)) as late,
+        presenting(tmp_path / "expired", timedelta(days=40), timedelta(days=30)) as expired,
+    ):
+        found = cluster(**{DEPLOYMENTS: {"items": []}, HOOKS: {"items": [at(late)]}})
+        found.servers = [NamedServer("/v1", expired), NamedServer("the audit", TlsServer("127.0.0.1", 9, ""))]
+        page = signed_in(found, ADMIN).get("/").text
+        said = [text for kind, text, url in notices(found) if url == "#installed"]
+
+    help_ = ": its process renews it, see its log and quotree doctor"
+    assert certificates(page)[:2] == [
+        (f"Certificate of /v1 at {expired}", f"expired{help_}"),
+        (f"Certificate of the webhook at {late}", f"not renewed{help_}"),
+    ]
+    assert certificates(page)[2][0] == "Certificate of the audit at 127.0.0.1:9"
+    assert "refused" in certificates(page)[2][1], "what is not known says why"
+    assert certificates(page)[3] == ("Authority in ValidatingWebhookConfiguration quotree", "valid")
+    assert re.fullmatch(
+        rf"error Certificate of /v1 at {expired} expired at \S+: nobody can connect. Certificates", said[0]
+    )
+    assert "expires at" in said[1]
+    assert "and was not renewed; then nobody can connect." in said[1]
+
+
+def test_a_webhook_that_only_pods_reach_and_what_may_not_be_listed_are_not_known() -> None:
+    service = hook(300)
+    service["webhooks"][0]["clientConfig"]["service"] = {"name": "quotree-webhook", "namespace": "quotree-system"}
+    found = cluster(**{DEPLOYMENTS: {"items": []}, HOOKS: {"items": [service]}})
+    assert ("Certificate of the webhook", "only Pods reach its Service; quotree doctor may read its Secret") in (
+        certificates(signed_in(found, ADMIN).get("/").text)
+    )
+
+    found.answers[HOOKS] = Forbidden(403, "Forbidden", "ann may not")
+    assert certificates(signed_in(found, ADMIN).get("/").text) == [
+        ("Certificate of the webhook", "you may not list webhook configurations")
+    ]
+
+
+def test_who_may_list_nothing_of_it_is_not_told_of_servers() -> None:
+    denied = Forbidden(403, "Forbidden", "ann may not")
+    found = cluster(**{DEPLOYMENTS: denied, HOOKS: denied})
+    found.servers = [NamedServer("/v1", TlsServer("127.0.0.1", 9, ""))]
+
+    assert certificates(signed_in(found, ADMIN).get("/").text) == []

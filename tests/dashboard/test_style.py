@@ -9,13 +9,19 @@ from pathlib import Path
 import pytest
 
 import dashboard
+from dashboard.trees.tree import STATES as TREE_STATES
+from tests.apiserver.dashboard.components import components
 
 HERE = Path(dashboard.__file__).parent
 DOCS = HERE.parent / "docs"
-COMPONENTS = HERE.parent / "tests" / "apiserver" / "dashboard" / "components.html"
 SHEET = (HERE / "static" / "style.css").read_text()
 TEXTS = ("text", "muted", "link", "error", "warning")
 STATES = ("used", "borrowed", "over", "stopped")
+KINDS = ("waiting", "running", "finished", "connected", "connecting", "lost", "misconfigured", "error", "warning")
+"""States of Workloads, workers and findings."""
+WORDS = {"connected", "finished", "running", "unused"}
+"""States that look like text, or like all notices."""
+_CLASS = re.compile(r"\.([a-z][a-z0-9-]*)")
 
 
 def _theme(name: str) -> dict[str, str]:
@@ -65,7 +71,7 @@ def test_colors_stand_in_variables_alone() -> None:
 
 
 def test_the_page_about_it_has_each_variable_and_each_class_of_a_component() -> None:
-    page, pictured = (DOCS / "visual-language.md").read_text(), COMPONENTS.read_text()
+    page = (DOCS / "visual-language.md").read_text()
     light, dark = (dict(re.findall(r"--([\w-]+): ([^;]+);", part)) for part in SHEET.split("@media")[:2])
     variables = {name: value for name, value in light.items() if name != "depth"}
 
@@ -73,11 +79,24 @@ def test_the_page_about_it_has_each_variable_and_each_class_of_a_component() -> 
         row = next((line for line in page.splitlines() if line.startswith(f"| `--{name}` |")), "")
         assert f"`{value}`" in row, name
         assert f"`{dark.get(name, value)}`" in row, name
-    listed = set(re.findall(r"`([a-z]+)`", page.partition("## Components")[2]))
-    styled = set(re.findall(r"\.([a-z]+)\b", SHEET))
-    assert listed - styled <= {"unused"}, "a notice of this kind has the color of all notices"
-    drawn = {name for names in re.findall(r'class="([^"]+)"', pictured) for name in names.split()}
-    assert listed - drawn <= {"history", "block", "path"}, "which need data"
+
+
+def test_each_component_and_state_of_the_style_sheet_is_on_the_page_and_in_its_pictures() -> None:
+    rows = (DOCS / "visual-language.md").read_text().partition("## Components")[2]
+    selectors = re.sub(r"\{[^{}]*\}", "{}", re.sub(r"/\*.*?\*/", "", SHEET, flags=re.DOTALL))
+    styled = {each.partition("-")[0] if each.startswith("depth-") else each for each in _CLASS.findall(selectors)}
+    drawn = {name for names in re.findall(r'class="([^"]+)"', components()) for name in names.split()}
+    drawn = {each.partition("-")[0] if each.startswith("depth-") else each for each in drawn}
+
+    assert styled - drawn == set(), "in no picture"
+    listed = set(re.findall(r"`([a-z-]+)`", rows))
+    assert styled - listed == set(), "not on the page"
+    assert listed - styled <= WORDS, "not in the style sheet"
+    for state in (*TREE_STATES, *KINDS):
+        assert state in drawn, state
+    notices = set(re.findall(r'(?:Notice|_about)\(\s*"(\w+)"', (HERE / "pages" / "morning.py").read_text()))
+    assert notices
+    assert notices <= drawn
 
 
 def test_each_cell_has_the_name_of_its_column_for_narrow_screens() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from html import unescape
 from typing import Any
 
 import pytest
@@ -170,6 +172,38 @@ def test_the_page_has_the_sentence_who_is_ahead_and_the_pods() -> None:
     assert '<p class="headline waiting">Waits ' in page
     assert '<a href="/workloads/team/job-first">team/job-first</a>' in page
     assert '<th scope="row">late-x</th><td data-label="Phase">gated</td>' in page
+
+
+REMEDY = {
+    "clusterQueue": "vision",
+    "flavor": "h100",
+    "resource": "nvidia.com/gpu",
+    "from": "48",
+    "to": "56",
+    "more": "8",
+}
+
+
+def test_the_number_that_would_help_leads_to_a_what_if_that_is_filled_in() -> None:
+    client = signed_in(cluster(remedy=REMEDY), ADMIN)
+    page = client.get("/workloads/team/late").text
+
+    link = re.search(r'<a href="([^"]+)">What if vision had 8 more of h100/nvidia.com/gpu\?</a> The work ahead', page)
+    assert link
+    form = client.get(unescape(link[1])).text
+    typed = dict(re.findall(r'name="quota-(\w+)" value="([^"]*)"', form))
+    assert typed == {"name": "vision", "flavor": "h100", "resource": "nvidia.com/gpu", "amount": "56"}
+    assert [*re.findall(r"<option[^>]* selected>(\w+)</option>", form.partition("Move to another parent")[0])] == [
+        "ClusterQueue",
+        "nominalQuota",
+    ]
+
+
+def test_where_no_one_quota_helps_or_nobody_is_ahead_the_page_does_not_say_so() -> None:
+    assert "What if " not in signed_in(cluster(), ADMIN).get("/workloads/team/late").text.partition("<main")[2]
+    first = signed_in(cluster(remedy=REMEDY, position=1), ADMIN).get("/workloads/team/late").text
+    assert "What if vision" in first
+    assert "The work ahead of it" not in first
 
 
 def test_those_ahead_that_may_not_be_seen_are_counted() -> None:

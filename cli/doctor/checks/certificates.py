@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from certs.pki import BadCertificate, inspect, split
+from certs.presented import reached, server_name
 from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
-from cli.doctor.served import Served, client_configurations, from_secret, from_server, reached, server_name
+from cli.doctor.served import Served, client_configurations, from_secret, from_server
 from cli.doctor.target import CheckedCluster, mounted, option
 from cluster.apply import converts_with_us
 from cluster.errors import ApiError, Forbidden
@@ -22,8 +23,6 @@ from policies.dialects.reading import Manifest, mapping, metadata, text
 from policies.takeover.objects import ObjectRef
 
 _SECRET = "quotree-webhook-certificate"  # noqa: S105, a name
-_LATE = 0.75
-"""The fraction of a certificate's lifetime after which it should have been renewed; renewal is due at one half."""
 _RENEW = (
     "see the logs of its process and rbac: it renews its certificates itself. With cert-manager: see the Certificate"
 )
@@ -135,8 +134,7 @@ def check_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> 
         return failure(subject, f"is not valid before {facts.not_before:%Y-%m-%d %H:%M} UTC", fix)
     if now >= facts.not_after:
         return failure(subject, f"expired at {until}", _RENEW)
-    late = facts.not_before + (facts.not_after - facts.not_before) * _LATE
-    if now >= late:
+    if now >= facts.overdue:
         return warning(subject, f"expires at {until}, in {_span(facts.not_after - now)}, and was not renewed", _RENEW)
     return ok(subject, f"is valid until {until}")
 

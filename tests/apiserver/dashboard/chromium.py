@@ -118,8 +118,7 @@ class Visitor:
 
     def violations(self) -> list[str]:
         """What axe-core finds of any level, its best practices included: each with the elements."""
-        found = Axe().run(self.page, options={"resultTypes": ["violations"]}).response["violations"]
-        return [f"{each['id']}: {[node['html'][:200] for node in each['nodes'][:3]]}" for each in found]
+        return violations(self.page)
 
     def serious(self, *rules: str) -> list[str]:
         """What axe-core finds that keeps people out, by these rules or all: each with the elements."""
@@ -140,3 +139,9 @@ class Visitor:
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self._said.append(f"{message.type}: {message.text} ({message.location['url']})")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds of any level, its best practices included: each with the elements."""
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [f"{each['id']}: {[node['html'][:200] for node in each['nodes'][:3]]}" for each in found]

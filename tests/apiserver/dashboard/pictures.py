@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from tests.apiserver.dashboard.animated import apng
 from tests.apiserver.dashboard.chromium import Visitor, chromium
 from tests.apiserver.dashboard.company import company, work
+from tests.apiserver.dashboard.components import components
 from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, reconciling, sees_namespaces
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
@@ -69,7 +70,7 @@ def take(visitor: Visitor, folder: Path) -> None:
 def draw_components(page: Page, folder: Path) -> None:
     """The components of the style sheet, which need no server."""
     page.set_viewport_size({"width": 760, "height": 800})
-    page.set_content((HERE / "components.html").read_text())
+    page.set_content(components())
     page.add_style_tag(path=SHEET)
     for name, scheme in COMPONENTS.items():
         page.emulate_media(color_scheme=scheme)

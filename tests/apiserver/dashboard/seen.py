@@ -66,3 +66,30 @@ def focused(page: Page) -> str:
     """The name of what has the focus."""
     found = "document.activeElement.getAttribute('aria-label') || document.activeElement.innerText"
     return str(page.evaluate(found) or "")
+
+
+_FOCUSABLE = "main :is(a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'])"
+_NUMBERED = """
+(all) => [...document.querySelectorAll(all)].filter((each) => each.checkVisibility())
+  .map((each, at) => { each.dataset.at = at; return at; }).length
+"""
+_HERE = """
+() => {
+  const at = document.activeElement;
+  return [at.dataset.at, getComputedStyle(at).outlineStyle !== "none" || at.matches(".block")];
+}
+"""
+
+
+def unreached(page: Page) -> list[str]:
+    """What the Tab key does not reach in the order of the page, or without showing where it is; the first of it."""
+    count = page.evaluate(_NUMBERED, _FOCUSABLE)
+    page.keyboard.press("Tab")
+    if focused(page) != "Skip to the content":
+        return [f"begins at {focused(page)}"]
+    page.keyboard.press("Enter")
+    for at in range(count):
+        page.keyboard.press("Tab")
+        if page.evaluate(_HERE) != [str(at), True]:
+            return [focused(page)]
+    return []

@@ -6,6 +6,7 @@ Three control planes and a browser for one page: nightly. In CI `tests/dashboard
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -33,15 +34,15 @@ def test_worker_clusters_and_what_runs_there(programs: build.Programs, tmp_path:
 
         page = visitor.sign_in(ADMIN.token, "/clusters")
         one, two = (page.get_by_role("region", name=name, exact=True) for name in ("one", "two"))
-        expect(one).to_contain_text("connected since")
+        expect(one).to_contain_text(re.compile(r"connected .* ago"))
         expect(one.get_by_role("link")).to_contain_text("default/job-train")
         assert row(page, "team") == ["team", "plain/cpu", "1"]
         assert visitor.serious() == []
 
         world.workers["two"].partition.turn("silent")
-        expect(two).to_contain_text("lost since")
-        expect(two).to_contain_text("next attempt at")
-        expect(one).to_contain_text("connected since")
+        expect(two).to_contain_text(re.compile(r"lost .* ago"))
+        expect(two).to_contain_text("next attempt ")
+        expect(one).to_contain_text(re.compile(r"connected .* ago"))
         assert visitor.serious() == []
 
         one.get_by_role("link").click()

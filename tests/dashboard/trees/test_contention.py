@@ -95,6 +95,15 @@ def test_unused_quota_is_named_by_its_share_of_the_tree_if_queues_with_its_flavo
     ]
 
 
+def test_work_at_a_stopped_queue_waits_for_no_quota() -> None:
+    held = kueue("held", "org", "4", pending=3) | {"inactive": "is stopped"}
+    nodes = [kueue("org", cohort=True, below="20"), held, kueue("spare", "org", "12")]
+
+    assert ContendedTree(tree(*nodes)).unused == []
+    found = ContendedTree(tree(*nodes, kueue("late", "org", "4", "4", pending=1))).unused
+    assert [(each.node.name, each.pending) for each in found] == [("spare", 1)]
+
+
 def test_a_tree_with_a_cycle_has_answers() -> None:
     found = ContendedTree(
         tree(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True), kueue("q", "x", "1", pending=1))

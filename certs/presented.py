@@ -1,0 +1,78 @@
+"""The certificate that a server presents to its clients."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from cluster.endpoint import in_pod
+from policies.dialects.addresses import link_local
+from policies.dialects.reading import mapping, text
+
+_HTTPS = 443
+
+
+@dataclass(frozen=True, slots=True)
+class TlsServer:
+    """How a server is reached: the address to connect to, and the name that its certificate must have."""
+
+    host: str
+    port: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def at_url(url: str, name: str | None = None) -> TlsServer | None:
+    """The server of a URL; `name`: of its certificate, if it is another one. None where it does not serve TLS."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname:
+        return None
+    return TlsServer(parts.hostname, parts.port or _HTTPS, name or parts.hostname)
+
+
+def reached(configuration: Mapping[str, object], forwarded: str | None = None) -> TlsServer | None:
+    """The address from a clientConfig as this machine reaches it; None for a Service that only a Pod can reach."""
+    url, name = text(configuration.get("url")), server_name(configuration)
+    if forwarded:
+        address, _, number = forwarded.rpartition(":")
+        return TlsServer(address.strip("[]"), int(number), name)
+    if url:
+        return at_url(url)
+    port = mapping(configuration.get("service")).get("port") or _HTTPS
+    return TlsServer(name, int(port), name) if in_pod() else None
+
+
+def server_name(configuration: Mapping[str, object]) -> str:
+    """The name that the API server expects in the certificate."""
+    service = mapping(configuration.get("service"))
+    if service:
+        return f"{service.get('name')}.{service.get('namespace')}.svc"
+    return urlsplit(text(configuration.get("url")) or "").hostname or ""
+
+
+def client_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)  # stricter than Go's, which the API server has
+    return context
+
+
+def presented(server: TlsServer, seconds: float) -> bytes:
+    """Its certificate in PEM, trusted or not. Raises OSError if nothing serves TLS there."""
+    context = client_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return ssl.DER_cert_to_PEM_cert(handshake(server, context, server.name, seconds)).encode()
+
+
+def handshake(server: TlsServer, context: ssl.SSLContext, name: str, seconds: float) -> bytes:
+    """Its certificate in DER. Raises OSError, also where the context does not trust it."""
+    with socket.create_connection((server.host, server.port), seconds) as plain:
+        if link_local(str(plain.getpeername()[0])):
+            raise OSError(f"{server} leads to an address of the link itself")
+        with context.wrap_socket(plain, server_hostname=name or server.host) as secured:
+            return secured.getpeercert(binary_form=True) or b""

@@ -1,0 +1,85 @@
+"""The certificates that servers present to their clients. No Secret is read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from certs.pki import CertificateFacts, inspect
+from certs.presented import TlsServer, at_url, presented
+
+LASTS = 300.0
+"""Seconds for which an answer is good enough; certificates are valid for days."""
+_SECONDS = 3.0
+"""How long a handshake may take."""
+_PATIENCE = 0.5
+"""Seconds that a page waits for servers that were not asked before."""
+_MOST, _KEPT = 16, 64
+"""Servers that one page asks for, and those that are kept; addresses change with what is installed."""
+
+Presented: TypeAlias = CertificateFacts | str
+"""A certificate, or why it is not known."""
+UNASKED = "it has not answered yet"
+
+
+class NamedServer(NamedTuple):
+    subject: str
+    server: TlsServer
+
+
+def named_servers(urls: Iterable[tuple[str, str, str | None]]) -> Sequence[NamedServer]:
+    """Take subjects, URLs and the names in their certificates, if these differ; leaves out what does not serve TLS."""
+    found = ((subject, at_url(url, name)) for subject, url, name in urls)
+    return [NamedServer(subject, server) for subject, server in found if server is not None]
+
+
+def of_server(server: TlsServer) -> Presented:
+    try:
+        return inspect(presented(server, _SECONDS))
+    except (OSError, ValueError) as error:  # a name may be none, a certificate unreadable
+        return f"{server}: {error}"
+
+
+class ServedCertificates:
+    """Asks each server in a thread of its own, so that one that hangs holds up no page. Called by many threads."""
+
+    def __init__(
+        self, ask: Callable[[TlsServer], Presented] = of_server, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ask, self._clock = ask, clock
+        self._found: dict[TlsServer, tuple[float, Presented]] = {}
+        self._asking: dict[TlsServer, threading.Thread] = {}
+        self._lock = threading.Lock()
+
+    def of(self, servers: Iterable[TlsServer]) -> dict[TlsServer, Presented]:
+        """What each presents; an answer that is too old stands in until there is a newer one."""
+        wanted = list(dict.fromkeys(servers))[:_MOST]
+        with self._lock:
+            if len(self._found) > _KEPT:
+                self._found.clear()
+            asked = [self._start(each) for each in wanted if self._is_due(each)]
+            new = [thread for server, thread in asked if server not in self._found]
+        end = time.monotonic() + _PATIENCE
+        for thread in new:
+            thread.join(max(0.0, end - time.monotonic()))
+        with self._lock:
+            return {each: self._found[each][1] if each in self._found else UNASKED for each in wanted}
+
+    def _is_due(self, server: TlsServer) -> bool:
+        return server not in self._found or self._clock() - self._found[server][0] >= LASTS
+
+    def _start(self, server: TlsServer) -> tuple[TlsServer, threading.Thread]:
+        thread = self._asking.get(server)
+        if thread is None:
+            thread = threading.Thread(target=self._answered, args=(server,), name="certificates", daemon=True)
+            self._asking[server] = thread
+            thread.start()
+        return server, thread
+
+    def _answered(self, server: TlsServer) -> None:
+        found = self._ask(server)
+        with self._lock:
+            self._found[server] = self._clock(), found
+            del self._asking[server]

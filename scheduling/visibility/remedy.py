@@ -1,0 +1,90 @@
+"""The one quota of a ClusterQueue that would be enough for a workload, as its last attempt tells; none where it would
+take several changes, or other than quota."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from scheduling.flavors.assignment import FlavorAttempt, PodSetAssignment
+from scheduling.flavors.modes import Mode
+from scheduling.flavors.reasons import BeyondMaximum, Short
+from scheduling.objects.amounts import FlavorResource, plus
+from scheduling.quota.state import ClusterQueueState, QuotaState
+from scheduling.visibility.raising import Raise, raises
+from scheduling.world.decisions import Wait
+
+_Attempts: TypeAlias = Sequence[FlavorAttempt]
+
+
+class SoleRaise(NamedTuple):
+    """A quota of the workload's ClusterQueue, as it is and as it has to be."""
+
+    pair: FlavorResource
+    place: Raise
+
+
+def sole_raise(state: QuotaState, queue: ClusterQueueState, wait: Wait) -> SoleRaise | None:
+    """The quota that lets the workload in now if it alone is raised, in the first flavor of the queue's order.
+
+    None as well where a flavor has a topology: whether the nodes have room is not known before quota is there.
+    """
+    assignment = wait.assignment
+    if assignment is None or wait.victims or len(assignment.pod_sets) < len(wait.workload.pod_sets):
+        return None
+    if not all(_all_tried(queue, each) for each in assignment.pod_sets):
+        return None
+    tried: list[_Attempts] = []  # once for pod sets that share their flavors
+    for pod_set in assignment.pod_sets:
+        if pod_set.attempts not in tried:
+            tried.append(pod_set.attempts)
+    short = [group for attempts in tried for group in _groups(attempts) if not _fits(group)]
+    if len(short) != 1:
+        return None
+    lacks = [lack for lack in map(_lack, short[0]) if lack is not None]
+    lacks = [lack for lack in lacks if all(_is_free_of(lack[0], each) for each in tried if short[0][0] not in each)]
+    for pair, wanted in lacks:
+        known = state.flavors.get(pair.flavor)
+        if known is not None and not known.topology and (places := raises(queue.node, pair, wanted)):
+            return SoleRaise(pair, places[0])
+    return None
+
+
+def _all_tried(queue: ClusterQueueState, pod_set: PodSetAssignment) -> bool:
+    """Whether each resource group that it needs was tried, and nothing else is in its way."""
+    known = {reason for each in pod_set.attempts for reason in each.reasons}
+    groups = {each.group for each in pod_set.attempts}
+    needed = {
+        place
+        for place, group in enumerate(queue.settings.groups)
+        if any(amount and name in group.resources for name, amount in pod_set.requests.items())
+    }
+    return not pod_set.fault and known.issuperset(pod_set.reasons) and needed <= groups
+
+
+def _groups(attempts: _Attempts) -> Iterator[_Attempts]:
+    for place in sorted({each.group for each in attempts}):
+        yield [each for each in attempts if each.group == place]
+
+
+def _fits(attempts: _Attempts) -> bool:
+    return any(each.mode == Mode.FIT for each in attempts)
+
+
+def _lack(attempt: FlavorAttempt) -> tuple[FlavorResource, int] | None:
+    """The pair that alone is short in this flavor, and how much of it is wanted in all."""
+    match attempt.reasons:
+        case (Short(pair, wanted, _),):
+            return pair, wanted
+        case (BeyondMaximum(pair, earlier, requested, _),):
+            return pair, plus(earlier, requested)
+    return None
+
+
+def _is_free_of(pair: FlavorResource, attempts: _Attempts) -> bool:
+    """Whether these pod sets lack none of the pair: with more of it they would take it themselves."""
+    return all(
+        not isinstance(reason, Short | BeyondMaximum) or reason.pair != pair
+        for each in attempts
+        for reason in each.reasons
+    )

@@ -1,0 +1,72 @@
+"""Every page that has a route, in Chromium: both widths and themes, by keyboard alone, without JavaScript, axe, the
+console, other origins, and whether anything moves while it loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.apiserver.dashboard.chromium import Visitor
+from tests.apiserver.dashboard.seen import unreached
+from tests.dashboard.every_page import PATHS, STATUS, served, small_cluster
+from tests.dashboard.people import ADMIN
+
+EACH = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.partition("change=")[0])  # a link differs each time
+NARROW, WIDE = 390, 1400
+_SHIFTS = """
+window.shifted = [];
+new PerformanceObserver((list) => list.getEntries().forEach((each) => shifted.push(each.value)))
+  .observe({ type: "layout-shift", buffered: true });
+"""
+_SHOWN = """
+() => [...document.querySelectorAll("main :is(h1, h2, h3, h4, caption, th, legend, label), a")]
+  .map((each) => each.textContent.replace(/\\s+/g, " ").trim())
+"""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(small_cluster()) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def visitor(url: str, browser: Browser) -> Iterator[Visitor]:
+    with Visitor(browser, url, extra_http_headers={"Authorization": ADMIN}) as found:
+        found.page.add_init_script(_SHIFTS)
+        yield found
+
+
+def to(visitor: Visitor, path: str, width: int) -> Page:
+    visitor.page.set_viewport_size({"width": width, "height": 900})
+    return visitor.to(path, STATUS.get(path, 200))
+
+
+@EACH
+def test_it_is_for_everybody_at_both_widths_in_both_themes(visitor: Visitor, path: str) -> None:
+    for width in (NARROW, WIDE):
+        page = to(visitor, path, width)
+        assert page.locator("h1").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            assert (width, scheme, visitor.violations()) == (width, scheme, [])
+        assert page.evaluate("shifted") == [], "something moved"
+    visitor.judge()
+
+
+@EACH
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(visitor: Visitor, path: str) -> None:
+    assert unreached(to(visitor, path, WIDE)) == []
+    visitor.judge()
+
+
+def test_without_javascript_each_page_says_the_same(visitor: Visitor, url: str, browser: Browser) -> None:
+    headers: dict[str, Any] = {"extra_http_headers": {"Authorization": ADMIN}}
+    with Visitor(browser, url, java_script_enabled=False, **headers) as plain:
+        for path in PATHS:
+            with_script = to(visitor, path, WIDE).evaluate(_SHOWN)
+            assert to(plain, path, WIDE).evaluate(_SHOWN) == with_script, path

@@ -216,6 +216,8 @@ def _line(found: RootLoad) -> TreeLine:
     query = urlencode({"node": node_text(root.key), **({"pair": str(pair)} if pair else {})})
     used = share = ""
     if pair is not None and amounts is not None:
-        used, share = f"{amount(pair, amounts.used)} of {amount(pair, amounts.quota)}", f"{amounts.share:.0%}"
+        used = amount(pair, amounts.used)
+        if amounts.quota:
+            used, share = f"{used} of {amount(pair, amounts.quota)}", f"{amounts.share:.0%}"
     filled = min(100, round(100 * amounts.share)) if amounts else 0
     return TreeLine(root, f"/trees/{root.dialect.lower()}?{query}", found.pending, str(pair or ""), used, share, filled)

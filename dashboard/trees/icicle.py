@@ -59,7 +59,8 @@ class Block:
     amounts: Amounts
     called: str = ""
     shared: int = 0
-    """How many letters the names of all siblings have in common, up to a separator."""
+    tail: int = 0
+    """How many letters the names of all siblings have in common, at their beginning and at their end."""
 
     @property
     def tile(self) -> bool:
@@ -89,17 +90,22 @@ class Block:
         return round(self.filled * max(0, amount) / used, 2) if used > 0 else 0.0
 
     def text(self, name: str, taken: float = 0.0) -> str:
-        """The part of a name that fits into the block: without what all siblings begin with, then its end.
+        """The part of a name that fits into the block: without what all siblings begin with, then without what all end
+        with, then both ends of the rest.
 
         `taken` is the width that other things need beside it.
         """
         room = self._room(taken)
         if len(name) <= room:
             return name
-        if self.shared and len(name) - self.shared < room:
-            return f"…{name[self.shared :]}"
+        begun, own = "…" if self.shared else "", name[self.shared :]
+        if begun and len(own) < room:
+            return begun + own
+        own = own[: len(own) - self.tail]
+        if len(shorter := f"{begun}{own}{'…' if self.tail else ''}") <= room:
+            return shorter
         end = room // 2
-        return f"{name[: room - 1 - end]}…{name[-end:]}" if room > 2 else ""
+        return f"{own[: room - 1 - end]}…{own[-end:]}" if room > 2 else ""
 
     def numbers(self, *texts: str, taken: float = 0.0) -> str:
         """The first of these that fits as a whole, since a part of a number is another number."""
@@ -124,6 +130,7 @@ class _Space(NamedTuple):
     y: float
     above: Amounts | None
     shared: int = 0
+    tail: int = 0
 
 
 class _Sized(NamedTuple):
@@ -145,7 +152,8 @@ def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair, width: flo
     while spaces and len(drawn) < MOST:
         row: list[Block] = []
         for space in spaces:
-            row += _below(tree, space._replace(shared=_shared(space.children)), pair)
+            shared, tail = _shared([each.name for each in space.children])
+            row += _below(tree, space._replace(shared=shared, tail=tail), pair)
         drawn += row[: MOST - len(drawn)]
         spaces = [
             _Space(each.node, children, each.x, each.width, each.depth + 1, each.y + ROW + _GAP, each.amounts)
@@ -242,15 +250,20 @@ def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Blo
 def _block(x: float, y: float, width: float, height: float, space: _Space, sized: _Sized) -> Block:
     gap = min(_GAP, width / 4)
     node, x, width = sized.node, round(x, 2), round(width - gap, 2)
-    many, shared = (1, space.shared) if node is not None else (0, 0)
-    return Block(x, y, width, height, space.depth, space.parent, node, many, sized.amounts, "", shared)
+    many, shared, tail = (1, space.shared, space.tail) if node is not None else (0, 0, 0)
+    return Block(x, y, width, height, space.depth, space.parent, node, many, sized.amounts, "", shared, tail)
 
 
-def _shared(nodes: Sequence[TreeNode]) -> int:
-    """The length of what all their names begin with, up to the last separator in it."""
-    if len(nodes) < 2:
-        return 0
-    names = [node.name for node in nodes]
+def _shared(names: Sequence[str]) -> tuple[int, int]:
+    """The lengths of what all of them begin and end with, up to a separator. Something is left of each name."""
+    if len(names) < 2:
+        return 0, 0
+    start, end = _alike(names), _alike([name[::-1] for name in names])
+    return start, end if start + end < min(map(len, names)) else 0
+
+
+def _alike(names: Sequence[str]) -> int:
+    """The length of what all begin with, up to the last separator in it."""
     first, last = min(names), max(names)  # all others are between these two
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
     return max(first.rfind(separator, 0, alike) for separator in "-._/") + 1

@@ -147,8 +147,15 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
 def test_a_quiet_cluster_says_so_with_the_time() -> None:
     page = signed_in(cluster(**{"/v1/tree": tree(kueue("a", quota="8", used="4"))}), ADMIN).get("/").text
 
-    assert re.search(r"Nothing is wrong: no work is pending, and nothing is stopped. Read at <time>20\d\d-", page)
+    assert re.search(r"Nothing is wrong: no work is pending. Read at <time>20\d\d-", page)
     assert '<a href="/trees/kueue?node=ClusterQueue%2Fa&amp;pair=spot%2Fcpu">a</a>' in page
+
+
+def test_the_share_of_a_tree_without_a_quota_is_not_made_up() -> None:
+    page = signed_in(cluster(**{"/v1/tree": tree(kueue("a", used="4"))}), ADMIN).get("/").text
+
+    assert '<td class="number" data-label="Used">4</td>' in page
+    assert "100%" not in page
 
 
 def test_a_cluster_without_queues_says_how_to_begin() -> None:

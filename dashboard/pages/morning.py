@@ -99,9 +99,10 @@ def _on_cycles(tree: ContendedTree) -> Iterator[Notice]:
 def _lost(workers: list[dict[str, Any]]) -> Iterator[Notice]:
     for each in workers:
         if each.get("connection") in ("lost", "misconfigured"):
-            since = f" since {each['since']}" if each.get("since") else ""
+            long = lasted(str(each.get("since") or ""))
+            since = f"has been {each['connection']} for {long}" if long else f"is {each['connection']}"
             why = f": {each['error']}" if each.get("error") else ""
-            sentence = f"is {each['connection']}{since}{why}. It gets no new work."
+            sentence = f"{since}{why}. It gets no new work."
             yield Notice("lost", f"Worker {each['name']}", "/clusters", sentence, "Its connection", "/clusters")
 
 

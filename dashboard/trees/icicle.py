@@ -13,7 +13,7 @@ from itertools import takewhile
 from math import ceil
 from typing import NamedTuple
 
-from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, natural, total
+from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, natural, state_of, total
 
 WIDE, NARROW = 1200.0, 360.0
 """Widths of the pictures, for two kinds of screens."""
@@ -36,6 +36,10 @@ _NUMBERS, _ROOMY = 75.0, 220.0
 """The width that a tile should have beside its whole name, and the one that is enough for both."""
 _OWN = 40.0
 """The width that a parent's own quota needs."""
+MARKED = ("over", "stopped")
+"""States that have a mark."""
+MARK, BESIDE = 15.0, 7.0
+"""The width of a mark before a name, and between two things in a block."""
 _QUEUES = {"ClusterQueue", "Queue"}
 _LETTER = 6.9
 """Width of a letter, and of what surrounds a text on both sides."""
@@ -134,11 +138,14 @@ class _Space(NamedTuple):
 
 
 class _Sized(NamedTuple):
-    """A child; no node: the parent's own quota. `needs` is the width for its name."""
+    """A child; no node: the parent's own quota. `needs` is the width for its name, and for its badge if it has no
+    children; `least` for its name alone.
+    """
 
     node: TreeNode | None
     amounts: Amounts
     needs: float
+    least: float
 
     @property
     def weight(self) -> int:
@@ -171,11 +178,11 @@ def height(blocks: Sequence[Block]) -> float:
 
 
 def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block]:
-    sized = [_Sized(node, node.amounts(pair), _needs(tree, space, node)) for node in space.children]
+    sized = [_sized(tree, space, node, pair) for node in space.children]
     sized.sort(key=lambda each: -each.weight)  # the widest first, else as they stand
     held = sum(each.weight for each in sized)
     if space.above and held and (own := (space.above.quota or 0) - held) > 0:
-        sized.append(_Sized(None, Amounts(own, 0, 0, {}, {}), _OWN))
+        sized.append(_Sized(None, Amounts(own, 0, 0, {}, {}), _OWN, _OWN))
     if sum(each.needs for each in sized) <= space.width:
         yield from _side_by_side(space, sized, space.width)
         return
@@ -190,10 +197,16 @@ def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block
     yield from _tiles(space._replace(x=space.x + space.width - tiles, width=tiles), rest, pair)
 
 
-def _needs(tree: DialectTree, space: _Space, node: TreeNode) -> float:
-    letters = min(len(node.name), len(node.name) - space.shared + 1)
-    named = min(_ENOUGH, width_of("x" * letters) + 2 * _LETTER + _GAP + 1)
-    return max(named, _LEAST_PARENT if tree.children(node) else _LEAST)
+def _sized(tree: DialectTree, space: _Space, node: TreeNode, pair: FlavorPair) -> _Sized:
+    amounts, letters = node.amounts(pair), min(len(node.name), len(node.name) - space.shared + 1)
+    named = width_of("x" * letters) + 2 * _LETTER + _GAP + 1
+    if state_of(tree, node, amounts) in MARKED:
+        named += MARK
+    named = min(_ENOUGH, named)
+    if tree.children(node):  # the picture loses a depth where these do not fit beside each other
+        return _Sized(node, amounts, max(named, _LEAST_PARENT), max(named, _LEAST_PARENT))
+    badge = width_of(str(node.waiting)) + 2 * BESIDE if node.waiting else 0.0
+    return _Sized(node, amounts, max(named + badge, _LEAST), max(named, _LEAST))
 
 
 def _side_by_side(space: _Space, sized: Sequence[_Sized], room: float) -> Iterator[Block]:
@@ -217,7 +230,11 @@ def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
 
 
 def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
-    return min(space.width, max(_LEAST_TILE, *(each.needs for each in sized)))
+    """Room for all badges, unless that leaves out queues."""
+    needs, least = (
+        max(_LEAST_TILE, *widths) for widths in zip(*((each.needs, each.least) for each in sized), strict=True)
+    )
+    return min(space.width, needs if len(sized) <= space.width // needs * _TILE_ROWS else least)
 
 
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:
@@ -243,7 +260,7 @@ def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Blo
         yield _block(x, y, width, TILE, space, each)
     if rest:
         called = "more" if named or len(rest) < len(space.children) else _together(rest)
-        found = _block(*places[-1], width, TILE, space, _Sized(None, total(rest, pair), 0.0))
+        found = _block(*places[-1], width, TILE, space, _Sized(None, total(rest, pair), 0.0, 0.0))
         yield replace(found, many=len(rest), called=called)
 
 

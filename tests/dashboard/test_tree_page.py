@@ -62,6 +62,13 @@ def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
     assert "1 of 4 spot/cpu used, 2 pending, stopped" in page
 
 
+def test_on_a_narrow_screen_each_state_keeps_its_name_beside_its_mark_and_badge() -> None:
+    page = signed_in(states(), ADMIN).get("/trees/kueue").text
+    narrow = page.partition('class="narrow"')[2].partition("</svg>")[0]
+
+    assert {"idle", "used", "loan", "over", "held"} <= set(re.findall(r"<text[^>]*>([^<]+)</text>", narrow))
+
+
 def test_what_is_used_without_a_quota_is_not_drawn_as_borrowed() -> None:
     page = signed_in(cluster(kueue("free", None, None, "3")), ADMIN).get("/trees/kueue").text
     picture, table = page.partition("<table")[::2]

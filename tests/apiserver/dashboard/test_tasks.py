@@ -149,6 +149,19 @@ def test_every_page_at_both_widths(visitor: Visitor, scheme: str) -> None:
             assert visitor.violations() == [], path
 
 
+def test_nothing_is_cut_on_paper_or_where_a_page_is_missing(visitor: Visitor) -> None:
+    page = visitor.page
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 794, "height": 1123})  # A4
+    for path in ("/trees/kueue", *PAGES):
+        page = visitor.to(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 794, path
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
+    page = visitor.to(f"/workloads/language/{'a-long-name' * 9}", 404)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, scheme: str) -> None:
     visitor.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

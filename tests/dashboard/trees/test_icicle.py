@@ -155,6 +155,17 @@ def test_names_that_end_alike_are_told_apart_beside_a_badge(width: float, taken:
     assert len(labels) == sum(1 for each in drawn if each.node), "no two children of one node look the same"
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_badges_leave_out_no_queue_and_no_depth(width: float) -> None:
+    def drawn(waiting: int) -> set[str]:
+        teams = [kueue(f"{each}-team-{at:02}", each, "8", pending=waiting) for each in DIVISIONS for at in range(50)]
+        divisions = [kueue(each, "acme", cohort=True, below="400", pending=waiting) for each in DIVISIONS]
+        found = tree(kueue("acme", cohort=True, below="1200", pending=waiting), *divisions, *teams)
+        return {each.node.name for each in icicle(DialectTree(found), None, CPU, width) if each.node}
+
+    assert drawn(12) == drawn(0)
+
+
 def test_the_common_end_of_names_is_cut_if_something_is_left_of_each() -> None:
     def labels(*names: str) -> list[str]:
         found = [kueue(name, "org", "1") for name in names]

@@ -17,6 +17,8 @@ from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, Unused
 from dashboard.trees.tree import TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
+_KINDS = ("stopped", "lost", "error", "waiting", "unused", "borrowed")
+"""The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work."""
 _FINDINGS = 200
@@ -68,6 +70,7 @@ def page(reader: CachedReader, *, audited: bool) -> dict[str, Any]:
         *(_unused(each) for tree in seen.values() for each in tree.unused),
         *(_borrower(each) for tree in seen.values() for each in tree.borrowers),
     ]
+    notices.sort(key=lambda notice: _KINDS.index(notice.kind))
     return {
         "notices": notices,
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],

@@ -231,10 +231,10 @@ def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
 
 def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
     """Room for all badges, unless that leaves out queues."""
-    needs, least = (
-        max(_LEAST_TILE, *widths) for widths in zip(*((each.needs, each.least) for each in sized), strict=True)
-    )
-    return min(space.width, needs if len(sized) <= space.width // needs * _TILE_ROWS else least)
+    needs = max(_LEAST_TILE, *(each.needs for each in sized))
+    if len(sized) > space.width // needs * _TILE_ROWS:
+        needs = max(_LEAST_TILE, *(each.least for each in sized))
+    return min(space.width, needs)
 
 
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:

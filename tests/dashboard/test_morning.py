@@ -127,18 +127,19 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     ]
     circle = [kueue("x", "y", cohort=True), kueue("y", "x", cohort=True), kueue("z", "z", cohort=True)]
     answers = {
-        "/v1/tree": tree(*BUSY["nodes"], *circle),
+        "/v1/tree": tree(*BUSY["nodes"], *circle, kueue("held", pending=1) | {"inactive": "Can't admit: is stopped."}),
         "/v1/clusters": {"items": workers},
         "/v1/findings": found,
     }
     said = notices(cluster(**answers))
 
-    assert [kind for kind, *_ in said] == ["stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
+    kinds = [kind for kind, *_ in said]
+    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted. Its parents"
     )
-    assert re.match(r"lost Worker two has been lost for \d+ d \d+ h: no route. It gets no new work.", said[1][1])
-    assert said[2][1:] == (
+    assert re.match(r"lost Worker two has been lost for \d+ d \d+ h: no route. It gets no new work.", said[2][1])
+    assert said[3][1:] == (
         "error Cohort org has 2 errors. The first: children get more than org has All findings of this tree",
         "/findings?root=org",
     )

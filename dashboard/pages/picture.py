@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dashboard.pages.shown import amount, node_text, node_url
 from dashboard.pages.view import TreePageView
-from dashboard.trees.icicle import BESIDE, MARK, MARKED, Block, height, icicle, width_of
+from dashboard.trees.icicle import BESIDE, MARK, MARKED, Block, height, icicle, number_width, width_of
 from dashboard.trees.tree import DialectTree, TreeNode, state_of
 
 
@@ -63,7 +63,7 @@ def _drawn(tree: DialectTree, view: TreePageView, block: Block) -> DrawnBlock:
 def _of_node(tree: DialectTree, view: TreePageView, block: Block, node: TreeNode) -> DrawnBlock:
     state, waiting = state_of(tree, node, block.amounts), node.waiting
     badge = str(waiting) if waiting else ""
-    badge_width = width_of(badge) + BESIDE if badge else 0.0
+    badge_width = number_width(badge) + BESIDE if badge else 0.0
     taken = (badge_width + BESIDE if badge else 0.0) + (MARK if state in MARKED else 0.0)
     label = block.text(node.name, taken)
     beside = taken + width_of(label) + BESIDE if block.tile else 0.0

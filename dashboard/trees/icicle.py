@@ -7,9 +7,10 @@ that leads to the table. So a picture of 10 000 queues has as many blocks as one
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from math import ceil
 from typing import NamedTuple
 
@@ -42,7 +43,9 @@ MARK, BESIDE = 15.0, 7.0
 """The width of a mark before a name, and between two things in a block."""
 _QUEUES = {"ClusterQueue", "Queue"}
 _LETTER = 6.9
-"""Width of a letter, and of what surrounds a text on both sides."""
+"""Width of a letter of a number, and of what surrounds a text on both sides."""
+_WIDTHS = defaultdict(lambda: 8.2, {**dict.fromkeys("fijlrtI.,:;'|!-()[]/ ", 4.8), **dict.fromkeys("mwMW…%@", 12.7)})
+"""Widths of the letters of names, in a broad font: no name is wider than its block in any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +103,35 @@ class Block:
         `taken` is the width that other things need beside it.
         """
         room = self._room(taken)
-        if len(name) <= room:
-            return name
         begun, own = "…" if self.shared else "", name[self.shared :]
-        if begun and len(own) < room:
-            return begun + own
-        own = own[: len(own) - self.tail]
-        if len(shorter := f"{begun}{own}{'…' if self.tail else ''}") <= room:
-            return shorter
-        end = room // 2
-        return f"{own[: room - 1 - end]}…{own[-end:]}" if room > 2 else ""
+        least = own[: len(own) - self.tail]
+        texts = (name, begun + own, f"{begun}{least}{'…' if self.tail else ''}")
+        return next((text for text in chain(texts, _shortened(least, room)) if width_of(text) <= room), "")
 
     def numbers(self, *texts: str, taken: float = 0.0) -> str:
         """The first of these that fits as a whole, since a part of a number is another number."""
         room = self._room(taken)
-        return next((text for text in texts if len(text) <= room), "")
+        return next((text for text in texts if number_width(text) <= room), "")
 
-    def _room(self, taken: float) -> int:
-        return int((self.width - 2 * _LETTER - taken) / _LETTER)
+    def _room(self, taken: float) -> float:
+        return self.width - 2 * _LETTER - taken
 
 
-def width_of(text: str) -> float:
-    """The width of a text, without what surrounds it."""
+def width_of(name: str) -> float:
+    """The width of a name, without what surrounds it."""
+    return sum(map(_WIDTHS.__getitem__, name))
+
+
+def number_width(text: str) -> float:
+    """The width of a number, which is written smaller."""
     return len(text) * _LETTER
+
+
+def _shortened(name: str, room: float) -> Iterator[str]:
+    """Both ends of the name, the longest text first; none has less than two letters."""
+    for letters in range(min(len(name) - 1, int(room / _LETTER) + 1), 1, -1):
+        end = (letters + 1) // 2
+        yield f"{name[: letters - end]}…{name[-end:]}"
 
 
 class _Space(NamedTuple):
@@ -198,14 +207,14 @@ def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block
 
 
 def _sized(tree: DialectTree, space: _Space, node: TreeNode, pair: FlavorPair) -> _Sized:
-    amounts, letters = node.amounts(pair), min(len(node.name), len(node.name) - space.shared + 1)
-    named = width_of("x" * letters) + 2 * _LETTER + _GAP + 1
+    amounts, cut = node.amounts(pair), f"…{node.name[space.shared :]}" if space.shared else node.name
+    named = min(width_of(node.name), width_of(cut)) + 2 * _LETTER + _GAP + 1
     if state_of(tree, node, amounts) in MARKED:
         named += MARK
     named = min(_ENOUGH, named)
     if tree.children(node):  # the picture loses a depth where these do not fit beside each other
         return _Sized(node, amounts, max(named, _LEAST_PARENT), max(named, _LEAST_PARENT))
-    badge = width_of(str(node.waiting)) + 2 * BESIDE if node.waiting else 0.0
+    badge = number_width(str(node.waiting)) + 2 * BESIDE if node.waiting else 0.0
     return _Sized(node, amounts, max(named + badge, _LEAST), max(named, _LEAST))
 
 
@@ -240,8 +249,8 @@ def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:
     """In the order of their names; where there are too many, first those with pending work, then the most used."""
     columns = max(1, int(space.width // _tile_width(space, sized)))
-    letters = max((len(each.node.name) for each in sized if each.node), default=0)
-    roomy = int(space.width // min(_ROOMY, width_of("x" * letters) + _NUMBERS))
+    longest = max((width_of(each.node.name) for each in sized if each.node), default=0.0)
+    roomy = int(space.width // min(_ROOMY, longest + _NUMBERS))
     columns = max(1, min(columns, max(roomy, ceil(len(sized) / _TILE_ROWS))))
     most, rest = columns * _TILE_ROWS, list[TreeNode]()
     if len(sized) > most:

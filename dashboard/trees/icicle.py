@@ -147,14 +147,15 @@ class _Space(NamedTuple):
 
 
 class _Sized(NamedTuple):
-    """A child; no node: the parent's own quota. `needs` is the width for its name, and for its badge if it has no
-    children; `least` for its name alone.
+    """A child; no node: the parent's own quota. `needs` is the width that it gets at least where it is no tile, `least`
+    that of its name, and `badge` that of the number beside it.
     """
 
     node: TreeNode | None
     amounts: Amounts
     needs: float
     least: float
+    badge: float = 0.0
 
     @property
     def weight(self) -> int:
@@ -212,10 +213,10 @@ def _sized(tree: DialectTree, space: _Space, node: TreeNode, pair: FlavorPair) -
     if state_of(tree, node, amounts) in MARKED:
         named += MARK
     named = min(_ENOUGH, named)
-    if tree.children(node):  # the picture loses a depth where these do not fit beside each other
-        return _Sized(node, amounts, max(named, _LEAST_PARENT), max(named, _LEAST_PARENT))
     badge = number_width(str(node.waiting)) + 2 * BESIDE if node.waiting else 0.0
-    return _Sized(node, amounts, max(named + badge, _LEAST), max(named, _LEAST))
+    if tree.children(node):  # the picture loses a depth where these do not fit beside each other
+        return _Sized(node, amounts, max(named, _LEAST_PARENT), max(named, _LEAST_PARENT), badge)
+    return _Sized(node, amounts, max(named + badge, _LEAST), max(named, _LEAST), badge)
 
 
 def _side_by_side(space: _Space, sized: Sequence[_Sized], room: float) -> Iterator[Block]:
@@ -240,7 +241,7 @@ def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
 
 def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
     """Room for all badges, unless that leaves out queues."""
-    needs = max(_LEAST_TILE, *(each.needs for each in sized))
+    needs = max(_LEAST_TILE, *(each.least + each.badge for each in sized))
     if len(sized) > space.width // needs * _TILE_ROWS:
         needs = max(_LEAST_TILE, *(each.least for each in sized))
     return min(space.width, needs)

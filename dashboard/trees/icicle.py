@@ -147,8 +147,8 @@ class _Space(NamedTuple):
 
 
 class _Sized(NamedTuple):
-    """A child; no node: the parent's own quota. `needs` is the width that it gets at least where it is no tile, `least`
-    that of its name, and `badge` that of the number beside it.
+    """A child; no node: the parent's own quota. `needs` is the least width beside others, `least` that of its name, and
+    `badge` that of the number beside it.
     """
 
     node: TreeNode | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
@@ -13,7 +14,7 @@ from analysis.simulation import Simulations
 from cli.serving.answers import FileReviews, only, refused_as_by_a_server
 from cluster.errors import NotFound
 from cluster.resource import Resource
-from dashboard.pages.namespace import LOCAL_QUEUES
+from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import NO_PARAMS, Manifest
 from dashboard.reading.remote import FINDINGS, Getter
@@ -89,7 +90,9 @@ class FilesReader:
             return []
         objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._inputs.objects.items()))
         queues = ((ref, found) for ref, found in objects if ref.kind == "LocalQueue")
-        return [dict(found) for ref, found in queues if namespace in (None, ref.namespace)][:most]
+        those = [(ref, found) for ref, found in queues if namespace in (None, ref.namespace)][:most]
+        counts = Counter((each.namespace, each.queue, _state(each)) for each in self._world.workloads.values())
+        return [{**found, "status": _counted(counts, ref.namespace or "", ref.name)} for ref, found in those]
 
     def user(self) -> str:
         return "files"
@@ -99,6 +102,19 @@ class FilesReader:
 
     def _ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:  # noqa: ARG002, as `Asked` has it
         return question(self._core)
+
+
+def _state(workload: Workload) -> str:
+    conditions = [{"type": kind, "status": each.status} for kind, each in workload.conditions.items()]
+    return workload_state({"active": workload.active}, conditions)
+
+
+def _counted(counts: Counter[tuple[str, str, str]], namespace: str, queue: str) -> Manifest:
+    """The status that Kueue would give the LocalQueue."""
+    pending, reserved, admitted = (
+        counts[namespace, queue, state] for state in ("pending", "quota reserved", "admitted")
+    )
+    return {"pendingWorkloads": pending, "reservingWorkloads": reserved + admitted, "admittedWorkloads": admitted}
 
 
 def _manifest(workload: Workload, ahead: int) -> Manifest:

@@ -52,7 +52,7 @@ def _waits(why: Manifest, span: str) -> str:
 def _cause(why: Manifest) -> list[str]:
     leaving = len(why.get("leaving") or ()) + int(why.get("leavingElsewhere") or 0)
     if leaving:
-        return [f"{leaving} workload{'s' * (leaving > 1)} must end first, preempted for it"]
+        return [f"{leaving} preempted workload{'s' * (leaving > 1)} must end first"]
     short = next((each for each in why.get("lacks") or () if each.get("obstacle")), None)
     return [_shortage(short), *_holder(short)] if short else []
 

@@ -17,6 +17,8 @@ from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, Unused
 from dashboard.trees.tree import TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
+_KINDS = ("stopped", "lost", "error", "waiting", "unused", "borrowed")
+"""The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work."""
 _FINDINGS = 200
@@ -68,6 +70,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
         *(_unused(each) for tree in seen.values() for each in tree.unused),
         *(_borrower(each) for tree in seen.values() for each in tree.borrowers),
     ]
+    notices.sort(key=lambda notice: _KINDS.index(notice.kind))
     return {
         "notices": notices,
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
@@ -214,6 +217,8 @@ def _line(found: RootLoad) -> TreeLine:
     query = urlencode({"node": node_text(root.key), **({"pair": str(pair)} if pair else {})})
     used = share = ""
     if pair is not None and amounts is not None:
-        used, share = f"{amount(pair, amounts.used)} of {amount(pair, amounts.quota)}", f"{amounts.share:.0%}"
+        used = amount(pair, amounts.used)
+        if amounts.quota:
+            used, share = f"{used} of {amount(pair, amounts.quota)}", f"{amounts.share:.0%}"
     filled = min(100, round(100 * amounts.share)) if amounts else 0
     return TreeLine(root, f"/trees/{root.dialect.lower()}?{query}", found.pending, str(pair or ""), used, share, filled)

@@ -8,12 +8,8 @@ from typing import NamedTuple
 
 from dashboard.pages.shown import amount, node_text, node_url
 from dashboard.pages.view import TreePageView
-from dashboard.trees.icicle import Block, height, icicle, width_of
+from dashboard.trees.icicle import BESIDE, MARK, MARKED, Block, height, icicle, number_width, width_of
 from dashboard.trees.tree import DialectTree, TreeNode, state_of
-
-MARK = 15.0
-"""The width of a mark before the name."""
-_BESIDE = 7.0
 
 
 class Picture(NamedTuple):
@@ -44,7 +40,7 @@ class DrawnBlock:
 
     @property
     def marked(self) -> bool:
-        return self.state in ("over", "stopped")
+        return self.state in MARKED
 
 
 def picture(tree: DialectTree, view: TreePageView, width: float) -> Picture:
@@ -67,10 +63,10 @@ def _drawn(tree: DialectTree, view: TreePageView, block: Block) -> DrawnBlock:
 def _of_node(tree: DialectTree, view: TreePageView, block: Block, node: TreeNode) -> DrawnBlock:
     state, waiting = state_of(tree, node, block.amounts), node.waiting
     badge = str(waiting) if waiting else ""
-    badge_width = width_of(badge) + _BESIDE if badge else 0.0
-    taken = (badge_width + _BESIDE if badge else 0.0) + (MARK if state in ("over", "stopped") else 0.0)
+    badge_width = number_width(badge) + BESIDE if badge else 0.0
+    taken = (badge_width + BESIDE if badge else 0.0) + (MARK if state in MARKED else 0.0)
     label = block.text(node.name, taken)
-    beside = taken + width_of(label) + _BESIDE if block.tile else 0.0
+    beside = taken + width_of(label) + BESIDE if block.tile else 0.0
     said = [_said(view, block), *([f"{waiting} pending"] if waiting else [])]
     if state == "stopped":
         said.append("stopped")
@@ -104,7 +100,7 @@ def _own_quota(view: TreePageView, block: Block, parent: TreeNode) -> DrawnBlock
     """The block of the quota that a parent has itself, which all below may borrow."""
     quota = amount(view.pair, block.amounts.quota)
     label = block.numbers("own quota", "own")
-    beside = width_of(label) + _BESIDE if block.tile else 0.0
+    beside = width_of(label) + BESIDE if block.tile else 0.0
     name = f"Own quota of {parent.key.kind} {parent.name}: {quota} {view.pair}"
     numbers = block.numbers(quota, taken=beside)
     return DrawnBlock(block, node_url(parent), name, "", label, numbers, dim=not view.names(parent), own=True)

@@ -27,7 +27,7 @@ def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, s
     return (
         amount(pair, found.quota),
         amount(pair, found.used),
-        f"{found.share:.0%}" if found.quota or found.used else "–",
+        f"{found.share:.0%}" if found.quota else "–",
         amount(pair, found.borrowed) if found.borrowed else "",
         amount(pair, lends) if lends else "",
     )
@@ -45,9 +45,8 @@ class UsageBar(NamedTuple):
 def bar_of(found: Amounts) -> UsageBar:
     quota = found.quota or 0
     most = max(found.used, quota, 1)
-    within = min(found.used, quota)
     over = min(found.over, found.used)
-    borrowed = max(0, found.used - within - over)
+    borrowed = max(0, min(found.borrowed, found.used) - over)
     return UsageBar(*(round(100 * each / most, 1) for each in (found.used - over - borrowed, borrowed, over, quota)))
 
 

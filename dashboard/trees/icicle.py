@@ -7,13 +7,14 @@ that leads to the table. So a picture of 10 000 queues has as many blocks as one
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from math import ceil
 from typing import NamedTuple
 
-from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, natural, total
+from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, natural, state_of, total
 
 WIDE, NARROW = 1200.0, 360.0
 """Widths of the pictures, for two kinds of screens."""
@@ -36,9 +37,15 @@ _NUMBERS, _ROOMY = 75.0, 220.0
 """The width that a tile should have beside its whole name, and the one that is enough for both."""
 _OWN = 40.0
 """The width that a parent's own quota needs."""
+MARKED = ("over", "stopped")
+"""States that have a mark."""
+MARK, BESIDE = 15.0, 7.0
+"""The width of a mark before a name, and between two things in a block."""
 _QUEUES = {"ClusterQueue", "Queue"}
 _LETTER = 6.9
-"""Width of a letter, and of what surrounds a text on both sides."""
+"""Width of a letter of a number, and of what surrounds a text on both sides."""
+_WIDTHS = defaultdict(lambda: 8.2, {**dict.fromkeys("fijlrtI.,:;'|!-()[]/ ", 4.8), **dict.fromkeys("mwMW…%@", 12.7)})
+"""Widths of the letters of names, in a broad font: no name is wider than its block in any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,8 @@ class Block:
     amounts: Amounts
     called: str = ""
     shared: int = 0
-    """How many letters the names of all siblings have in common, up to a separator."""
+    tail: int = 0
+    """How many letters the names of all siblings have in common, at their beginning and at their end."""
 
     @property
     def tile(self) -> bool:
@@ -89,30 +97,41 @@ class Block:
         return round(self.filled * max(0, amount) / used, 2) if used > 0 else 0.0
 
     def text(self, name: str, taken: float = 0.0) -> str:
-        """The part of a name that fits into the block: without what all siblings begin with, then its end.
+        """The part of a name that fits into the block: without what all siblings begin with, then without what all end
+        with, then both ends of the rest.
 
         `taken` is the width that other things need beside it.
         """
         room = self._room(taken)
-        if len(name) <= room:
-            return name
-        if self.shared and len(name) - self.shared < room:
-            return f"…{name[self.shared :]}"
-        end = room // 2
-        return f"{name[: room - 1 - end]}…{name[-end:]}" if room > 2 else ""
+        begun, own = "…" if self.shared else "", name[self.shared :]
+        least = own[: len(own) - self.tail]
+        texts = (name, begun + own, f"{begun}{least}{'…' if self.tail else ''}")
+        return next((text for text in chain(texts, _shortened(least, room)) if width_of(text) <= room), "")
 
     def numbers(self, *texts: str, taken: float = 0.0) -> str:
         """The first of these that fits as a whole, since a part of a number is another number."""
         room = self._room(taken)
-        return next((text for text in texts if len(text) <= room), "")
+        return next((text for text in texts if number_width(text) <= room), "")
 
-    def _room(self, taken: float) -> int:
-        return int((self.width - 2 * _LETTER - taken) / _LETTER)
+    def _room(self, taken: float) -> float:
+        return self.width - 2 * _LETTER - taken
 
 
-def width_of(text: str) -> float:
-    """The width of a text, without what surrounds it."""
+def width_of(name: str) -> float:
+    """The width of a name, without what surrounds it."""
+    return sum(map(_WIDTHS.__getitem__, name))
+
+
+def number_width(text: str) -> float:
+    """The width of a number, which is written smaller."""
     return len(text) * _LETTER
+
+
+def _shortened(name: str, room: float) -> Iterator[str]:
+    """Both ends of the name, the longest text first; none has less than two letters."""
+    for letters in range(min(len(name) - 1, int(room / _LETTER) + 1), 1, -1):
+        end = (letters + 1) // 2
+        yield f"{name[: letters - end]}…{name[-end:]}"
 
 
 class _Space(NamedTuple):
@@ -124,14 +143,19 @@ class _Space(NamedTuple):
     y: float
     above: Amounts | None
     shared: int = 0
+    tail: int = 0
 
 
 class _Sized(NamedTuple):
-    """A child; no node: the parent's own quota. `needs` is the width for its name."""
+    """A child; no node: the parent's own quota. `needs` is the least width beside others, `least` that of its name, and
+    `badge` that of the number beside it.
+    """
 
     node: TreeNode | None
     amounts: Amounts
     needs: float
+    least: float
+    badge: float = 0.0
 
     @property
     def weight(self) -> int:
@@ -145,7 +169,8 @@ def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair, width: flo
     while spaces and len(drawn) < MOST:
         row: list[Block] = []
         for space in spaces:
-            row += _below(tree, space._replace(shared=_shared(space.children)), pair)
+            shared, tail = _shared([each.name for each in space.children])
+            row += _below(tree, space._replace(shared=shared, tail=tail), pair)
         drawn += row[: MOST - len(drawn)]
         spaces = [
             _Space(each.node, children, each.x, each.width, each.depth + 1, each.y + ROW + _GAP, each.amounts)
@@ -163,11 +188,11 @@ def height(blocks: Sequence[Block]) -> float:
 
 
 def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block]:
-    sized = [_Sized(node, node.amounts(pair), _needs(tree, space, node)) for node in space.children]
+    sized = [_sized(tree, space, node, pair) for node in space.children]
     sized.sort(key=lambda each: -each.weight)  # the widest first, else as they stand
     held = sum(each.weight for each in sized)
     if space.above and held and (own := (space.above.quota or 0) - held) > 0:
-        sized.append(_Sized(None, Amounts(own, 0, 0, {}, {}), _OWN))
+        sized.append(_Sized(None, Amounts(own, 0, 0, {}, {}), _OWN, _OWN))
     if sum(each.needs for each in sized) <= space.width:
         yield from _side_by_side(space, sized, space.width)
         return
@@ -182,10 +207,16 @@ def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block
     yield from _tiles(space._replace(x=space.x + space.width - tiles, width=tiles), rest, pair)
 
 
-def _needs(tree: DialectTree, space: _Space, node: TreeNode) -> float:
-    letters = min(len(node.name), len(node.name) - space.shared + 1)
-    named = min(_ENOUGH, width_of("x" * letters) + 2 * _LETTER + _GAP + 1)
-    return max(named, _LEAST_PARENT if tree.children(node) else _LEAST)
+def _sized(tree: DialectTree, space: _Space, node: TreeNode, pair: FlavorPair) -> _Sized:
+    amounts, cut = node.amounts(pair), f"…{node.name[space.shared :]}" if space.shared else node.name
+    named = min(width_of(node.name), width_of(cut)) + 2 * _LETTER + _GAP + 1
+    if state_of(tree, node, amounts) in MARKED:
+        named += MARK
+    named = min(_ENOUGH, named)
+    badge = number_width(str(node.waiting)) + 2 * BESIDE if node.waiting else 0.0
+    if tree.children(node):  # the picture loses a depth where these do not fit beside each other
+        return _Sized(node, amounts, max(named, _LEAST_PARENT), max(named, _LEAST_PARENT), badge)
+    return _Sized(node, amounts, max(named + badge, _LEAST), max(named, _LEAST), badge)
 
 
 def _side_by_side(space: _Space, sized: Sequence[_Sized], room: float) -> Iterator[Block]:
@@ -209,14 +240,18 @@ def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
 
 
 def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
-    return min(space.width, max(_LEAST_TILE, *(each.needs for each in sized)))
+    """Room for all badges, unless that leaves out queues."""
+    needs = max(_LEAST_TILE, *(each.least + each.badge for each in sized))
+    if len(sized) > space.width // needs * _TILE_ROWS:
+        needs = max(_LEAST_TILE, *(each.least for each in sized))
+    return min(space.width, needs)
 
 
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:
     """In the order of their names; where there are too many, first those with pending work, then the most used."""
     columns = max(1, int(space.width // _tile_width(space, sized)))
-    letters = max((len(each.node.name) for each in sized if each.node), default=0)
-    roomy = int(space.width // min(_ROOMY, width_of("x" * letters) + _NUMBERS))
+    longest = max((width_of(each.node.name) for each in sized if each.node), default=0.0)
+    roomy = int(space.width // min(_ROOMY, longest + _NUMBERS))
     columns = max(1, min(columns, max(roomy, ceil(len(sized) / _TILE_ROWS))))
     most, rest = columns * _TILE_ROWS, list[TreeNode]()
     if len(sized) > most:
@@ -235,22 +270,27 @@ def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Blo
         yield _block(x, y, width, TILE, space, each)
     if rest:
         called = "more" if named or len(rest) < len(space.children) else _together(rest)
-        found = _block(*places[-1], width, TILE, space, _Sized(None, total(rest, pair), 0.0))
+        found = _block(*places[-1], width, TILE, space, _Sized(None, total(rest, pair), 0.0, 0.0))
         yield replace(found, many=len(rest), called=called)
 
 
 def _block(x: float, y: float, width: float, height: float, space: _Space, sized: _Sized) -> Block:
     gap = min(_GAP, width / 4)
     node, x, width = sized.node, round(x, 2), round(width - gap, 2)
-    many, shared = (1, space.shared) if node is not None else (0, 0)
-    return Block(x, y, width, height, space.depth, space.parent, node, many, sized.amounts, "", shared)
+    many, shared, tail = (1, space.shared, space.tail) if node is not None else (0, 0, 0)
+    return Block(x, y, width, height, space.depth, space.parent, node, many, sized.amounts, "", shared, tail)
 
 
-def _shared(nodes: Sequence[TreeNode]) -> int:
-    """The length of what all their names begin with, up to the last separator in it."""
-    if len(nodes) < 2:
-        return 0
-    names = [node.name for node in nodes]
+def _shared(names: Sequence[str]) -> tuple[int, int]:
+    """The lengths of what all of them begin and end with, up to a separator. Something is left of each name."""
+    if len(names) < 2:
+        return 0, 0
+    start, end = _alike(names), _alike([name[::-1] for name in names])
+    return start, end if start + end < min(map(len, names)) else 0
+
+
+def _alike(names: Sequence[str]) -> int:
+    """The length of what all begin with, up to the last separator in it."""
     first, last = min(names), max(names)  # all others are between these two
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
     return max(first.rfind(separator, 0, alike) for separator in "-._/") + 1

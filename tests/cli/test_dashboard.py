@@ -52,6 +52,18 @@ def test_work_of_files_is_listed_and_explained_like_that_of_a_cluster(files: Use
         files.stored(WORKLOADS, space, "nobody")
 
 
+def test_local_queues_of_files_count_the_work_that_is_listed(files: UserReader) -> None:
+    states = [
+        {each["type"] for each in work["status"]["conditions"] if each["status"] == "True"}
+        for work in files.listed(WORKLOADS, "lab", 100)
+    ]
+    found = [each["status"] for each in files.listed(LOCAL_QUEUES, "lab", 9)]
+
+    assert sum(each["pendingWorkloads"] for each in found) == sum("QuotaReserved" not in each for each in states)
+    assert sum(each["admittedWorkloads"] for each in found) == sum("Admitted" in each for each in states)
+    assert sum(each["pendingWorkloads"] * each["admittedWorkloads"] for each in found), "some wait, some run"
+
+
 def test_files_are_audited_as_by_the_command(tmp_path: Path) -> None:
     (tmp_path / "loop.yaml").write_text(yaml.safe_dump_all([cohort("a", "b"), cohort("b", "a")]))
     (tmp_path / "quotree.yaml").write_text(

@@ -138,4 +138,4 @@ def test_namespaces_and_queues_are_a_list_with_a_search() -> None:
 
 def test_an_empty_list_says_how_to_fill_it() -> None:
     assert "kueue.x-k8s.io/queue-name" in signed_in(everything(), ADMIN).get("/workloads/").text
-    assert "Open yours by its name" in signed_in(cluster(), ADMIN).get("/namespaces/").text
+    assert "Open one by its name" in signed_in(cluster(), ADMIN).get("/namespaces/").text

@@ -131,18 +131,19 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     ]
     circle = [kueue("x", "y", cohort=True), kueue("y", "x", cohort=True), kueue("z", "z", cohort=True)]
     answers = {
-        "/v1/tree": tree(*BUSY["nodes"], *circle),
+        "/v1/tree": tree(*BUSY["nodes"], *circle, kueue("held", pending=1) | {"inactive": "Can't admit: is stopped."}),
         "/v1/clusters": {"items": workers},
         "/v1/findings": found,
     }
     said = notices(cluster(**answers))
 
-    assert [kind for kind, *_ in said] == ["stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
+    kinds = [kind for kind, *_ in said]
+    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted. Its parents"
     )
-    assert said[1][1].startswith("lost Worker two has been lost for 1 h 30 min: no route. It gets no new work.")
-    assert said[2][1:] == (
+    assert said[2][1].startswith("lost Worker two has been lost for 1 h 30 min: no route. It gets no new work.")
+    assert said[3][1:] == (
         "error Cohort org has 2 errors. The first: children get more than org has All findings of this tree",
         "/findings?root=org",
     )
@@ -151,8 +152,15 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
 def test_a_quiet_cluster_says_so_with_the_time() -> None:
     page = signed_in(cluster(**{"/v1/tree": tree(kueue("a", quota="8", used="4"))}), ADMIN).get("/").text
 
-    assert re.search(r"Nothing is wrong: no work is pending, and nothing is stopped. Read at <time>20\d\d-", page)
+    assert re.search(r"Nothing is wrong: no work is pending. Read at <time>20\d\d-", page)
     assert '<a href="/trees/kueue?node=ClusterQueue%2Fa&amp;pair=spot%2Fcpu">a</a>' in page
+
+
+def test_the_share_of_a_tree_without_a_quota_is_not_made_up() -> None:
+    page = signed_in(cluster(**{"/v1/tree": tree(kueue("a", used="4"))}), ADMIN).get("/").text
+
+    assert '<td class="number" data-label="Used">4</td>' in page
+    assert "100%" not in page
 
 
 def test_a_cluster_without_queues_says_how_to_begin() -> None:

@@ -125,3 +125,13 @@ def test_the_history_is_a_file_that_needs_nothing_else() -> None:
     assert {"fill", "stroke"} & next(each for each in drawn.iter() if each.tag.endswith("polyline")).attrib.keys()
     assert client.get(f"{AT}/history.svg?pair=spot/gpu").status_code == 404
     assert client.get("/queues/slurm/ClusterQueue/a/history.svg").status_code == 404
+
+
+def test_a_cohort_leads_to_the_queues_where_its_work_is_pending() -> None:
+    org = kueue("org", cohort=True, below="8", pending=1)
+    made = cluster(**{"/v1/tree": tree(org, kueue("a", "org", "8", pending=1))})
+    shown = signed_in(made, ADMIN).get("/queues/kueue/Cohort/org").text
+
+    assert "They wait at the queues below." in shown
+    assert 'href="/trees/kueue?node=Cohort/org&amp;sort=pending#table"' in shown
+    assert "No pending workloads." not in shown

@@ -42,7 +42,9 @@ def large() -> Cluster:
 
 def rows(page: str) -> list[str]:
     """The names in the table."""
-    return re.findall(r'<th scope="row"[^>]*>(?:<a class="fold".*?</a>)?<a [^>]*>([^<]+)</a>', page)
+    return re.findall(
+        r'<th scope="row"[^>]*>(?:<a class="fold".*?</a>|<span class="fold"></span>)?<a [^>]*>([^<]+)</a>', page
+    )
 
 
 def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
@@ -58,6 +60,36 @@ def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
     assert {name for name, text in blocks.items() if "-mark" in text} == {"over", "held"}
     assert "9 of 4 spot/cpu used, 5 borrowed, 3 beyond its borrowing limit" in page
     assert "1 of 4 spot/cpu used, 2 pending, stopped" in page
+
+
+def test_on_a_narrow_screen_each_state_keeps_its_name_beside_its_mark_and_badge() -> None:
+    page = signed_in(states(), ADMIN).get("/trees/kueue").text
+    narrow = page.partition('class="narrow"')[2].partition("</svg>")[0]
+
+    assert {"idle", "used", "loan", "over", "held"} <= set(re.findall(r"<text[^>]*>([^<]+)</text>", narrow))
+
+
+def test_what_is_used_without_a_quota_is_not_drawn_as_borrowed() -> None:
+    page = signed_in(cluster(kueue("free", None, None, "3")), ADMIN).get("/trees/kueue").text
+    picture, table = page.partition("<table")[::2]
+
+    assert '<rect class="borrowed"' not in picture.partition("</defs>")[2] + table
+    assert '<rect class="used" width="100.0"' in table
+    assert '<span class="percent">–</span>' in table, "a share of nothing"
+
+
+def test_leaves_are_as_deep_in_the_table_as_siblings_that_fold() -> None:
+    page = signed_in(cluster(kueue("org", cohort=True), kueue("part", "org", cohort=True), kueue("a", "org")), ADMIN)
+
+    assert '<span class="fold"></span><a href="/queues/kueue/ClusterQueue/a">' in page.get("/trees/kueue").text
+    assert '<span class="fold">' not in page.get("/trees/kueue?sort=used").text, "nothing folds there"
+
+
+def test_a_project_without_queues_has_nothing_to_filter() -> None:
+    page = signed_in(cluster(), ADMIN).get("/trees/kueue").text
+
+    assert "There are no queues of Kueue yet." in page
+    assert "data-filters" not in page
 
 
 def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:

@@ -91,8 +91,8 @@ def test_a_limit_of_its_own_is_not_the_fault_of_who_borrows() -> None:
 def test_room_that_is_being_made_is_counted_with_what_may_not_be_named() -> None:
     named = {"kind": "Job", "namespace": "team", "name": "a", "workload": "a"}
 
-    assert "3 workloads must end first" in said(leaving=[named], leavingElsewhere=2)
-    assert "1 workload must end first" in said(leaving=[], leavingElsewhere=1)
+    assert "3 preempted workloads must end first" in said(leaving=[named], leavingElsewhere=2)
+    assert "1 preempted workload must end first" in said(leaving=[], leavingElsewhere=1)
 
 
 def test_it_waits_since_it_lost_its_quota() -> None:

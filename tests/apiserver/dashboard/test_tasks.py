@@ -157,6 +157,35 @@ def test_every_page_at_both_widths(visitor: Visitor, scheme: str) -> None:
             assert visitor.violations() == [], path
 
 
+def test_no_name_in_the_picture_runs_into_its_badge_or_its_numbers_or_out_of_its_block(visitor: Visitor) -> None:
+    for size in (NARROW, WIDE):
+        visitor.page.set_viewport_size({"width": size["width"], "height": size["height"]})
+        page = visitor.to("/trees/kueue")
+        collided = page.evaluate(
+            """() => [...document.querySelectorAll(".picture > svg .block")].filter((each) => each.checkVisibility())
+              .filter((each) => {
+                const name = each.querySelector("text").getBoundingClientRect(), most = each.querySelector(".quota");
+                const beside = [...each.querySelectorAll(".badge, .small")].map((one) => one.getBoundingClientRect());
+                return name.right > most.getBoundingClientRect().right
+                  || beside.some((one) => one.top < name.bottom - 4 && one.left < name.right);
+              }).map((each) => each.getAttribute("aria-label"))"""
+        )
+        assert collided == []
+
+
+def test_nothing_is_cut_on_paper_or_where_a_page_is_missing(visitor: Visitor) -> None:
+    page = visitor.page
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 794, "height": 1123})  # A4
+    for path in ("/trees/kueue", *PAGES):
+        page = visitor.to(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 794, path
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
+    page = visitor.to(f"/workloads/language/{'a-long-name' * 9}", 404)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, scheme: str) -> None:
     visitor.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

@@ -144,6 +144,39 @@ def test_names_that_begin_alike_are_told_apart_where_there_is_little_room() -> N
     assert labels[12] == "…12"
 
 
+@pytest.mark.parametrize("taken", [0.0, 14.0, 21.0, 35.0])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_names_that_end_alike_are_told_apart_beside_a_badge(width: float, taken: float) -> None:
+    teams = [kueue(f"{each}-team-{at:02}-training", each, "8") for each in DIVISIONS for at in range(50)]
+    divisions = [kueue(each, "acme", cohort=True, below="400") for each in DIVISIONS]
+    drawn = icicle(DialectTree(tree(kueue("acme", cohort=True, below="1200"), *divisions, *teams)), None, CPU, width)
+    labels = {(each.parent, each.text(each.node.name, taken)) for each in drawn if each.node}
+
+    assert len(labels) == sum(1 for each in drawn if each.node), "no two children of one node look the same"
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_badges_leave_out_no_queue_and_no_depth(width: float) -> None:
+    def drawn(waiting: int) -> set[str]:
+        teams = [kueue(f"{each}-team-{at:02}", each, "8", pending=waiting) for each in DIVISIONS for at in range(50)]
+        divisions = [kueue(each, "acme", cohort=True, below="400", pending=waiting) for each in DIVISIONS]
+        found = tree(kueue("acme", cohort=True, below="1200", pending=waiting), *divisions, *teams)
+        return {each.node.name for each in icicle(DialectTree(found), None, CPU, width) if each.node}
+
+    assert drawn(12) == drawn(0)
+
+
+def test_the_common_end_of_names_is_cut_if_something_is_left_of_each() -> None:
+    def labels(*names: str) -> list[str]:
+        found = [kueue(name, "org", "1") for name in names]
+        drawn = icicle(DialectTree(tree(kueue("org", cohort=True, below="9"), *found)), None, CPU, 200.0)
+        return [each.text(each.node.name, 30.0) for each in drawn if each.node and each.depth]
+
+    long = "with-much-more-that-they-have-in-common"
+    assert labels(f"a-{long}", f"b-{long}") == ["a…", "b…"]
+    assert all(labels(f"x-{long}", f"x-y-{long}")), "what both begin and end with is all of one"
+
+
 def test_a_number_is_shown_as_a_whole_or_not_at_all() -> None:
     queues = [kueue(f"q-{each}", "org", "1") for each in range(20)]
     wide, *narrow = icicle(DialectTree(tree(kueue("org", cohort=True, below="20"), *queues)), None, CPU)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -227,6 +229,17 @@ def test_the_change_as_a_file() -> None:
     assert signed_in(cluster(), TENANT).post("/what-if/change.yaml", data=QUOTA).status_code == 403
 
 
+def test_the_file_of_a_shown_change_has_its_edits_and_what_was_pasted() -> None:
+    page = signed_in(cluster(answer()), ADMIN).post("/what-if", data={**QUOTA, "yaml": 'note: "<&\n"'}).text
+    kept = page.partition('action="/what-if/change.yaml"')[2].partition("</form>")[0]
+    asked = page.partition('id="change"')[2].partition("</form>")[0]
+
+    fields = {name: unescape(value) for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', kept)}
+    assert fields["yaml"] == 'note: "<&\n"'
+    assert fields["edit"] in unescape(asked)
+    assert re.findall(r"<button[^>]*>([^<]*)", asked)[0] == "Show the result", "what Enter in a field does"
+
+
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}", "a\u202eb"])
 def test_names_of_others_are_text(name: str) -> None:
     said = answer(
@@ -242,7 +255,7 @@ def test_names_of_others_are_text(name: str) -> None:
     assert "<script>alert" not in page
     assert "<img" not in page
     assert "49" not in page or name != "{{7*7}}"
-    assert page.count("\u202e") == (1 if name == "a\u202eb" else 0)  # in the text area of who has pasted it
+    assert page.count("\u202e") == (2 if name == "a\u202eb" else 0)  # in the forms of who has pasted it
 
 
 def test_another_site_asks_for_nobody() -> None:

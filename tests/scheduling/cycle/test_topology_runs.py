@@ -22,12 +22,12 @@ from tests.scheduling.cluster import PAIRS, RESOURCE, Cluster, queue_settings
 from tests.scheduling.cycle.topology_cluster import FLAVOR, LEVELS, TopologyCluster, asks, gpu_node, hosts
 
 
-def made(lends: bool = False, **quota: int) -> TopologyCluster:
+def made(lends: bool = False, together: bool = False, **quota: int) -> TopologyCluster:
     """Queues of one cohort with this much quota. They preempt what is lower, or reclaim what they lent.
 
     With both at once work can preempt work in turns, which has nothing to do with topologies.
     """
-    cluster = TopologyCluster(Options(recompute_on_overlap=True, preemptors_first=True))
+    cluster = TopologyCluster(Options(recompute_on_overlap=True, preemptors_first=True, replace_together=together))
     policy = PreemptionPolicy(reclaim_within_cohort=ANY) if lends else PreemptionPolicy(LOWER_PRIORITY)
     for name, nominal in quota.items():
         terms = Terms(nominal, borrowing=None if lends else 0)
@@ -128,8 +128,11 @@ def _act(cluster: TopologyCluster, random: Random, turn: int) -> None:
         cluster.put(made_one)
     elif choice < 0.7 and held:
         cluster.finish(f"ns/{random.choice(held)}")
-    elif choice < 0.8 and len(cluster.nodes) > 2:
-        cluster.fail_node(random.choice(list(cluster.nodes)))
+    elif choice < 0.8 and len(cluster.nodes) > 3 and cluster.workloads:
+        busy = max((hosts(each).keys() & cluster.nodes.keys() for each in cluster.workloads.values()), key=len)
+        several = sorted(busy)[:2] if cluster.options.replace_together and len(busy) > 1 else []
+        for name in several or [random.choice(list(cluster.nodes))]:
+            cluster.fail_node(name)
     else:
         name = f"n{random.randint(0, 9)}"
         before = cluster.nodes[name].allocatable[RESOURCE] if name in cluster.nodes else 0
@@ -141,7 +144,7 @@ def _act(cluster: TopologyCluster, random: Random, turn: int) -> None:
 @pytest.mark.parametrize("seed", seeds(2))
 def test_in_random_runs_all_have_their_places_and_nobody_waits_for_whom_there_is_room(seed: int) -> None:
     random = Random(seed)
-    cluster = made(lends=seed % 2 == 0, a=8, b=6)
+    cluster = made(lends=seed % 2 == 0, together=seed % 4 < 2, a=8, b=6)
     for number in range(6):
         cluster.put_node(gpu_node(f"n{number}", random.randint(1, 4), f"b{number % 2}", f"r{number % 3}"))
     for turn in range(25):
@@ -157,6 +160,7 @@ def _check(cluster: TopologyCluster) -> None:
         if each.reserved and not each.finished:
             used.update(hosts(each))
             assert sum(hosts(each).values()) == each.pod_sets[0].count
+            assert _is_as_asked(each)
     for name, node in cluster.nodes.items():
         assert used[name] <= node.allocatable[RESOURCE]
     fresh = cluster.fresh()
@@ -169,6 +173,17 @@ def _check(cluster: TopologyCluster) -> None:
     for name, pending in cluster.world.queues.pending.items():
         for entry in [*pending.active(), *pending.inadmissible()]:
             assert not _fits(cluster.world, name, entry.workload), entry.key
+
+
+def _is_as_asked(each: Workload) -> bool:
+    """Whether its pods are in one domain of the level that it requires, and its slices whole in their racks."""
+    request, places = each.pod_sets[0].topology or {}, hosts(each)
+    racks: Counter[tuple[int, int]] = Counter()
+    for name, pods in places.items():
+        racks[int(name[1]) % 2, int(name[1]) % 3] += pods
+    domains = {"block": {block for block, _ in racks}, "rack": {*racks}, HOSTNAME: {*places}}
+    whole = "podSetSliceSize" not in request or not any(pods % 2 for pods in racks.values())
+    return whole and ("required" not in request or len(domains[request["required"]]) == 1)
 
 
 def _fits(world: World, queue: str, each: Workload) -> bool:

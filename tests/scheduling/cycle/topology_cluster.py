@@ -56,8 +56,9 @@ class TopologyCluster(Cluster):
         del self.nodes[name]
         self.world.drop_node(name)
         for each in list(self.workloads.values()):
-            if each.admitted and not each.evicted and name in hosts(each) and not each.unhealthy_nodes:
-                self.write(replace(each, unhealthy_nodes=(name,)))
+            known = self.options.replace_together or not each.unhealthy_nodes
+            if each.admitted and not each.evicted and name in hosts(each) and known:
+                self.write(replace(each, unhealthy_nodes=(*each.unhealthy_nodes, name)))
 
     def second_passes(self) -> None:
         for each in list(self.workloads.values()):

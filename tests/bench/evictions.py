@@ -39,6 +39,7 @@ class _SlowlyWritten(Cluster):
         self._numbers = count()
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._seconds = {name: int(runs * SECOND) for name, _, _, _, runs, _ in SIZES}
+        self._attempts: dict[str, int] = {}
         self._admitted: dict[str, int] = {}
         self._classes: dict[str, str] = {}
         for place in range(30):
@@ -76,23 +77,24 @@ class _SlowlyWritten(Cluster):
 
     def _store(self, decision: Decision) -> None:
         if isinstance(decision, Reserve):
-            key = decision.workload.key
+            key, attempt = decision.workload.key, next(self._numbers)
+            self._attempts[key] = attempt
             self._admitted[key] = self.now
-            self._write(partial(self._start, key, self.now))
+            self._write(partial(self._start, key, attempt))
         elif isinstance(decision, Preempt):
             self.evictions += 1
             self._write(partial(self._write, partial(self._stop, decision.target.key)))
 
-    def _start(self, key: str, admitted: int) -> None:
+    def _start(self, key: str, attempt: int) -> None:
         runs = self._seconds[self._classes[key]]
-        self._at(self.now + runs, partial(self._end, key, admitted))
+        self._at(self.now + runs, partial(self._end, key, attempt))
 
-    def _end(self, key: str, admitted: int) -> None:
-        if self._runs(key, admitted):
-            self._write(partial(self._finish, key, admitted))
+    def _end(self, key: str, attempt: int) -> None:
+        if self._runs(key, attempt):
+            self._write(partial(self._finish, key, attempt))
 
-    def _finish(self, key: str, admitted: int) -> None:
-        if self._runs(key, admitted):
+    def _finish(self, key: str, attempt: int) -> None:
+        if self._runs(key, attempt):
             waited = self._admitted[key] - self.workloads[key].created
             self.waits[self._classes[key]].append(waited / SECOND)
             self.finish(key)
@@ -101,9 +103,9 @@ class _SlowlyWritten(Cluster):
     def _stop(self, key: str) -> None:
         self.write(release(self.workloads[key], self.now))
 
-    def _runs(self, key: str, admitted: int) -> bool:
-        """Whether it still runs by that admission."""
-        return self._admitted[key] == admitted and not self.workloads[key].evicted
+    def _runs(self, key: str, attempt: int) -> bool:
+        """Whether it still runs, and was not admitted again since."""
+        return self._attempts[key] == attempt and not self.workloads[key].evicted
 
 
 def rows() -> None:

@@ -287,6 +287,7 @@ class _Cycle:
             return False
         assignment = nomination.assignment
         stays = assignment.outcome == FlavorOutcome.FIT or bool(nomination.targets)
+        stays = stays or (self.world.state.options.compat and assignment.outcome == FlavorOutcome.PREEMPT)
         stays = stays and not self._overlaps(nomination)
         return stays and not self._places_fit(nomination) and self._quota_fits(nomination)
 

@@ -149,16 +149,23 @@ class _Cycle:
         return Nomination(entry, queue, assignment, targets, preemptor, replaced, places)
 
     def _best(
-        self, queue: ClusterQueueState, entry: PendingEntry, places: TopologyPlacer | None
+        self,
+        queue: ClusterQueueState,
+        entry: PendingEntry,
+        places: TopologyPlacer | None,
+        keep: FlavorAssignment | None = None,
     ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
-        """The best assignment and its targets, with all pods if possible, else with as many as possible."""
+        """The best assignment and its targets, with all pods if possible, else with as many as possible.
+
+        keep: the flavors are those of this assignment.
+        """
         preemptor = self._preemptor(queue, entry)
-        full, targets = self._tried(queue, entry, preemptor, places)
+        full, targets = self._tried(queue, entry, preemptor, places, keep=keep)
         if full.outcome == FlavorOutcome.FIT or targets or not self.world.state.options.partial_admission:
             return full, targets
 
         def probe(counts: tuple[int, ...]) -> tuple[FlavorAssignment, list[PreemptionTarget]] | None:
-            fewer, leaving = self._tried(queue, entry, preemptor, places, counts)
+            fewer, leaving = self._tried(queue, entry, preemptor, places, counts, keep)
             return (fewer, leaving) if fewer.outcome == FlavorOutcome.FIT or leaving else None
 
         return search(entry.workload.pod_sets, probe) or (full, targets)
@@ -287,21 +294,20 @@ class _Cycle:
             return False
         assignment = nomination.assignment
         stays = assignment.outcome == FlavorOutcome.FIT or bool(nomination.targets)
+        stays = stays or (self.world.state.options.compat and assignment.outcome == FlavorOutcome.PREEMPT)
         stays = stays and not self._overlaps(nomination)
         return stays and not self._places_fit(nomination) and self._quota_fits(nomination)
 
     def _place_again(self, nomination: Nomination) -> None:
-        """Find other places, with the same flavors and by the state as it is now.
+        """Find other places, with the same flavors, for as many pods as there is room now.
 
         Where there are none it is tried again in the next cycle: what is kept for another head is free then. Kueue
         takes it for a head without room (docs/adr/2026-11-27-places-kept-for-one-cycle.md).
         """
-        queue, entry, before = nomination.queue, nomination.entry, nomination.assignment
+        entry = nomination.entry
         entry.progress = None
-        preemptor = self._preemptor(queue, entry)
-        again, targets = self._tried(queue, entry, preemptor, nomination.placer, before.counts, before)
-        short = self.world.state.options.compat and again.outcome != FlavorOutcome.NO_FIT
-        if again.outcome == FlavorOutcome.FIT or targets or short:
+        again, targets = self._best(nomination.queue, entry, nomination.placer, nomination.assignment)
+        if again.outcome == FlavorOutcome.FIT or targets or self.world.state.options.compat:
             nomination.assignment, nomination.targets = again, targets
 
     def _places_fit(self, nomination: Nomination) -> bool:

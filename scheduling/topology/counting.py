@@ -52,6 +52,7 @@ class PodKind:
     sizes: for each level, of what the pods of its domains have to be a multiple; 1: of nothing.
     empty: as if no workload held anything in topologies.
     short: pods in the last slice if it is smaller than the others; 0 if all are whole.
+    leader_filter: which nodes the leader may use. None: those of the workers, whatever its own template says.
     """
 
     worker: PodRequest
@@ -62,6 +63,7 @@ class PodKind:
     sizes: tuple[int, ...]
     empty: bool = False
     short: int = 0
+    leader_filter: NodeFilter | None = None
 
     def beside_short(self, pods: int) -> int:
         """How many whole slices are left of this room once it holds the short one; NO_ROOM if it cannot."""
@@ -128,6 +130,7 @@ class DomainCounts:
         self.pods.update(zip(usable, pods, strict=True))
         if kind.leader is not None:
             self._count_leader(usable, excluded, free, pods)
+            self._count_leader_alone([each for each in excluded if within is None or each.is_within(within)], assumed)
         if kind.filter is not None and kind.filter.preferred:
             self.score.update(dict.fromkeys(excluded, 0))
             self.score.update((domain, kind.filter.score(domain.node)) for domain in usable)
@@ -143,13 +146,26 @@ class DomainCounts:
         self, usable: list[LowestDomain], excluded: list[LowestDomain], free: _Columns, pods: list[int]
     ) -> None:
         leader = self.kind.leader or ()
-        hosts = [1 if fits else 0 for fits in free.fitting(leader)]
+        asked = self.kind.leader_filter
+        hosts = [
+            1 if fits and not (asked and asked.obstacle(domain.node)) else 0
+            for domain, fits in zip(usable, free.fitting(leader), strict=True)
+        ]
         beside = free.fitting(self.kind.worker, dict(leader))
         for counts in (self.lead, self.led_pods):
             counts.update(dict.fromkeys(excluded, 0))
         self.lead.update(zip(usable, hosts, strict=True))
         both = zip(hosts, beside, pods, strict=True)
         self.led_pods.update(zip(usable, (led if host else alone for host, led, alone in both), strict=True))
+
+    def _count_leader_alone(self, excluded: list[LowestDomain], assumed: Assumed) -> None:
+        """The leader may have a node that the workers may not use."""
+        asked = self.kind.leader_filter
+        if asked is None:
+            return
+        usable = [domain for domain in excluded if not asked.obstacle(domain.node)]
+        rooms = _Columns(_rooms(usable, self.kind, assumed)).fitting(self.kind.leader or ())
+        self.lead.update(zip(usable, (1 if room else 0 for room in rooms), strict=True))
 
     # -- domains above others ------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ class TopologyGates:
 
     mixed: TASProfileMixed. balanced: TASBalancedPlacement. preferred: TASRespectNodeAffinityPreferred. overlapping:
     TASHandleOverlappingFlavors. short_slices: TASPartialSlices, of Kueue 0.20.
+    leader_filter: TASLeaderPodSetFeasibility, of Kueue 0.20.
     """
 
     mixed: bool = True
@@ -36,6 +37,7 @@ class TopologyGates:
     preferred: bool = False
     overlapping: bool = True
     short_slices: bool = False
+    leader_filter: bool = False
 
 
 DEFAULT_GATES = TopologyGates()
@@ -203,6 +205,7 @@ class FlavorTopology:
             sizes=tuple(sizes),
             empty=empty,
             short=short_slice(workers.request, workers.count) if self.gates.short_slices else 0,
+            leader_filter=self._filter(leader) if leader and self.gates.leader_filter else None,
         )
 
     def _filter(self, pods: PlacedPods) -> NodeFilter | None:

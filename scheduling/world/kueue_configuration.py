@@ -52,6 +52,7 @@ def topology_gates_of(configuration: KueueConfiguration) -> TopologyGates | None
         preferred=gates.enabled("TASRespectNodeAffinityPreferred"),
         overlapping=gates.enabled("TASHandleOverlappingFlavors"),
         short_slices=gates.enabled("TASPartialSlices"),
+        leader_filter=gates.enabled("TASLeaderPodSetFeasibility"),
     )
 
 

@@ -72,7 +72,7 @@ ADDED: tuple[FeatureGate, ...] = (
     on("ReservedResourceNameValidation", ASKED, "`false`: transformations and device classes may be named `pods`."),
     on("SchedulingEquivalenceHashingIgnorePodSetName", ASKED, "`false`: the names of pod sets tell Workloads apart."),
     on("TASGroupedPodSetSlicing", IDLE, WEBHOOK, webhooks=True),
-    on("TASLeaderPodSetFeasibility", OFF, "Taints, selectors and affinity of a leader's pod are not considered."),
+    on("TASLeaderPodSetFeasibility", ASKED, "`false`: a leader's pod may be placed on a node that it cannot use."),
     on("TASNodeFeasibilityForAllLevels", OFF, "Only a topology with hosts looks at single nodes."),
     on("TASPartialSlices", ASKED, "`false`: a workload waits if its last slice is not full.", webhooks=True),
     on("TASRejectFalseUnconstrainedTopology", IDLE, WEBHOOK, webhooks=True),

@@ -84,6 +84,18 @@ def test_lower_priority_leaves_the_rack_that_is_needed_whole() -> None:
     assert len(running(cluster)) == 2
 
 
+def test_who_loses_its_places_to_another_head_gets_as_many_as_are_left_in_the_same_cycle() -> None:
+    cluster = made(a=8, b=8)
+    for node in (gpu_node("n1", 1), gpu_node("n2", 3)):
+        cluster.put_node(node)
+    fewer = {**pod_set(count=5, gpu="1"), "minCount": 1, "topologyRequest": {"unconstrained": True}}
+    cluster.put(workload(fewer, spec={"queueName": "a", "priority": 0}, name="small", uid="small"))
+    cluster.put(asks("large", "b", 3, priority=1, required=HOSTNAME))
+    cluster.step()
+
+    assert running(cluster) == {"large": {"n2": 3}, "small": {"n1": 1}}
+
+
 def test_a_failed_node_is_replaced_in_its_rack_or_the_workload_leaves() -> None:
     cluster = made(a=8)
     for node in (*(gpu_node(name, 1) for name in ("n1", "n2", "n3")), gpu_node("n4", 4, rack="r2")):

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from cluster.stream import Manifest
-from policies.dialects.reading import mapping, metadata
+from policies.dialects.reading import Manifest, mapping, metadata
 from reconciler.objects.observed import Observed
 from reconciler.objects.topology_views import POD_ON_NODE_VIEW, PodOnNode
 from scheduling.objects import amounts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -58,6 +59,15 @@ def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
     assert {name for name, text in blocks.items() if "-mark" in text} == {"over", "held"}
     assert "9 of 4 spot/cpu used, 5 borrowed, 3 beyond its borrowing limit" in page
     assert "1 of 4 spot/cpu used, 2 pending, stopped" in page
+
+
+def test_a_node_of_the_tree_leads_to_a_what_if_that_has_its_name() -> None:
+    client = signed_in(states(), ADMIN)
+
+    page = client.get("/trees/kueue?node=ClusterQueue/loan").text
+    (link,) = re.findall(r'href="(/what-if\?[^"]+)">What if …', page)
+    assert 'name="quota-name" value="loan"' in client.get(html.unescape(link)).text
+    assert "What if …" not in client.get("/trees/kueue").text, "of no node"
 
 
 def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:

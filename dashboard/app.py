@@ -159,7 +159,10 @@ def _stranger(settings: DashboardSettings) -> Any:
 def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources, *, audited: bool) -> None:
     @app.get("/")
     def home() -> Any:
-        return _page("morning.html", **morning.page(g.reader, sources, audited=audited))
+        found = morning.page(g.reader, sources, audited=audited)
+        if found["denied"] and not found["notices"]:
+            return my_workloads()  # the first page of who may see no queues is theirs
+        return _page("morning.html", **found)
 
     @app.get("/trees/<dialect>")
     def show_trees(dialect: str) -> Any:

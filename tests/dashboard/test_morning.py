@@ -167,13 +167,24 @@ def test_a_cluster_without_queues_says_how_to_begin() -> None:
     assert "There are no queues yet." in signed_in(cluster(**{"/v1/tree": tree()}), ADMIN).get("/").text
 
 
-def test_a_tenant_gets_the_way_to_its_work_and_no_name_of_anybody() -> None:
-    page = signed_in(cluster(), TENANT).get("/").text
+def test_the_first_page_of_a_tenant_is_its_own_work_without_a_name_of_others() -> None:
+    found = cluster()
+    client = signed_in(found, TENANT)
 
-    assert "You may not list the queues of this cluster" in page
-    assert '<a href="/workloads/">My workloads</a>' in page
+    page, own = (client.get(path).text.partition("</main>")[0] for path in ("/", "/workloads/"))
+    assert "<h1>My workloads</h1>" in page
+    assert page == own
     for name in ("org", "late", "spare", "young"):
         assert not re.search(rf"\b{name}\b", page)
+
+
+def test_a_tenant_is_told_what_is_wrong_with_what_it_may_see() -> None:
+    workers = {"items": [{"name": "two", "connection": "lost", "since": ago(90), "error": "no route"}]}
+    found = cluster(**{"/v1/tree": Forbidden(403, "Forbidden", "may not"), "/v1/clusters": workers})
+
+    page = signed_in(found, ADMIN).get("/").text
+    assert "Worker two" in page
+    assert "You may not list the queues of this cluster" in page
 
 
 def test_who_may_not_see_what_is_pending_sees_how_much_it_is() -> None:

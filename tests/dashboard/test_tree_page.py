@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -90,6 +91,15 @@ def test_a_project_without_queues_has_nothing_to_filter() -> None:
 
     assert "There are no queues of Kueue yet." in page
     assert "data-filters" not in page
+
+
+def test_a_node_of_the_tree_leads_to_a_what_if_that_has_its_name() -> None:
+    client = signed_in(states(), ADMIN)
+
+    page = client.get("/trees/kueue?node=ClusterQueue/loan").text
+    (link,) = re.findall(r'href="(/what-if\?[^"]+)">What if …', page)
+    assert 'name="quota-name" value="loan"' in client.get(html.unescape(link)).text
+    assert "What if …" not in client.get("/trees/kueue").text, "of no node"
 
 
 def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:

@@ -121,7 +121,7 @@ def test_what_if_a_team_had_more(visitor: Visitor) -> None:
 def test_what_would_let_a_job_in(visitor: Visitor) -> None:
     person = Clicks(visitor)
     person.on(link(person.page, "Why language/pretrain-13b waits"))
-    person.on(person.page.get_by_role("link", name=re.compile("^What if language had .* more of h100/nvidia.com/gpu")))
+    person.on(person.page.get_by_role("link", name=re.compile("^What if language had .* more of h100.nvidia.com.gpu")))
     person.on(person.page.get_by_role("button", name="Show the result"))
 
     admitted = person.page.get_by_role("table", name="Workloads that are admitted")

@@ -306,8 +306,11 @@ def translation(namespace: Namespace) -> str | None:
 # -- the Pod -----------------------------------------------------------------------------------------------------------
 
 
-def application_id(pod: Pod, *, uid: str = "") -> str:
-    """The application that the pod belongs to; empty for pods of other schedulers."""
+def application_id(pod: Pod, *, unique: bool = False, uid: str = "") -> str:
+    """The application that the pod belongs to; empty for pods of other schedulers.
+
+    `unique` is the setting `generateUniqueAppId`.
+    """
     if pod.scheduler_name != SCHEDULER:
         return ""
     labels = pod.labels
@@ -320,7 +323,7 @@ def application_id(pod: Pod, *, uid: str = "") -> str:
     )
     if found.endswith("-uniqueautogen"):
         return f"{found.removesuffix('-uniqueautogen')}-{uid}"
-    return found or generated_application_id(pod.ref.namespace, uid=uid)
+    return found or generated_application_id(pod.ref.namespace, unique=unique, uid=uid)
 
 
 def generated_application_id(namespace: str, *, unique: bool = False, uid: str = "") -> str:

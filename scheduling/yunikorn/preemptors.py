@@ -18,7 +18,7 @@ ANYWHERE = ""
 
 
 class Preemptors:
-    """`rests` has the leaves by path. At first nobody rests."""
+    """`parked` has the leaves by path that tried in vain. At first there are none."""
 
     def __init__(self, tree: ApplicationTree) -> None:
         self.parked: ParkedWork[str] = ParkedWork()

@@ -332,7 +332,7 @@ def test_a_generated_id_fits_a_label(name: str, unique: bool, uid: str, expected
 def test_the_uid_takes_the_place_of_the_mark_of_the_admission_controller() -> None:
     marked = pod({APP_ID: "dev-uniqueautogen"}, {})
 
-    assert yunikorn.application_id(marked, uid="1234") == "dev-1234"
+    assert yunikorn.application_id(marked, unique=True, uid="1234") == "dev-1234"
 
 
 USERS = [

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from policies.dialects.yunikorn_config.placement import ReportedApplication
 from scheduling.yunikorn.queue import OverMaximum, OverReleased, QueueLack
 from tests.scheduling.yunikorn.drawn import run, running, scheduler, settle
 
@@ -114,6 +115,22 @@ def test_a_fair_leaf_compares_use_with_what_it_is_guaranteed(guaranteed: str, ex
         run(engine, name, "root.a", 1, {"vcore": 5})
 
     assert [each.ask.key for each in settle(engine)] == [expected]
+
+
+def test_a_new_guarantee_of_a_fair_leaf_orders_again_what_waits_there() -> None:
+    queues = "- {name: t, parent: true, childtemplate: {properties: {application.sort.policy: fair}}}"
+    engine = scheduler(queues, {"vcore": 10, "memory": 1000})
+    leaf = engine.tree.leaf("root.t.dev", ReportedApplication())
+    run(engine, "x", leaf.path, 1, {"vcore": 4, "memory": 100})
+    run(engine, "y", leaf.path, 1, {"vcore": 1, "memory": 300})
+    settle(engine)
+    for name in "yx":
+        run(engine, name, leaf.path, 1, {"vcore": 5})
+    guarantee = '{"resources": {"vcore": {"value": 4}, "memory": {"value": 1000}}}'
+    engine.tree.leaf(leaf.path, ReportedApplication(tags={"namespace.resourceguaranteed": guarantee}))
+    engine.changed(leaf)
+
+    assert [each.ask.key for each in settle(engine)] == ["y-2"]
 
 
 def test_of_two_queues_with_the_same_share_the_one_where_more_waits_is_first() -> None:

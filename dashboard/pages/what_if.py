@@ -14,7 +14,7 @@ from dashboard.pages.parts import part
 from dashboard.pages.trees import read_tree
 from dashboard.reading.backend import Manifest, UserLogin
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import natural
+from dashboard.trees.tree import FlavorPair, NodeKey, natural
 from dashboard.what_if.commands import commands
 from dashboard.what_if.edits import FIELDS, STOPS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
@@ -24,6 +24,8 @@ from dashboard.what_if.processes import Processes
 from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
 from policies.model.printing import plain
 
+_DIALECTS = {"Queue": "Volcano", "Namespace": "YuniKorn"}
+"""The dialects of the kinds that are not Kueue's."""
 _MOST_NAMES = 500
 """Names that the form suggests; a browser is slow with more."""
 
@@ -53,6 +55,7 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     return {
         "form": form,
         "fields": FIELDS,
+        "now": _now(asker.reader, form),
         "remove": REMOVE,
         "stops": STOPS,
         "yaml": printed_lines(written),
@@ -102,6 +105,18 @@ def _suggested(reader: CachedReader) -> dict[str, list[str]]:
         "flavors": sorted({pair.flavor for pair in tree.pairs}),
         "resources": sorted({pair.resource for pair in tree.pairs}),
     }
+
+
+def _now(reader: CachedReader, form: Form) -> str:
+    """The fields of the quota that the form names, as they are; empty if this person may not see it."""
+    typed = (form.typed.get(f"quota-{each}", "") for each in ("kind", "name", "flavor", "resource"))
+    kind, name, flavor, resource = typed
+    if not name or kind not in FIELDS:
+        return ""
+    tree = part(lambda: read_tree(reader, _DIALECTS.get(kind, "Kueue"))).value
+    node = tree.nodes.get(NodeKey(kind, name)) if tree else None
+    own = node.amounts(FlavorPair(flavor, resource)).own if node else {}
+    return ", ".join(f"{field} {own[field]}" for field in FIELDS[kind] if field in own)
 
 
 def _asked(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:

@@ -45,6 +45,23 @@ def test_the_form_of_a_node_is_filled_in() -> None:
     assert 'data-refresh="0"' in page
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("kind=ClusterQueue&name=a&flavor=spot&resource=cpu", "Now: nominalQuota 8."),
+        ("kind=Cohort&name=org&flavor=spot&resource=cpu", "Now: nominalQuota 2."),
+        ("kind=ClusterQueue&name=a&flavor=spot&resource=memory", ""),
+        ("kind=ClusterQueue&name=nobody&flavor=spot&resource=cpu", ""),
+        ("kind=Queue&name=a&resource=cpu", ""),
+    ],
+)
+def test_the_form_says_how_much_quota_there_is_now(query: str, said: str) -> None:
+    page = signed_in(cluster(), ADMIN).get(f"/what-if?{query}").text
+
+    assert re.findall("Now: [^<]*", page) == ([said] if said else [])
+    assert "Now: " not in signed_in(cluster(), TENANT).get(f"/what-if?{query}").text
+
+
 def test_what_is_filled_in_is_asked_for_and_kept() -> None:
     world = cluster()
     page = signed_in(world, ADMIN).post("/what-if", data=QUOTA).text

@@ -280,7 +280,7 @@ def test_a_decision_of_an_earlier_leadership_is_read_before_anything_is_decided(
     late, world.api.arriving = world.api.arriving[:1], []  # w0 gets the quota, and the write hangs
 
     world.reported, world.now, leading[0] = first, world.now + 60 * SECOND, True
-    for kind in world.api.events:
+    for kind in first.core.informer.resource_of:
         world.api.relist(kind)
     while not world.api.arriving:
         first.round(0)

@@ -20,6 +20,7 @@ from scheduling.world.world import World
 from tests.profiles import seeds
 from tests.scheduling.cluster import PAIRS, RESOURCE, Cluster, queue_settings
 from tests.scheduling.cycle.topology_cluster import FLAVOR, LEVELS, TopologyCluster, asks, gpu_node, hosts
+from tests.scheduling.manifests import pod_set, workload
 
 
 def made(lends: bool = False, together: bool = False, **quota: int) -> TopologyCluster:

@@ -54,7 +54,7 @@ class Reclaiming(GateCluster):
             self.add(pod(name, names[0], cpu))
         self.wait()
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: Key, grace: int | None = None) -> None:
         """The API server marks it first."""
         if key[0] == "Pod" and not self.objects[key]["metadata"].get("deletionTimestamp"):
             self.edit(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})

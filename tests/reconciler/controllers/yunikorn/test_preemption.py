@@ -53,7 +53,7 @@ class Preempting(GateCluster):
             self.add(made)
             self.settle()
 
-    def remove(self, key: tuple[str, str]) -> None:
+    def remove(self, key: tuple[str, str], grace: int | None = None) -> None:
         """The API server marks it first."""
         if key[0] == "Pod" and not self.objects[key]["metadata"].get("deletionTimestamp"):
             self.edit(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})

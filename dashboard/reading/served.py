@@ -55,7 +55,8 @@ class ServedCertificates:
 
     def of(self, servers: Iterable[TlsServer]) -> dict[TlsServer, Presented]:
         """What each presents; an answer that is too old stands in until there is a newer one."""
-        wanted = list(dict.fromkeys(servers))[:_MOST]
+        every = list(dict.fromkeys(servers))
+        wanted = every[:_MOST]
         with self._lock:
             if len(self._found) > _KEPT:
                 self._found.clear()
@@ -65,7 +66,7 @@ class ServedCertificates:
         for thread in new:
             thread.join(max(0.0, end - time.monotonic()))
         with self._lock:
-            return {each: self._found[each][1] if each in self._found else UNASKED for each in wanted}
+            return {each: self._found[each][1] if each in self._found else UNASKED for each in every}
 
     def _is_due(self, server: TlsServer) -> bool:
         return server not in self._found or self._clock() - self._found[server][0] >= LASTS

@@ -72,3 +72,18 @@ def test_only_servers_with_certificates_are_asked() -> None:
     ]
     assert reached({"url": "https://127.0.0.1:9443/validate"}) == TlsServer("127.0.0.1", 9443, "127.0.0.1")
     assert reached({"service": {"name": "quotree-webhook", "namespace": "quotree-system"}}) is None, "not in a Pod"
+
+
+def test_of_too_many_servers_the_rest_is_not_asked_and_says_so() -> None:
+    many = [TlsServer(f"s{number}", 443, "") for number in range(40)]
+    asked: list[TlsServer] = []
+
+    def ask(server: TlsServer) -> Presented:
+        asked.append(server)
+        return "known"
+
+    found = ServedCertificates(ask).of(many)
+
+    assert list(found) == many
+    assert len(asked) < len(many)
+    assert found[many[-1]] == UNASKED

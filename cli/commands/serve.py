@@ -14,12 +14,13 @@ from cli.input.settings import read_file, read_gates
 from cli.input.settings import settings as read_settings
 from cli.serving.audit_command import audit as audit_command
 from cli.serving.kueue_version import beside_webhook, logged
-from cli.serving.options import CertificateOptions, ProcessOptions
+from cli.serving.options import CertificateOptions, ProcessOptions, PrometheusOptions
 from cli.serving.options import address_file as address_file_option
 from cli.serving.options import certificates as certificate_options
 from cli.serving.options import gates as gates_option
 from cli.serving.options import kubeconfig as kubeconfig_option
 from cli.serving.options import process as process_options
+from cli.serving.options import prometheus as prometheus_options
 from cli.subcommands import SubCommands
 from policies.configuration.settings import Dialect
 from policies.model.errors import PolicyError
@@ -189,6 +190,7 @@ def webhook(
     metavar="NAME",
     help="The APIService by which the API server forwards requests to /v1. With --secret its caBundle is kept.",
 )
+@prometheus_options()
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
 @gates_option
@@ -211,6 +213,7 @@ def reconciler(
     part: str,
     process: ProcessOptions,
     api_service: str | None,
+    prometheus: PrometheusOptions,
     config: str | None,
     settings: str | None,
     gates: tuple[str, ...],
@@ -230,6 +233,7 @@ def reconciler(
     from reconciler.parts.claims import lease_of
 
     leased = process.settings(lease_of(lease, part), api_service)
+    past = prometheus.settings(serves_api=leased.api is not None)
     ours = read_settings(settings, [], gates=tuple(map(Dialect, gates)), installed=logged(leased.connect))
     own = replace(ours.reconciler, dialects=ours.reconciler.dialects.union(map(Dialect, dialects)))
     read = partial(
@@ -245,7 +249,7 @@ def reconciler(
         configured = of_part(read_file(config, read) if config else read(DEFAULTS), part)
     except PolicyError as error:
         raise Misused(str(error)) from error
-    click.get_current_context().exit(run(configured, leased))
+    click.get_current_context().exit(run(configured, leased, past))
 
 
 @serve.command()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cli.serving.api import ApiSettings
     from cli.serving.certificates import Certificates
     from cli.serving.process import ProcessSettings
+    from cli.serving.prometheus import PrometheusSettings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _LOOPBACK = "127.0.0.1"
@@ -80,6 +81,27 @@ class ProcessOptions(CertificateOptions):
         return ApiSettings(self.api_host, self.api_port, certificates, bool(asking))
 
 
+@dataclass(frozen=True, slots=True)
+class PrometheusOptions:
+    """The Prometheus that has the metrics of the reconciler; `prometheus` None: none is asked."""
+
+    prometheus: str | None
+    prometheus_ca: Path | None
+    prometheus_token: Path | None
+    prometheus_match: tuple[str, ...]
+
+    def settings(self, *, serves_api: bool) -> PrometheusSettings | None:
+        """Which server to ask; None where none is given. Raises Misused."""
+        if self.prometheus is None:
+            return None
+        if not serves_api:
+            raise Misused("--prometheus needs --api-port: histories are answers of /v1")
+        from cli.serving.prometheus import PrometheusSettings, labels  # here, since clients take long to load
+
+        match = labels(self.prometheus_match)
+        return PrometheusSettings(self.prometheus, self.prometheus_ca, self.prometheus_token, match)
+
+
 kubeconfig = click.option(
     "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
 )
@@ -128,6 +150,26 @@ def process(port: int) -> Decorator:
     return _grouped("process", ProcessOptions, options)
 
 
+def prometheus() -> Decorator:
+    """The options of PrometheusOptions; the command gets them as `prometheus`."""
+    options: tuple[Decorator, ...] = (
+        click.option(
+            "--prometheus",
+            metavar="URL",
+            help="The Prometheus that scrapes this reconciler. Histories of queues then last longer than the process.",
+        ),
+        click.option("--prometheus-ca", type=_FILE, help="The CA of its certificate. Default: those of the system."),
+        click.option("--prometheus-token", type=_FILE, help="File with a bearer token for it, read anew each time."),
+        click.option(
+            "--prometheus-match",
+            metavar="LABEL=VALUE",
+            multiple=True,
+            help="A label that samples must have, where one Prometheus has the metrics of several clusters.",
+        ),
+    )
+    return _grouped("prometheus", PrometheusOptions, options)
+
+
 def _certificates(caller: str) -> tuple[Decorator, ...]:
     return (
         click.option(
@@ -143,7 +185,9 @@ def _certificates(caller: str) -> tuple[Decorator, ...]:
     )
 
 
-def _grouped(name: str, kind: type[CertificateOptions], options: tuple[Decorator, ...]) -> Decorator:
+def _grouped(
+    name: str, kind: type[CertificateOptions | PrometheusOptions], options: tuple[Decorator, ...]
+) -> Decorator:
     """The command gets what is given for these options as one value of this kind."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:

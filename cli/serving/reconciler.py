@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from cli.exits import Exit, Misused, OutOfReach
 from cli.serving.lifetime import signalled
 from cli.serving.process import ProcessSettings
+from cli.serving.prometheus import PrometheusSettings
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.lease import Lease, LeaseTimes
@@ -51,8 +52,11 @@ _POLL = 0.5
 """Seconds between two checks that the loop still runs."""
 
 
-def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
-    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
+def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: PrometheusSettings | None = None) -> Exit:
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
+
+    `past`: the Prometheus that is asked for histories.
+    """
     process.check()
     try:
         open_spans = tracing("quotree-reconciler")
@@ -99,7 +103,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
                 writing,
                 spans,
             )
-            return _Running(reconciler, permit, registry, labels).until_signalled(process)
+            return _Running(reconciler, permit, registry, labels, past).until_signalled(process)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
@@ -145,7 +149,9 @@ class _Running:
         permit: ManagePermit | NeverPermitted,
         registry: CollectorRegistry,
         labels: CustomLabels,
+        past: PrometheusSettings | None,
     ) -> None:
+        self._past = past
         self._reconciler = reconciler
         self._permit = permit
         self._ended = threading.Event()
@@ -170,9 +176,13 @@ class _Running:
             if settings and identity:
                 from cli.serving.api import serving
                 from cli.serving.front_proxy import PassedOn
+                from reconciler.api.past_usage import PastUsage
                 from reconciler.api.routes import ReconcilerApi
 
-                answers = ReconcilerApi(self._reconciler.ask, identity.reviews)
+                past = None
+                if self._past is not None:
+                    past = PastUsage(opened.enter_context(self._past.connect()).get, self._past.match)
+                answers = ReconcilerApi(self._reconciler.ask, identity.reviews, past)
                 passed = PassedOn(identity.proxy, answers.answer_to) if identity.proxy else None
                 api = opened.enter_context(serving(answers, settings, identity, passed))
             self._reconciler.start()

@@ -1,13 +1,14 @@
 """What each node used in the last day, in memory: a step every 5 minutes, read when a step is due.
 
 Nothing is done at an event. A series has the steps at which the amount changed, so that a queue whose usage does not
-change costs 16 bytes. Only this process has it: it begins anew with the process, and each replica has its own.
+change costs 16 bytes. Only this process has it: it begins anew with the process, and each replica has its own. See
+`past_usage` for one that lasts.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -52,24 +53,32 @@ class UsageHistory:
     def of(self, is_queue: bool, name: str) -> dict[str, Any]:
         """The history of a node as JSON: the steps at which an amount changed. Raises KeyError if there is none."""
         found, last = self._series[(is_queue, name)], self._last
-        return {
-            "apiVersion": API_VERSION,
-            "kind": "UsageHistory",
-            "node": {"kind": (CLUSTER_QUEUE if is_queue else COHORT).kind, "name": name},
-            "stepSeconds": STEP,
-            "until": _time(last),
-            "series": [
-                {
-                    "flavor": pair.flavor,
-                    "resource": pair.resource,
-                    "changes": [
-                        {"at": _time(at), "used": amount_of(pair.resource, amount)}
-                        for at, amount in zip(steps[::2], steps[1::2], strict=True)
-                    ],
-                }
-                for pair, steps in found.items()
-            ],
+        series = {
+            pair: [(at, amount_of(pair.resource, amount)) for at, amount in zip(steps[::2], steps[1::2], strict=True)]
+            for pair, steps in found.items()
         }
+        return history_document(is_queue, name, last, series)
+
+
+def history_document(
+    is_queue: bool, name: str, last: int, series: Mapping[FlavorResource, Sequence[tuple[int, str]]]
+) -> dict[str, Any]:
+    """The answer of /v1. `series`: the steps at which an amount changed, each with the quantity from then on."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "UsageHistory",
+        "node": {"kind": (CLUSTER_QUEUE if is_queue else COHORT).kind, "name": name},
+        "stepSeconds": STEP,
+        "until": _time(last),
+        "series": [
+            {
+                "flavor": pair.flavor,
+                "resource": pair.resource,
+                "changes": [{"at": _time(at), "used": used} for at, used in changes],
+            }
+            for pair, changes in series.items()
+        ],
+    }
 
 
 def _used(states: list[NodeState]) -> Iterator[tuple[NodeName, FlavorResource, int]]:

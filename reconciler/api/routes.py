@@ -36,6 +36,7 @@ from reconciler.api.aggregated import discovery, path_of_v1
 from reconciler.api.clusters import clusters
 from reconciler.api.history import UsageHistory
 from reconciler.api.job_states import job_states
+from reconciler.api.past_usage import PastUsage
 from reconciler.api.pending import local_rows, rows, summary
 from reconciler.api.pending_pods import (
     PendingPod,
@@ -92,15 +93,19 @@ class PostedRead(Protocol):
 
 
 class ReconcilerApi:
-    """Answers GET requests. `ask` reads the world in the loop's thread. Many threads may call it at once."""
+    """Answers GET requests. Many threads may call it at once.
 
-    def __init__(self, ask: PostedRead, reviews: Reviews) -> None:
+    `ask` reads the world in the loop's thread. `past`: asked for histories before the memory of this process.
+    """
+
+    def __init__(self, ask: PostedRead, reviews: Reviews, past: PastUsage | None = None) -> None:
         self._ask = ask
         self._callers = Callers(reviews)
         self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 3)
         self._places: Remembered[list[PendingPod]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
         self._history = UsageHistory()
+        self._past = past
 
     def note_usage(self, now: float) -> None:
         """Record what is in use, if a step of the history is due. Called often, by one thread; `now` in seconds."""
@@ -290,8 +295,11 @@ class ReconcilerApi:
 
     def history(self, caller: Caller, plural: str, name: str, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *_TREES)
+        is_queue = plural == "clusterqueues"
+        if self._past is not None and (found := self._past.of(is_queue, name)) is not None:
+            return found
         try:
-            return self._history.of(plural == "clusterqueues", name)
+            return self._history.of(is_queue, name)
         except KeyError:
             raise HttpRefusal(404, f"no usage of {plural} {name} is recorded yet; it is, every 5 minutes") from None
 

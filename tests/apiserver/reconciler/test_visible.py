@@ -7,6 +7,7 @@ import json
 import os
 import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from tests.apiserver.kueue_world import KUEUE, conditions, empty, queue, workloa
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica, shipped
 from tests.apiserver.webhook.guard import QUOTREE
 from tests.builders import kueue
+from tests.cluster.fake import FakeApi
 from tests.waiting import eventually
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -260,3 +262,27 @@ def test_a_standby_and_the_command_line_say_what_the_leader_says(
     server.request("POST", "/apis/batch/v1/namespaces/team/jobs", job("train", "8"))
     eventually(lambda: "Job team/train, priority 0" in quotree(server, "pending", "small"), leader.log)
     assert "    in small, number 3: ExceedsMaxQuota" in quotree(server, "why", "team/train")
+
+
+def test_what_was_used_yesterday_comes_from_prometheus_for_those_who_may_see_trees(
+    server: ControlPlane, replica: Callable[..., Replica]
+) -> None:
+    now = int(time.time()) // 300 * 300
+    samples = [[now - 3600, "1"], [now, "2"]]
+    series = [{"metric": {"flavor": "plain", "resource": "cpu"}, "values": samples}]
+    prometheus = FakeApi()
+    try:
+        prometheus.others.append(lambda handler: handler.send_json(200, {"data": {"result": series}}))
+        organisation(server)
+        one = replica(f"--prometheus={prometheus.url}")
+        eventually(lambda: one.ready, lambda: one.log()[-3000:])
+        path = "/v1/clusterqueues/small/history"
+
+        assert ask(one, server, path, USERS["member"].token)[0] == 403
+        assert not prometheus.seen, "a caller without the right asks nobody"
+        status, found = ask(one, server, path, USERS["boss"].token)
+    finally:
+        prometheus.close()
+
+    assert status == 200
+    assert [each["used"] for each in found["series"][0]["changes"]] == ["1", "2"]

@@ -130,6 +130,8 @@ def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monk
             "SkipAncestorCheckForDeletedWorkloads: the reconciler does not support",
         ),
         (["--port", "65536"], 2, "--port"),
+        (["--prometheus", "http://prometheus:9090"], 2, "--prometheus needs --api-port"),
+        (["--api-port", "0", "--prometheus", "http://p", "--prometheus-match", "prod"], 2, "takes LABEL=VALUE"),
     ],
 )
 def test_what_cannot_be_served_is_said_at_once(arguments: list[str], code: int, reported: str) -> None:

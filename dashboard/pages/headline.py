@@ -59,9 +59,10 @@ def _cause(why: Manifest) -> list[str]:
 
 def _shortage(lack: dict[str, Any]) -> str:
     at, pair = lack["obstacle"], f"{lack['flavor']}/{lack['resource']}"
-    limit = " (borrowingLimit)" if at["limit"] == "borrowingLimit" else ""
     ever = "" if lack["ever"] else ", even if nothing else ran"
-    return f"{at['lacking']} of {pair} are short at {at['name']}{limit}{ever}"
+    if at["limit"] == "borrowingLimit":
+        return f"it needs {at['lacking']} of {pair} more than the borrowingLimit of {at['name']} allows{ever}"
+    return f"{at['lacking']} of {pair} are short at {at['name']}{ever}"
 
 
 def _holder(lack: dict[str, Any]) -> list[str]:

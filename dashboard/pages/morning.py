@@ -204,7 +204,10 @@ def _borrower(found: Borrower) -> Notice:
     node, pair, amounts = found.node, found.pair, found.amounts
     sentence = f"borrows {amount(pair, amounts.borrowed)} {pair} beyond its quota of {amount(pair, amounts.quota)}"
     if found.lenders:
-        sentence += f", which {' and '.join(each.name for each in found.lenders)} may have lent"
+        names = [each.name for each in found.lenders]
+        if found.other_lenders:
+            names = [", ".join(names), f"{found.other_lenders} more"]
+        sentence += f", which {' and '.join(names)} may have lent"
     return _about("borrowed", node, f"{sentence}.", "Its siblings", node_url(node))
 
 

@@ -31,12 +31,14 @@ class RootLoad:
 
 @dataclass(frozen=True, slots=True)
 class Borrower:
-    """A node that uses more of a pair than its quota. `lenders` may have lent it, the largest first."""
+    """A node that uses more of a pair than its quota. `lenders` may have lent it, the largest first, and so may
+    `other_lenders` more siblings."""
 
     node: TreeNode
     pair: FlavorPair
     amounts: Amounts
     lenders: tuple[TreeNode, ...]
+    other_lenders: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class ContendedTree(DialectTree):
             for pair in _borrowed(node)
         )
         largest = heapq.nlargest(MOST, found, key=lambda each: (_beyond(each[2]), each[1].key))
-        return [Borrower(node, pair, amounts, self._lenders(node, pair)) for pair, node, amounts in largest]
+        return [Borrower(node, pair, amounts, *self._lenders(node, pair)) for pair, node, amounts in largest]
 
     @cached_property
     def unused(self) -> list[UnusedQuota]:
@@ -112,10 +114,13 @@ class ContendedTree(DialectTree):
         """Whether work is submitted to this very node; others count what is pending below them."""
         return node.key.kind != "Cohort" and not self.children(node)
 
-    def _lenders(self, node: TreeNode, pair: FlavorPair) -> tuple[TreeNode, ...]:
+    def _lenders(self, node: TreeNode, pair: FlavorPair) -> tuple[tuple[TreeNode, ...], int]:
+        """Find the siblings that may have lent most, and count the others that may have lent."""
         siblings = self.children(self.parent(node)) if self.parent(node) else ()
         lending = ((lent(self, each, pair), each.key, each) for each in siblings if each is not node)
-        return tuple(each for amount, _, each in heapq.nlargest(_LENDERS, lending) if amount > 0)
+        able = [each for each in lending if each[0] > 0]
+        first = tuple(each for *_, each in heapq.nlargest(_LENDERS, able))
+        return first, len(able) - len(first)
 
     def _root(self, node: TreeNode) -> TreeNode:
         while (parent := self.parent(node)) is not None:

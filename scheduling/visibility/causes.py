@@ -217,9 +217,9 @@ def _limits(why: Explanation) -> Iterator[str]:
     found = [lack.obstacle for lack in why.lacks if lack.obstacle is not None]
     limits = [each for each in found if each.limit == BORROWING_LIMIT]
     if any(each.is_queue for each in limits):
-        yield f"the borrowingLimit of ClusterQueue {why.queue} lets it borrow no more"
+        yield f"the borrowingLimit of ClusterQueue {why.queue} does not let it borrow that much"
     elif limits:
-        yield "a borrowingLimit above it in the tree lets it borrow no more"
+        yield "a borrowingLimit above it in the tree does not let it borrow that much"
 
 
 def _at_most(never: Iterable[FlavorLack]) -> Iterator[str]:

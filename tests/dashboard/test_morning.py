@@ -149,6 +149,15 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     )
 
 
+def test_who_else_may_have_lent_is_counted() -> None:
+    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (4, 6, 8)]
+    much = kueue("much", "org", "8", "16", borrowed="8", pending=1)
+    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="26", used="16"), much, *able)})
+
+    (said,) = [text for kind, text, _ in notices(found) if kind == "borrowed"]
+    assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
+
+
 def test_a_quiet_cluster_says_so_with_the_time() -> None:
     page = signed_in(cluster(**{"/v1/tree": tree(kueue("a", quota="8", used="4"))}), ADMIN).get("/").text
 

@@ -84,7 +84,7 @@ def test_a_limit_of_its_own_is_not_the_fault_of_who_borrows() -> None:
     own = {**LACK, "obstacle": {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "8"}}
     never = {**LACK, "ever": False}
 
-    assert "short at vision (borrowingLimit); 2nd in line." in said(lacks=[own])
+    assert "more than the borrowingLimit of vision allows; 2nd in line." in said(lacks=[own])
     assert "short at research, even if nothing else ran; 2nd in line." in said(lacks=[never])
 
 

@@ -26,7 +26,7 @@ def test_the_limit_that_would_have_to_give_is_named(files: Path) -> None:
     assert shown.exit_code == 0
     assert shown.stdout == (
         "Job ns/second: Waiting in ClusterQueue small (LocalQueue ns/small): needs 1 more cpu of flavor spot; "
-        "the borrowingLimit of ClusterQueue small lets it borrow no more; "
+        "the borrowingLimit of ClusterQueue small does not let it borrow that much; "
         "it starts once that is released, or ClusterQueue small gets more quota\n"
         "    in small, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 1 more needed\n"

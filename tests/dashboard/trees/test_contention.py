@@ -62,6 +62,14 @@ def test_who_borrows_most_of_its_quota_comes_first_with_those_who_may_have_lent(
     assert [(each.node.name, names(each.lenders)) for each in found] == [("much", ["gave"]), ("little", ["gave"])]
 
 
+def test_lenders_beyond_the_first_two_are_counted() -> None:
+    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (4, 6, 8, 2)]
+    much = kueue("much", "org", "8", "16", borrowed="8", pending=1)
+    found = ContendedTree(tree(kueue("org", cohort=True, below="28", used="16"), much, *able)).borrowers
+
+    assert [(names(each.lenders), each.other_lenders) for each in found] == [(["gave-8", "gave-6"], 2)]
+
+
 def test_where_nobody_waits_borrowing_and_unused_quota_are_as_they_should_be() -> None:
     found = ContendedTree(
         tree(

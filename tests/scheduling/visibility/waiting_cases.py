@@ -178,7 +178,8 @@ CASES = {
             work(2),
             made=cluster_queue("a", "org", group("cpu", flavor("spot", cpu=quota("4", borrow="1")))),
         ),
-        f"{A}needs 1 more cpu of flavor spot; the borrowingLimit of ClusterQueue a lets it borrow no more; {SOON}",
+        f"{A}needs 1 more cpu of flavor spot; "
+        f"the borrowingLimit of ClusterQueue a does not let it borrow that much; {SOON}",
     ),
     "borrowingLimit of a Cohort": Case(
         team(
@@ -195,7 +196,8 @@ CASES = {
             work(2),
             made=of("spot", cohort="org"),
         ),
-        f"{A}needs 1 more cpu of flavor spot; a borrowingLimit above it in the tree lets it borrow no more; {SOON}",
+        f"{A}needs 1 more cpu of flavor spot; "
+        f"a borrowingLimit above it in the tree does not let it borrow that much; {SOON}",
     ),
     "lendingLimit": Case(
         team(

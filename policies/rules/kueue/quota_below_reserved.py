@@ -75,10 +75,9 @@ def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work
     return Finding(
         at,
         "spec.resourceGroups",
-        f"{ref} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads, but could hold only "
-        f"{amount(pair, most)} "
-        f"after this change: it is over by {short}; running work continues, nothing new fits",
-        fix=f"wait until work that holds {short} has ended, or leave {short} more quota",
+        f"{ref} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads, but may hold only "
+        f"{amount(pair, most)}: it is over by {short}; running work continues, nothing new fits",
+        fix=f"wait until work that holds {short} has ended, or give it {short} more quota",
         subject=f"{ref.kind} {ref.name} {pair}",
         excess=over,
         profiles=STRICT_ONLY,

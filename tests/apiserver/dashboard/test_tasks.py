@@ -85,7 +85,9 @@ def test_why_a_job_waits(visitor: Visitor) -> None:
     person.on(link(person.page, "Why language/pretrain-13b waits"))
 
     expect(person.page.locator(".headline")).to_have_text(
-        re.compile(r"^Waits .* in language: \d+ of h100/nvidia.com/gpu are short")
+        re.compile(
+            r"^Waits .* in language: it needs 40 of h100/nvidia.com/gpu more than the borrowingLimit of language"
+        )
     )
 
 

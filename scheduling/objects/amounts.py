@@ -7,7 +7,7 @@ without a limit. Sums and differences are those of `policies.model.pools`. Sourc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from policies.dialects.reading import mapping
 from policies.model.pools import LEAST, UNLIMITED, minus, plus
@@ -15,6 +15,7 @@ from policies.model.quantity import INT64_MAX, Amounts, BadQuantity, Quantity
 
 __all__ = ["LEAST", "UNLIMITED", "FlavorResource", "Requests", "Usage", "add_to", "minus", "plus"]
 
+K = TypeVar("K")
 _CPU = "cpu"
 _MILLI = 10**6
 _UNIT = 10**9
@@ -42,7 +43,7 @@ Usage: TypeAlias = Mapping[FlavorResource, int]
 """Amounts by pair."""
 
 
-def add_to(total: dict[str, int], more: Mapping[str, int], times: int = 1) -> None:
+def add_to(total: dict[K, int], more: Mapping[K, int], times: int = 1) -> None:
     """Add `times` the amounts in place; times -1 takes back what was added. What becomes 0 is removed."""
     for resource, amount in more.items():
         left = total.get(resource, 0) + times * amount

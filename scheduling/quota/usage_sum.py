@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.objects.amounts import FlavorResource, Usage, add_to
 
 
 @dataclass(slots=True, eq=False)
@@ -19,16 +19,7 @@ class UsageSum:
     def add(self, usage: Usage, admitted: bool, sign: int = 1) -> None:
         """Add a workload; with `sign` -1 remove one that was added the same way."""
         self.reserving += sign
-        _sum(self.reserved, usage, sign)
+        add_to(self.reserved, usage, sign)
         if admitted:
             self.admitted += sign
-            _sum(self.used, usage, sign)
-
-
-def _sum(total: dict[FlavorResource, int], usage: Usage, sign: int) -> None:
-    for pair, amount in usage.items():
-        left = total.get(pair, 0) + sign * amount
-        if left:
-            total[pair] = left
-        else:
-            total.pop(pair, None)
+            add_to(self.used, usage, sign)

@@ -316,7 +316,7 @@ def cheapest(costs: Iterable[tuple[int, Domain]]) -> list[tuple[int, Domain]]:
 
 
 def apart(one: Iterable[tuple[int, Domain]], other: Iterable[tuple[int, Domain]]) -> list[int]:
-    """What two things cost together that go into two domains, the least first; empty if there are no two domains.
+    """What two things cost together in two different domains, the least first; empty if there is no such pair.
 
     Each is given as its costs by domain. Of each the two cheapest domains are enough.
     """

@@ -57,7 +57,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 """What each route of a page shows: what there is, nothing found, and what is refused or not there."""
 PATHS = [path for paths in PAGES.values() for path in paths]
 FILES = {"static", "tree_picture", "history_picture"}
-"""Routes that are no pages."""
+"""Routes that are not pages."""
 STATUS = {
     "/trees/volcano": 404,
     "/trees/none": 404,

@@ -205,7 +205,7 @@ def test_all_tasks_without_javascript(url: str, browser: Browser) -> None:
     with Visitor(browser, url, java_script_enabled=False) as visitor:
         page = visitor.sign_in(ADMIN.token)
         link(page, "Why language/pretrain-13b waits").click()
-        expect(page.locator(".headline")).to_contain_text("are short")
+        expect(page.locator(".headline")).to_contain_text("more than the borrowingLimit of language allows")
         page = visitor.to("/workloads/")
         page.get_by_role("searchbox").fill("ranking")
         page.get_by_role("button", name="Search").click()

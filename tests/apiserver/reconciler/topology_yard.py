@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,7 +73,8 @@ class Yard:
         for pod in self.pods():
             if pod["spec"].get("nodeName") == name:
                 path = f"{self.pods_path}/{pod['metadata']['name']}/status"
-                self.server.request("PATCH", path, {"status": {"phase": "Failed"}}, content_type=MERGE)
+                with _unless_gone():
+                    self.server.request("PATCH", path, {"status": {"phase": "Failed"}}, content_type=MERGE)
                 self.end(pod["metadata"]["name"])
 
     # --- work
@@ -148,7 +151,8 @@ class Yard:
         self.server.request("POST", self.pods_path, {"metadata": meta, "spec": spec})
 
     def end(self, name: str) -> None:
-        self.server.request("DELETE", f"{self.pods_path}/{name}?gracePeriodSeconds=0")
+        with _unless_gone():
+            self.server.request("DELETE", f"{self.pods_path}/{name}?gracePeriodSeconds=0")
 
     def pods(self) -> list[Manifest]:
         return list(self.server.request("GET", self.pods_path)["items"])
@@ -192,6 +196,16 @@ class Yard:
         ready = {"type": "Ready", "status": "True"}.items()
         conditions = ((each["metadata"], each["status"].get("conditions", [])) for each in nodes)
         return [meta for meta, found in conditions if any(ready <= each.items() for each in found)]
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """The reconciler deletes Pods as well, so one may go after it was listed."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status != 404:
+            raise
 
 
 def _levels(*labels: str) -> list[dict[str, str]]:

@@ -12,8 +12,8 @@ from analysis.inputs import InputObjects
 from analysis.simulation import SimulatedFiles, beside
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.declared import DECLARED
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.impact.differences import Effect, NodeChange, differences
 from policies.impact.quotas import Excess, Quotas
 from policies.impact.volcano_quotas import resources, volcano_quotas

@@ -11,10 +11,11 @@ from analysis.inputs import InputObjects, Placed, Repeated
 from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, Parsed, group_kind
 from policies.dialects.schemaless import faults
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, read_config_map
+from policies.dialects.yunikorn_config.configmap import read_config_map
 from policies.model.defect import Defect
 from policies.model.findings import Profile
 from policies.model.forest import Forest

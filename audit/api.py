@@ -17,12 +17,12 @@ from cluster.api.callers import Callers, Impersonated
 from cluster.api.refusal import HttpRefusal
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.audit.as_json import findings_json
 from policies.audit.audited import Audit, AuditedFinding
 from policies.configuration.settings import Dialect
 from policies.dialects import core, kueue, volcano
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.core import CONFIG_MAP
 from policies.model.objects import GroupKind
 
 log = logging.getLogger(__name__)

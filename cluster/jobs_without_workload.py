@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cluster.errors import Forbidden, NotFound
 from cluster.resource import Manifest, Resource
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME, managed_owner

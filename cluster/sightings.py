@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from cluster.resource import Manifest
 from cluster.versions import is_newer
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.reading import group_kind
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
 from policies.model.trie import Trie, no_total

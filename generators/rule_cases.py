@@ -25,9 +25,9 @@ from generators.files import ROOT, documents
 from policies.configuration.file import API_VERSION, KIND, read_configuration
 from policies.configuration.settings import Configuration
 from policies.dialects import READERS, read
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.judging.proposal import Proposal, propose
 from policies.model.change import Change, Circumstances, User
 from policies.model.forest import Forest

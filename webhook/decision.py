@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from cluster.served import FOLLOWED
 from cluster.sightings import Snapshot
-from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import kueue, read
 from policies.dialects.reading import metadata

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cluster.errors import ClusterError
 from cluster.resource import Manifest, Resource
-from cluster.sources import WORKLOADS
+from cluster.served import WORKLOADS
 from policies.amounts.ancestry import DEEPEST
 from policies.configuration.settings import Configuration
 from policies.dialects.core import POD

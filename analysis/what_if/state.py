@@ -24,7 +24,8 @@ from analysis.simulation import SimulatedFiles, decision_settings
 from analysis.what_if.outcome import MOST, PASTED, WhatIfOutcome, outcome
 from analysis.what_if.rights import Rights
 from cluster.client import ClusterClient
-from cluster.sources import FOLLOWED, WatchSource
+from cluster.served import FOLLOWED
+from cluster.sources import WatchSource
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata

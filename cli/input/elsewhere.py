@@ -15,13 +15,13 @@ from cli.input.against import Against
 from cli.output import note
 from cluster.errors import ApiError, ClusterError, NotFound
 from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Resource
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano, yunikorn
-from policies.dialects.core import VOLCANO_SCHEDULER
+from policies.dialects.core import CONFIG_MAP, VOLCANO_SCHEDULER
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, texts
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
+from policies.dialects.yunikorn_config.configmap import refs
 from policies.dialects.yunikorn_gangs import PLACEHOLDER, TASK_GROUP, TASK_GROUPS
 from policies.model.objects import GroupKind
 from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 from cli.input.login import ClusterLogin
 from cluster.errors import Forbidden, NotFound
 from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
-from cluster.sources import WORKLOADS
+from cluster.served import WORKLOADS
 from policies.dialects.reading import metadata
 from scheduling.simulation.submissions import LeftOut
 

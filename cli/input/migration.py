@@ -17,9 +17,9 @@ from cli.input.settings import settings
 from cli.input.snapshot_file import read as read_snapshot
 from policies import dialects
 from policies.dialects import core, kueue_kinds, volcano
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn import VCORE
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.migration import Migration, MigrationWish, migrate_kueue, migrate_volcano, migrate_yunikorn
 from policies.model.objects import GroupKind, Ref
 from policies.model.pools import count

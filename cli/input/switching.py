@@ -16,7 +16,7 @@ from cli.subcommands import SubCommands
 from cluster.actions import Patch
 from cluster.errors import NotFound
 from cluster.resource import Resource
-from cluster.sources import FOLLOWED, WORKLOADS
+from cluster.served import FOLLOWED, WORKLOADS
 from policies.dialects import kueue
 from policies.dialects.reading import mapping, metadata
 from policies.model.objects import GroupKind

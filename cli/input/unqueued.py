@@ -11,7 +11,7 @@ from cli.output import first_of
 from cluster.errors import Forbidden, NotFound
 from cluster.jobs_without_workload import absent_class
 from cluster.resource import PODS, Manifest
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.dialects import core
 from policies.dialects.kueue import LOCAL_QUEUE
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME

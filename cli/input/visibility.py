@@ -17,7 +17,7 @@ from cli.input.login import ClusterLogin, unavailable
 from cli.input.named import NamedWork, owners, workload_of
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
 from cluster.roles import missing_role
-from cluster.sources import FOLLOWED, WORKLOADS
+from cluster.served import FOLLOWED, WORKLOADS
 from policies.dialects.kueue import LOCAL_QUEUE
 from policies.dialects.reading import mapping, metadata, text
 from policies.model.printing import plain

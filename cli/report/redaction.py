@@ -17,6 +17,7 @@ from cli.input.snapshot_file import WORK
 from cli.report.redacted_queues import REDACTED, redacted_queues
 from policies import dialects
 from policies.dialects import core, kueue, volcano
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.kueue_kinds import (
     ADMISSION_CHECK,
     MULTIKUEUE_CLUSTER,
@@ -32,7 +33,7 @@ from policies.dialects.reading import Manifest, group_kind, listing, mapping, me
 from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.dialects.volcano_gates import GROUP_NAMES
 from policies.dialects.yunikorn import USER_INFO
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, PATTERNS, SETTINGS, read_config_map
+from policies.dialects.yunikorn_config.configmap import PATTERNS, SETTINGS, read_config_map
 from policies.model.exemptions import PREFIX as EXEMPT
 from policies.model.objects import GroupKind
 from scheduling.objects.template import template

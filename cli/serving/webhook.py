@@ -14,8 +14,9 @@ from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.resource import Manifest, Resource
+from cluster.served import FOLLOWED
 from cluster.sightings import Snapshot
-from cluster.sources import FOLLOWED, sources
+from cluster.sources import sources
 from cluster.store import FixedCache, FoundManifest, ManifestCache, Store
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts

@@ -16,7 +16,7 @@ from cli.input.documents import read
 from cli.input.gathering import gather
 from cli.input.settings import FILES, settings
 from cli.report.reports import as_text, finding_lines
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.judging.sentence import sentence
 from policies.model.findings import Severity

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from policies.configuration.settings import Dialect
 from policies.dialects import core, kueue, volcano, yunikorn
-from policies.dialects.core import Namespace, Pod
+from policies.dialects.core import CONFIG_MAP, Namespace, Pod
 from policies.dialects.priority_class import PRIORITY_CLASS
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.judging.rule import Rule
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref

@@ -18,6 +18,7 @@ from policies.model.objects import Attached, GroupKind, KubeObject, Ref, Subtree
 NAMESPACE = GroupKind("", "Namespace")
 POD = GroupKind("", "Pod")
 NODE = GroupKind("", "Node")
+CONFIG_MAP = GroupKind("", "ConfigMap")
 
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 VOLCANO_SCHEDULER = "volcano"

@@ -47,7 +47,7 @@ def _read_config_map(manifest: Manifest) -> KubeObject | None:
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     core.NAMESPACE: yunikorn_shares.read_namespace,
     core.POD: _read_pod,
-    configmap.CONFIG_MAP: _read_config_map,
+    core.CONFIG_MAP: _read_config_map,
     kueue.COHORT: kueue.read_cohort,
     kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,
     kueue.LOCAL_QUEUE: kueue.read_local_queue,

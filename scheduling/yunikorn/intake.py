@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policies.dialects import core, yunikorn
-from policies.dialects.core import Namespace, Pod
+from policies.dialects.core import CONFIG_MAP, Namespace, Pod
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, says_true
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import Config, read_config
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigMap, read_config_map, tree
+from policies.dialects.yunikorn_config.configmap import QueueConfigMap, read_config_map, tree
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_config.resources import Amounts, plus
 from policies.dialects.yunikorn_gangs import is_placeholder, task_group

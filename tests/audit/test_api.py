@@ -14,7 +14,7 @@ from cluster.errors import Unreachable
 from cluster.reviews import Access, Caller
 from policies.audit.audited import Audit, audit
 from policies.configuration.settings import Configuration
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.core import CONFIG_MAP
 from tests.builders import EVERYTHING, cohort, config_map, local_queue, queue, world
 from tests.schemas import checked
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 
 from cli.main import GARBAGE
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import read
 from policies.model.forest import Forest

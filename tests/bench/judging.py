@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from cli.main import GARBAGE
+from cluster.served import FOLLOWED
 from cluster.sightings import Sightings, Snapshot, sighting
-from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects import read
 from policies.judge import evaluate

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from certs import pki
 from cli.main import GARBAGE
+from cluster.served import FOLLOWED
 from cluster.sightings import Sighting, Sightings
-from cluster.sources import FOLLOWED
 from cluster.store import FixedCache
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects import read

@@ -55,7 +55,10 @@ def test_the_version_costs_no_import_beyond_its_own_module() -> None:
 
 @pytest.mark.apiserver
 def test_help_imports_no_command() -> None:
-    assert not _modules("--help") & {"cli.commands.validate", "cli.commands.serve", "policies.dialects", "yaml"}
+    loaded = _modules("--help")
+
+    assert not loaded & {"cli.commands.validate", "cli.commands.serve", "yaml"}
+    assert {each for each in loaded if each.startswith("policies.")} == {"policies.model", "policies.model.printing"}
 
 
 @pytest.mark.apiserver
@@ -63,7 +66,19 @@ def test_validate_imports_no_client_no_server_and_no_cryptography(tmp_path: Path
     loaded = _modules("validate", write(tmp_path / "a.yaml", cohort("org"), cluster_queue("ml", "org")))
 
     assert not loaded & {"kubernetes", "urllib3", "flask", "gunicorn", "cryptography", "webhook", "certs"}
-    assert not loaded & {"prometheus_client", "jsonschema", "cluster.client", "reconciler"}
+    assert not loaded & {"prometheus_client", "jsonschema", "reconciler"}
+    tables = {"errors", "resource", "roles", "served", "sightings", "sources", "versions"}
+    assert {each for each in loaded if each.startswith("cluster.")} <= {f"cluster.{each}" for each in tables}
+
+
+@pytest.mark.apiserver
+def test_the_help_of_stop_reads_no_queue_configuration() -> None:
+    assert not _modules("stop", "--help") & {
+        "yaml",
+        "urllib3",
+        "policies.dialects.readers",
+        "policies.configuration.settings",
+    }
 
 
 @pytest.mark.parametrize(

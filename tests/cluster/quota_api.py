@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from cluster.reflector import Pacing
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.model.forest import Forest
 from tests.cluster.fake import FakeApi, Handler, Reply, Seen, line, status
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.sources import FOLLOWED, UnreadableObject, sources
+from cluster.served import FOLLOWED
+from cluster.sources import UnreadableObject, sources
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, read, volcano, yunikorn
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.core import CONFIG_MAP
 from policies.model.objects import KubeObject, Ref
 
 PODS = next(source for source in sources() if source.kind == core.POD)

@@ -8,7 +8,8 @@ import pytest
 
 from cluster.client import ClusterClient
 from cluster.errors import Unreachable
-from cluster.sources import FOLLOWED, sources
+from cluster.served import FOLLOWED
+from cluster.sources import sources
 from cluster.store import FixedCache, Store, load
 from policies.dialects import core, kueue, volcano
 from policies.model.objects import Ref

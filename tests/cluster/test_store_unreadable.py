@@ -6,7 +6,7 @@ import pytest
 
 from cluster import sources
 from cluster.client import ClusterClient
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from cluster.store import Store, load
 from policies.dialects import volcano
 from tests.builders import cohort, queue

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from cluster.client import ClusterClient
-from cluster.sources import FOLLOWED, sources
+from cluster.served import FOLLOWED
+from cluster.sources import sources
 from cluster.store import Store, load
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.priority_class import PRIORITY_CLASS
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.objects import Ref
 from tests import builders
 from tests.builders import container, queue

@@ -11,10 +11,11 @@ from prometheus_client import CollectorRegistry
 
 from cli.commands.serve import webhook as command
 from cluster.health import HealthServer
-from cluster.sources import FOLLOWED, sources
+from cluster.served import FOLLOWED
+from cluster.sources import sources
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import KINDS
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from webhook.app import CONVERTING
 from webhook.desk import DEMANDING, MUTATING, VALIDATING
 from webhook.ledger.contents import ORDERED

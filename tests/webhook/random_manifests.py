@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from policies.dialects import READERS
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.core import CONFIG_MAP
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
+from cluster.served import FOLLOWED
 from cluster.sightings import Sighting, Sightings, Snapshot
-from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import READERS, read
 from policies.dialects.volcano import queue_ref

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from cluster.sightings import Sightings, Snapshot, covers
 from cluster.versions import is_newer
 from policies.dialects import core
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.declared import DECLARED
 from policies.dialects.kueue_kinds import TOPOLOGY, WORKLOAD_PRIORITY_CLASS
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref

@@ -11,7 +11,7 @@ from typing import Protocol
 from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
 from cluster.sightings import Sightings, Snapshot, scope
 from cluster.versions import is_newer
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.core import CONFIG_MAP
 from policies.judge import Judgement
 from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Severity

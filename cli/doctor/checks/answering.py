@@ -11,7 +11,7 @@ from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.target import CheckedCluster
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import Resource
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.dialects import kueue, volcano
 
 _REFUSED = re.compile(r'admission webhook "([^"]*\.quotree\.dev)" denied the request')

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cli.doctor.result import CheckResult, check, failure, ok, skipped
 from cli.doctor.target import CheckedCluster
 from cluster.resource import Resource
-from cluster.sources import FOLLOWED
+from cluster.served import FOLLOWED
 from policies.dialects import kueue, volcano
 from policies.dialects.reading import Manifest, mapping, metadata
 from reconciler.objects.patches import WORKLOADS

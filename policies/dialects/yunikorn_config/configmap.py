@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.go_booleans import FALSE, TRUE
 from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
@@ -22,10 +23,9 @@ from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.settings import is_duration
 from policies.model import fields
 from policies.model.forest import Forest
-from policies.model.objects import GroupKind, KubeObject, Ref
+from policies.model.objects import KubeObject, Ref
 from policies.model.suggestion import close
 
-CONFIG_MAP = GroupKind("", "ConfigMap")
 DEFAULTS = "yunikorn-defaults"
 CONFIGS = "yunikorn-configs"
 POLICY_GROUP = "service.policyGroup"

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.core import NAMESPACE, POD
+from policies.dialects.core import CONFIG_MAP, NAMESPACE, POD
 from policies.dialects.yunikorn_config import Problem
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.dialects.yunikorn_config.model import ConfiguredQueue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule

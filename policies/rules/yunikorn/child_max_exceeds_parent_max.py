@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.yunikorn_config.quotas import max_above_parent
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from heapq import nsmallest
 
 from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.core import CONFIG_MAP, NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, Problem, ReportedApplication
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, ConfiguredQueues, tree
+from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import placed
 from policies.dialects.yunikorn_config.quotas import amount_text, written

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QUEUES, MisnamedConfigMap, QueueConfigMap
+from policies.dialects.core import CONFIG_MAP
+from policies.dialects.yunikorn_config.configmap import QUEUES, MisnamedConfigMap, QueueConfigMap
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import rename, write

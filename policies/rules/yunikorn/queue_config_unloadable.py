@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigMap, unreadable_settings
+from policies.dialects.core import CONFIG_MAP
+from policies.dialects.yunikorn_config.configmap import QueueConfigMap, unreadable_settings
 from policies.dialects.yunikorn_config.loading import load_failures
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.yunikorn_config.configmap import (
-    CONFIG_MAP,
     QueueConfigMap,
     settings_that_fall_back,
     settings_that_need_a_restart,

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import yunikorn
-from policies.dialects.core import POD
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
+from policies.dialects.core import CONFIG_MAP, POD
+from policies.dialects.yunikorn_config.configmap import refs
 from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule

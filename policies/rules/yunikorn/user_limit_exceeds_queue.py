@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.yunikorn_config.checking import throughout
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.dialects.yunikorn_config.limits import limits_exceeding_ancestor, limits_exceeding_queue
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.judging.proposal import Proposal

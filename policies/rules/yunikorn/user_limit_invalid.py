@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.core import CONFIG_MAP
 from policies.dialects.yunikorn_config.limits import partition_limits
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.judging.proposal import Proposal

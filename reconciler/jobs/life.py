@@ -385,7 +385,8 @@ class _Life:
         if not self.entitled and self.sliced and marked(self.kind, self.job):
             return []  # pods that are not admitted wait at their gate
         if not self.entitled:
-            return _undone(self._stop("Not admitted by cluster queue"))
+            stop = _undone(self._stop("Not admitted by cluster queue"))
+            return [*stop, *reported(self.kind, self.job, self.read, self.inputs, self.now)] if stop else []
         as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
         as_admitted = as_admitted and (not self.sliced or marked(self.kind, self.job))
         if not as_admitted:

@@ -153,7 +153,7 @@ class QuotaState:
     """Everything that has or uses quota. `away`: workloads that the current simulation leaves out.
 
     `edits` counts the changes of quota, edges and flavors. `fleet` has the nodes with their topologies; None if no
-    places are assigned.
+    places are assigned. `deleted_cohorts`: those that others still name, while nothing below has changed since.
     """
 
     def __init__(self, options: Options | None = None, fleet: Fleet | None = None) -> None:
@@ -165,6 +165,7 @@ class QuotaState:
         self.reservations: dict[str, Reservation] = {}
         self.touched = Touched()
         self.away: set[str] = set()
+        self.deleted_cohorts: set[str] = set()
         self.edits = 0
         self._changes = 0
         self._changed_trees: dict[QuotaNode, int] = {}
@@ -178,15 +179,23 @@ class QuotaState:
             queue = self.queues[settings.name] = ClusterQueueState(settings, self.tree.queues[settings.name])
         queue.settings = settings
         self.touch(queue)
+        self._changed_below(queue.node)
         return queue
 
     def put_cohort(self, settings: CohortSettings) -> None:
         self.edits += 1
         self.tree.put_cohort(settings.name, settings.parent, settings.terms, settings.weight)
+        self._changed_below(self.tree.cohorts[settings.name])
 
     def drop_cohort(self, name: str) -> None:
         self.edits += 1
         self.tree.drop_cohort(name)
+        if name in self.tree.cohorts:
+            self.deleted_cohorts.add(name)
+
+    def _changed_below(self, node: QuotaNode) -> None:
+        if self.deleted_cohorts:
+            self.deleted_cohorts.difference_update(above.name for above in node.path() if not above.is_queue)
 
     def put_flavor(self, flavor: Flavor) -> None:
         self.edits += 1
@@ -202,6 +211,7 @@ class QuotaState:
         self.edits += 1
         for key in self.queues.pop(name).reservations:
             self.count_places(self.reservations.pop(key).places, -1)
+        self._changed_below(self.tree.queues[name])
         self.tree.drop_queue(name)
 
     def touch(self, queue: ClusterQueueState) -> None:
@@ -230,6 +240,7 @@ class QuotaState:
         reservation.queue.hold(reservation)
         self.touched.usage(reservation.queue.name, reservation.local_queue)
         self.tree.add(reservation.queue.node, reservation.usage)
+        self._changed_below(reservation.queue.node)
         self.count_places(reservation.places)
 
     def release(self, key: str) -> Reservation | None:
@@ -239,6 +250,7 @@ class QuotaState:
             reservation.queue.let_go(reservation)
             self.touched.usage(reservation.queue.name, reservation.local_queue)
             self.tree.remove(reservation.queue.node, reservation.usage)
+            self._changed_below(reservation.queue.node)
             self.count_places(reservation.places, -1)
         return reservation
 

@@ -114,7 +114,8 @@ def _grouped(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
             fix = "write lower-case letters, digits, '-' and '.'"
             yield where, POD_GROUP, f"{group[:80]!r} is not a valid group name", fix
     if given and size is None:
-        message = f"group {given[0][1][:80]} has no size, so Kueue cannot know when it is complete"
+        group = f"group {given[0][1][:80]} of {POD_GROUP}"
+        message = f"{group} has no size, so Kueue cannot know when it is complete"
         yield "annotations", POD_GROUP_SIZE, message, f"write {POD_GROUP_SIZE}"
     if size is not None and not given:
         yield "labels", POD_GROUP, f"a group of {size[:40]} pods has no name", f"write {POD_GROUP}"

@@ -46,11 +46,16 @@ class Slicing:
 
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
         """The name of the Workload that represents the job, or that is to be created for it."""
-        holder = self._chain(kind, job).holder if self.concerns(kind, job) else None
+        in_slices = self.concerns(kind, job)
+        holder = self._chain(kind, job).holder if in_slices else None
         if holder is not None:
             return holder.key
         usual, former = workload_key(kind, job, elastic=self.enabled), self._former(kind, job)
-        return former if former in self._owned(kind, job) and self._workloads.read(usual) is None else usual
+        if former not in self._owned(kind, job) or self._workloads.read(usual) is not None:
+            return usual
+        read = self._workloads.read(former)
+        replaced = in_slices and read is not None and read.elastic
+        return usual if replaced else former
 
     def renamed(self, kind: JobKind, job: Manifest) -> bool:
         """Whether the job's Workload may have been created under another name."""

@@ -50,9 +50,11 @@ def of_cluster_queues(world: World) -> Iterator[Sample]:
 
 @source(World, SUBTREE_QUOTA, SUBTREE_RESERVED, SUBTREE_ADMITTED)
 def of_cohorts(world: World) -> Iterator[Sample]:
+    """The Cohorts. One whose object was deleted is left out, as in Kueue, until something below it changes."""
     sums, counts = _below(world)
-    for node in world.state.tree.cohorts.values():
-        if not world.state.tree.broken(node):
+    state = world.state
+    for node in state.tree.cohorts.values():
+        if node.name not in state.deleted_cohorts and not state.tree.broken(node):
             yield from _above_nothing(SUBTREE_QUOTA, node, node.subtree)
             yield from _above_nothing(SUBTREE_RESERVED, node, sums.get(node, {}))
             yield SUBTREE_ADMITTED.sample(counts.get(node, 0), node.name)

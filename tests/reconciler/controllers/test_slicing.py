@@ -478,6 +478,21 @@ def test_a_slice_that_is_deleted_stops_its_job_which_queues_again_in_its_size() 
     assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == [(4, "admitted")]
 
 
+@pytest.mark.parametrize("gated", [True, False])
+def test_the_last_of_two_slices_is_deleted_and_another_chain_begins(gated: bool) -> None:
+    world = Play()
+    world.submit("grows", 1, gated=gated)
+    world.settle()
+    world.scale("grows", 2)
+    world.settle()
+    (_, second) = [key for key in world.objects if key[0] == "Workload"]
+    world.edit(second, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    world.settle()
+
+    assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == [(2, "admitted")]
+    assert world.free("grows") == 2
+
+
 def test_a_slice_that_waits_and_is_deleted_is_made_again() -> None:
     world = Play()
     world.submit("grows", 2)

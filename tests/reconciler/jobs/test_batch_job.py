@@ -18,7 +18,7 @@ from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import ADMITTED, FINISHED, PODS_READY, Admission, CheckState, Workload
 from scheduling.status.eviction import evict
-from scheduling.status.reservation import reserve
+from scheduling.status.reservation import reserve, unreserve
 from tests.reconciler.jobs.world import AROUND, NOW, K, World, job, template
 
 QUEUE = {f"{K}queue-name": "q"}
@@ -503,15 +503,28 @@ def test_what_its_pods_say_is_told_before_they_are_stopped() -> None:
     assert world.settle() == ["Stopped"]
 
 
-def test_pods_that_may_not_run_are_stopped_before_anything_is_told() -> None:
+def test_pods_that_may_not_run_are_stopped_without_a_wait_for_what_they_report() -> None:
     world = World(job())
     world.settle()
     world.edit_workload({"status": {"conditions": []}})
     world.edit_job({"spec": {"suspend": False}})
 
-    (stop,) = world.steps()
+    stop, told = world.steps()
 
     assert stop.reason == "Stopped"
+    assert isinstance(told.action, Patch)
+    assert told.action.subresource == "status"
+
+
+def test_a_job_whose_quota_was_taken_reports_no_ready_pods_although_they_are_slow_to_stop() -> None:
+    world = running()
+    world.edit_job({"status": {"active": 1, "ready": 1}})
+    world.settle()
+    assert world.read.conditions[PODS_READY].status == "True"
+    world.decide(lambda read: unreserve(read, "Pending", "", NOW))
+    world.settle(controller=False)
+    assert (world.job["spec"]["suspend"], world.job["status"]["active"]) == (True, 1)
+    assert world.read.conditions[PODS_READY][:2] == ("False", "WaitForStart")
 
 
 def test_readiness_is_not_told_where_it_is_not_waited_for() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import inf, isnan
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
@@ -79,15 +80,32 @@ def test_quota_and_what_is_held_of_it_is_shown_by_flavor() -> None:
     assert value(made, "cohort_subtree_admitted_active_workloads", cohort="top") == 1
 
 
-def test_a_deleted_cohort_is_shown_as_long_as_a_cluster_queue_names_it() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda made: made.put_queue(queue_settings("q", "c", {"spot": Terms(3, None, None)}), NOW),
+        lambda made: made.put_workload(running("b", "1"), NOW),
+        lambda made: made.drop_workload("ns/a"),
+        lambda made: made.put_cohort(CohortSettings("c", None, {}), NOW),
+        lambda made: made.put_cohort(CohortSettings("below", "c", {}), NOW),
+    ],
+)
+def test_a_deleted_cohort_is_not_shown_until_something_below_it_changes(change: Callable[[World], object]) -> None:
     made = world()
-    pair = {"flavor": "spot", "resource": "gpu"}
+    made.put_workload(running("a", "1"), NOW)
+    families = "quota", "resource_reservations", "admitted_active_workloads"
+
+    def shown() -> list[bool]:
+        text = generate_latest(registry(made)).decode()
+        return [f'kueue_cohort_subtree_{each}{{cohort="c"' in text for each in families]
+
+    assert shown() == [True, True, True]
     made.drop_cohort("c", NOW)
-    assert value(made, "cohort_subtree_quota", cohort="c", **pair) == 4
-    assert value(made, "cohort_subtree_quota", cohort="top", **pair) is None
-    for name in ("q", "r"):
-        made.put_queue(queue_settings(name, None, {"spot": Terms(2, None, None)}), NOW)
-    assert value(made, "cohort_subtree_quota", cohort="c", **pair) is None
+    assert shown() == [False, False, False]
+    made.put_queue(queue_settings("elsewhere", "other", {}), NOW)
+    assert shown() == [False, False, False]
+    change(made)
+    assert any(shown())
 
 
 def test_what_moves_to_another_cohort_counts_there_at_once() -> None:

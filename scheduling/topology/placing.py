@@ -5,6 +5,7 @@ The result depends on nothing but the tree, the usage and the pod sets: equal do
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -30,6 +31,7 @@ class TopologyGates:
     mixed: TASProfileMixed. balanced: TASBalancedPlacement. preferred: TASRespectNodeAffinityPreferred. overlapping:
     TASHandleOverlappingFlavors. short_slices: TASPartialSlices, of Kueue 0.20.
     leader_filter: TASLeaderPodSetFeasibility, of Kueue 0.20.
+    each_node: TASNodeFeasibilityForAllLevels, of Kueue 0.20.
     """
 
     mixed: bool = True
@@ -38,6 +40,7 @@ class TopologyGates:
     overlapping: bool = True
     short_slices: bool = False
     leader_filter: bool = False
+    each_node: bool = False
 
 
 DEFAULT_GATES = TopologyGates()
@@ -192,7 +195,7 @@ class FlavorTopology:
 
     def _kind(self, workers: PlacedPods, leader: PlacedPods | None, empty: bool) -> PodKind:
         levels, layers = self.tree.levels, workers.request.layers
-        sizes = [1] * len(levels)
+        sizes = [1] * (self.tree.lowest_level + 1)
         for before, layer in pairwise(layers):
             for level in range(levels.index(before.topology) + 1, levels.index(layer.topology) + 1):
                 sizes[level] = layer.size
@@ -209,8 +212,8 @@ class FlavorTopology:
         )
 
     def _filter(self, pods: PlacedPods) -> NodeFilter | None:
-        """Kueue filters nodes in topologies of hosts only."""
-        if not self.tree.by_host:
+        """Kueue filters nodes only where a domain is a single one."""
+        if not self.tree.by_node:
             return None
         return pods.filter if self.gates.preferred else replace(pods.filter, preferred=())
 
@@ -238,12 +241,12 @@ class FlavorTopology:
         return [of_workers if member is workers else of_leader for member in group]
 
     def _assignment(self, counts: Iterable[tuple[Domain, int]]) -> TopologyAssignment:
-        domains = tuple(
-            AssignedDomain(domain.values[-1:] if self.tree.by_host else domain.values, count)
-            for domain, count in counts
-            if count > 0
-        )
-        return TopologyAssignment(self.assigned_levels, domains)
+        taken = [AssignedDomain(domain.values, count) for domain, count in counts if count > 0]
+        named: Counter[DomainId] = Counter()
+        for values, count in taken:
+            named[values[-1:] if self.tree.by_host else values[: len(self.tree.levels)]] += count
+        domains = tuple(AssignedDomain(*item) for item in named.items())
+        return TopologyAssignment(self.assigned_levels, domains, tuple(taken) if self.tree.nodes_below else ())
 
     def _refusal(
         self, shortage: DomainShortage, workers: PlacedPods, counts: DomainCounts, used: Assumed, within: Domain | None
@@ -274,7 +277,7 @@ def use(
 ) -> None:
     """Add what the pods of the assignment take to `used`, or with `times` -1 take it away."""
     single = dict(pod_request(pod_set.requests))
-    for domain, pods in assignment.counts().items():
+    for domain, pods in (*assignment.counts().items(), *assignment.nodes):
         add_to(used.setdefault(domain, {}), single, pods * times)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduling.topology.assignment import DomainId, TopologyAssignment, merged
-from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.domains import Domain, RoomDomain, TopologyTree
 from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
 from scheduling.topology.request import SliceLayer, TopologyRequest
 from scheduling.topology.short_slice import short_last, slice_domains
@@ -111,7 +111,7 @@ def _recut(request: TopologyRequest, lost: int) -> TopologyRequest:
     return replace(request, layers=tuple(whole[-1:]))
 
 
-def _lowest(tree: TopologyTree, values: tuple[str, ...]) -> LowestDomain:
+def _lowest(tree: TopologyTree, values: tuple[str, ...]) -> RoomDomain:
     found = tree.find(values[-1:] if tree.by_host else values)
     assert found is not None, "the assignment is not stale"
     return found

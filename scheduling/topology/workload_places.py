@@ -14,7 +14,8 @@ from policies.dialects.reading import listing, mapping, texts
 from scheduling.objects.requests import per_pod
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import DomainId, TopologyAssignment, net_counts
-from scheduling.topology.domains import TopologyTree
+from scheduling.topology.counting import UNBOUNDED
+from scheduling.topology.domains import LowestDomain, TopologyTree
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import node_filter
@@ -260,7 +261,14 @@ def fits(fleet: Fleet, usage: Iterable[TopologyUsage]) -> bool:
 
 def _fits(tree: TopologyTree, usage: TopologyUsage) -> bool:
     domain = tree.find(usage.domain)
-    asked = [(resource, amount) for resource, amount in usage.requests.items() if amount]
     if domain is None or not usage.requests:
         return False
-    return all(domain.remain.get(resource, 0) >= amount * usage.pods for resource, amount in asked)
+    rooms = [below.remain for below in domain.children if isinstance(below, LowestDomain)] or [domain.remain]
+    together = sum(_fitting(usage.requests, each) for each in rooms)
+    return min(together, _fitting(usage.requests, domain.remain)) >= usage.pods
+
+
+def _fitting(requests: Mapping[str, int], rest: Mapping[str, int]) -> int:
+    """How many pods fit, whatever number of them is allowed."""
+    counts = (max(0, rest.get(resource, 0)) // amount for resource, amount in requests.items() if amount)
+    return min(counts, default=UNBOUNDED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from policies.dialects.taints import Toleration
 from scheduling.objects.amounts import add_to
@@ -18,7 +18,7 @@ from scheduling.topology.choosing import DomainSearch, DomainShortage, Share
 from scheduling.topology.counting import Assumed, DomainCounts, KeptCounts, PodKind, exclusions, pod_request
 from scheduling.topology.domains import Domain, TopologyTree
 from scheduling.topology.node_filter import ANY_NODE, NodeFilter
-from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault
+from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault, selector_fault
 from scheduling.topology.request import TopologyRequest
 from scheduling.topology.short_slice import short_last, short_slice, slices_whole
 from scheduling.topology.shortage import ShortDomain, short_domain
@@ -50,7 +50,8 @@ DEFAULT_GATES = TopologyGates()
 class PlacedPods:
     """A pod set that is to be placed. `requests` are those of one pod, in base units, without the pod itself.
 
-    filter: which nodes its template allows, with the tolerations of the flavor. previous: the places of the slice of an
+    filter: which nodes its template allows, with the tolerations of the flavor. conflict: what its Ready checks add and
+    its template contradicts, empty for most. previous: the places of the slice of an
     elastic job that it takes over from, None for most.
     """
 
@@ -60,6 +61,7 @@ class PlacedPods:
     request: TopologyRequest
     filter: NodeFilter = ANY_NODE
     previous: TopologyAssignment | None = None
+    conflict: str = ""
 
 
 @dataclass(slots=True)
@@ -163,7 +165,7 @@ class FlavorTopology:
         within: only domains below this one may be used.
         """
         workers, leader = _roles(group)
-        fault = group_fault([pod_set.count for pod_set in group]) or request_fault(workers.request, self.tree.levels)
+        fault = self._fault(group)
         if fault:
             return fault
         kind = self._kind(workers, leader, empty)
@@ -185,13 +187,24 @@ class FlavorTopology:
         """The domain that is short for pod sets that `place_group` refuses; None if no room would help."""
         workers, leader = _roles(group)
         request, levels = workers.request, self.tree.levels
-        if group_fault([pod_set.count for pod_set in group]) or request_fault(request, levels):
+        if self._fault(group):
             return None
         counts = self._kept.of(self._kind(workers, leader, empty), used)
         level = levels.index(request.level(levels))
         return short_domain(self.tree, counts, workers.count, level, required=bool(request.required))
 
     # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _fault(self, group: Sequence[PlacedPods]) -> str:
+        """Why the group has no place whatever room there is; empty if it may have one."""
+        workers, leader = _roles(group)
+        asked = [workers, leader] if leader and self.gates.leader_filter else [workers]
+        faults = chain(
+            [group_fault([pod_set.count for pod_set in group]), workers.conflict],
+            [request_fault(workers.request, self.tree.levels)],
+            *([pods.conflict, selector_fault(pods.filter) if self.tree.by_node else ""] for pods in asked),
+        )
+        return next(filter(None, faults), "")
 
     def _kind(self, workers: PlacedPods, leader: PlacedPods | None, empty: bool) -> PodKind:
         levels, layers = self.tree.levels, workers.request.layers

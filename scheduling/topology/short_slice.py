@@ -44,10 +44,10 @@ def short_last(tree: TopologyTree, request: TopologyRequest, assignment: Topolog
 
 def slices_whole(tree: TopologyTree, request: TopologyRequest, assignment: TopologyAssignment) -> bool:
     """Whether each domain has whole slices, except the last, which may have the short one on top."""
-    if len(request.layers) != 1:
+    if not request.layers or not assignment.domains:
         return True
     layer = request.layers[0]
-    *others, last = slice_domains(tree, layer, assignment).values() or (0,)
+    *others, last = slice_domains(tree, layer, assignment).values()
     return not any(count % layer.size for count in others) and last % layer.size == assignment.pods % layer.size
 
 

@@ -431,8 +431,9 @@ class _Columns:
         counts = []
         for resource, amount in request:
             if amount:
-                taken = beside.get(resource, 0) if beside else 0
-                counts.append([(free - taken) // amount for free in self._column(resource)])
+                taken, column = beside.get(resource, 0) if beside else 0, self._column(resource)
+                fitting = {free: (free - taken) // amount for free in set(column)}  # many nodes are alike
+                counts.append(list(map(fitting.__getitem__, column)))
         least = counts[0] if len(counts) == 1 else list(map(min, *counts))
         if min(least, default=0) < 0 or max(least, default=0) > UNBOUNDED:
             return [max(0, min(count, UNBOUNDED)) for count in least]
@@ -441,7 +442,11 @@ class _Columns:
     def _column(self, resource: str) -> list[int]:
         found = self._columns.get(resource)
         if found is None:
-            found = self._columns[resource] = [rest.get(resource, 0) for rest in self._rooms]
+            try:
+                found = list(map(itemgetter(resource), self._rooms))
+            except KeyError:  # amounts that are zero are not kept
+                found = [rest.get(resource, 0) for rest in self._rooms]
+            self._columns[resource] = found
         return found
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from policies.dialects.reading import listing, mapping, texts
-from scheduling.objects.requests import per_pod
+from scheduling.objects.requests import DEFAULT, Counting, counts_after_reclaim, per_pod
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import DomainId, TopologyAssignment, net_counts
 from scheduling.topology.counting import UNBOUNDED
@@ -224,13 +224,15 @@ def _updated(workload: Workload, pod_set: PodSet) -> tuple[Mapping[str, Any], st
     return {**spec, "nodeSelector": selector, "tolerations": tolerations}, ""
 
 
-def admitted_places(workload: Workload, with_topology: Collection[str]) -> tuple[HeldPlaces, ...]:
-    """What its admission holds in topologies."""
-    found = []
+def admitted_places(
+    workload: Workload, with_topology: Collection[str], counting: Counting = DEFAULT
+) -> tuple[HeldPlaces, ...]:
+    """What its admission holds in topologies: nothing for a pod set whose pods are all done."""
+    found, left = [], counts_after_reclaim(workload, counting)
     for entry in workload.admission.assignments if workload.admission else ():
         pod_set = workload.pod_set(entry.name)
         flavors = sorted({flavor for flavor in entry.flavors.values() if flavor in with_topology})
-        if entry.topology is not None and pod_set is not None and flavors:
+        if entry.topology is not None and pod_set is not None and left[pod_set.name] and flavors:
             assignment = read_topology_assignment(entry.topology)
             found.append(HeldPlaces(flavors[0], assignment, per_pod(pod_set.template)))
     return tuple(found)

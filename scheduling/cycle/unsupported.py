@@ -8,11 +8,11 @@ from scheduling.objects.workload import Workload
 def unsupported(workload: Workload, in_topologies: bool = False, placed: bool = False) -> str:
     """What the engine cannot decide about the workload, and what to do; empty if there is nothing.
 
-    `in_topologies`: every flavor of its ClusterQueue has a topology, so every pod set needs a place. `placed`: the
+    `in_topologies`: its ClusterQueue has no flavor without a topology, so every pod set needs a place. `placed`: the
     engine knows the nodes, or topologies are off.
     """
     if in_topologies:
-        return "every flavor of the ClusterQueue has a topology, and the Nodes are not known here"
+        return "the ClusterQueue has no flavor without a topology, and the Nodes are not known here"
     for pod_set in workload.pod_sets:
         if pod_set.asks_for_topology and not placed:
             return f"pod set {pod_set.name} asks for a topology, and the Nodes are not known here"

@@ -55,11 +55,14 @@ def unsuitable(
 
 
 def topology_only(state: QuotaState, settings: ClusterQueueSettings) -> bool:
-    """Whether every flavor of the ClusterQueue has a topology: then pod sets without a request get one, too."""
+    """Whether every flavor of the ClusterQueue has a topology: then pod sets without a request get one, too.
+
+    As in Kueue this holds for a ClusterQueue without flavors, where no pod set can have places.
+    """
     if not state.options.topologies:
         return False
     flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
-    return bool(flavors) and all(flavor is not None and flavor.topology for flavor in flavors)
+    return all(flavor is not None and flavor.topology for flavor in flavors)
 
 
 def _topology_mismatch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
@@ -23,10 +23,15 @@ class AssignedDomain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopologyAssignment:
-    """`levels` are keys of node labels: all of the Topology, or the host name alone. `domains` are in path order."""
+    """`levels` are keys of node labels: all of the Topology, or the host name alone. `domains` are in path order.
+
+    nodes: the nodes below these domains that the pods were counted on. They are not stored, so only other pods of the
+    same workload are kept from them.
+    """
 
     levels: tuple[str, ...]
     domains: tuple[AssignedDomain, ...] = ()
+    nodes: tuple[AssignedDomain, ...] = field(default=(), compare=False)
 
     @property
     def by_host(self) -> bool:
@@ -72,7 +77,7 @@ def merged(
     for values, count in chain(one.domains, other.domains):
         counts[values] = counts.get(values, 0) + count
     ordered = sorted(counts.items(), key=lambda item: ",".join(known.get(item[0], item[0])))
-    return TopologyAssignment(one.levels, tuple(AssignedDomain(*item) for item in ordered))
+    return TopologyAssignment(one.levels, tuple(AssignedDomain(*item) for item in ordered), one.nodes + other.nodes)
 
 
 def used_hosts(assignments: Iterable[TopologyAssignment]) -> set[str]:

@@ -7,15 +7,15 @@ are counted again.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from operator import itemgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from scheduling.objects.amounts import add_to
 from scheduling.topology.assignment import DomainId
-from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.domains import Domain, LowestDomain, RoomDomain, TopologyTree
 from scheduling.topology.node_filter import NodeFilter
 
 PODS = "pods"
@@ -70,6 +70,17 @@ class PodKind:
         return (pods - self.short) // self.slice_size if pods >= self.short else NO_ROOM
 
 
+class RoomLimit(NamedTuple):
+    """The room of a domain by its own sum: the nodes below it do not know what workloads hold in it.
+
+    pods: without the leader. lead: 1 if it holds the leader. led_pods: beside the leader, if it holds that.
+    """
+
+    pods: int
+    lead: int
+    led_pods: int
+
+
 @dataclass(slots=True)
 class DomainCounts:
     """The room of each domain.
@@ -80,6 +91,7 @@ class DomainCounts:
     short, led_short: whole slices beside the short one, which goes where it takes least; NO_ROOM where it has no room.
     Empty if there is none, and below the level of slices.
     score: the weight of preferred terms; empty if they do not count.
+    limits: of the domains with nodes below them that assignments do not name.
     """
 
     kind: PodKind
@@ -91,6 +103,7 @@ class DomainCounts:
     score: Counts = field(default_factory=dict)
     short: Counts = field(default_factory=dict)
     led_short: Counts = field(default_factory=dict)
+    limits: dict[Domain, RoomLimit] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind.leader is None:
@@ -108,6 +121,7 @@ class DomainCounts:
             score=dict(self.score),
             short=dict(self.short),
             led_short=dict(self.led_short),
+            limits=dict(self.limits),
         )
 
     # -- lowest domains ------------------------------------------------------------------------------------------------
@@ -180,6 +194,8 @@ class DomainCounts:
             self.score[domain] = sum(map(self.score.__getitem__, below))
         if kind.leader is not None:
             self._count_led(domain, pods, _rounded(self.led_pods, below, size), total, slices)
+        if domain in self.limits:
+            self._limit(domain, self.limits[domain])
         if domain.level == kind.slice_level:
             for found, of in self._pairs():
                 found[domain] = of[domain] // kind.slice_size
@@ -187,6 +203,23 @@ class DomainCounts:
             self._count_short_within(domain)
         elif kind.short and domain.level < kind.slice_level:
             self._count_short_below(domain)
+
+    def _limit(self, domain: Domain, limit: RoomLimit) -> None:
+        self.pods[domain] = min(self.pods[domain], limit.pods)
+        if self.kind.leader is not None:
+            self.lead[domain] = min(self.lead[domain], limit.lead)
+            self.led_pods[domain] = min(max(0, self.led_pods[domain]), limit.led_pods)
+
+    def _count_limits(self, domains: Iterable[Domain], assumed: Assumed) -> None:
+        """Note what these domains hold by themselves, those that have room of their own."""
+        named = [domain for domain in domains if isinstance(domain, RoomDomain)]
+        free = _Columns(_rooms(named, self.kind, assumed))
+        pods = free.fitting(self.kind.worker)
+        leader = self.kind.leader
+        lead = [min(1, room) for room in free.fitting(leader)] if leader is not None else [0] * len(named)
+        beside = free.fitting(self.kind.worker, dict(leader)) if leader is not None else pods
+        for domain, alone, hosts, led in zip(named, pods, lead, beside, strict=True):
+            self.limits[domain] = RoomLimit(alone, hosts, led if hosts else alone)
 
     def _count_led(self, domain: Domain, pods: list[int], led: list[int], total: int, slices: int) -> None:
         """Room beside the leader, which goes where it takes least."""
@@ -228,6 +261,8 @@ class DomainCounts:
 
     def count_all(self, tree: TopologyTree, assumed: Assumed, within: Domain | None = None) -> None:
         self.count_lowest(tree.lowest(), assumed, within)
+        if tree.nodes_below:
+            self._count_limits(tree.at_level(tree.lowest_level - 1), assumed)
         for level in range(tree.lowest_level - 1, -1, -1):
             for domain in tree.at_level(level):
                 self.count_above(domain)
@@ -235,32 +270,37 @@ class DomainCounts:
     def count_again(
         self,
         tree: TopologyTree,
-        changed: Iterable[LowestDomain],
+        changed: Iterable[RoomDomain],
         assumed: Assumed,
     ) -> None:
         """Count these domains and those above them; forget what is not in the tree any more."""
         present = []
-        above: list[set[Domain]] = [set() for _ in tree.levels]
-        for lowest in changed:
-            for each in lowest.ancestors():
+        above: list[set[Domain]] = [set() for _ in range(tree.lowest_level)]
+        for domain in changed:
+            for each in domain.ancestors():
                 above[each.level].add(each)
-            if tree.holds(lowest):
-                present.append(lowest)
+            if not isinstance(domain, LowestDomain):
+                above[domain.level].add(domain)
+            elif tree.holds(domain):
+                present.append(domain)
             else:
-                self._forget(lowest)
+                self._forget(domain)
         self.count_lowest(present, assumed)
+        if tree.nodes_below:
+            self._count_limits(filter(tree.holds, above[-1]), assumed)
         for domains in reversed(above):
-            for domain in domains:
-                if tree.holds(domain):
-                    self.count_above(domain)
+            for each in domains:
+                if tree.holds(each):
+                    self.count_above(each)
                 else:
-                    self._forget(domain)
+                    self._forget(each)
 
     def _forget(self, domain: Domain) -> None:
         for counts in (self.pods, self.slices, self.led_pods, self.led_slices, self.lead, self.score):
             counts.pop(domain, None)
         for counts in (self.short, self.led_short):
             counts.pop(domain, None)
+        self.limits.pop(domain, None)
 
 
 class KeptCounts:
@@ -269,7 +309,7 @@ class KeptCounts:
     def __init__(self, tree: TopologyTree) -> None:
         self._tree = tree
         self._counts: OrderedDict[PodKind, DomainCounts] = OrderedDict()
-        self._changed: dict[PodKind, set[LowestDomain]] = {}
+        self._changed: dict[PodKind, set[RoomDomain]] = {}
         tree.listeners.append(self._note)
 
     def of(self, kind: PodKind, assumed: Assumed, within: Domain | None = None) -> DomainCounts:
@@ -282,7 +322,7 @@ class KeptCounts:
             counts.count_all(self._tree, assumed, within)
             return counts
         kept = self._kept(kind)
-        touched = [domain for domain in map(self._tree.find, assumed) if domain is not None]
+        touched = [domain for domain in map(self._tree.with_room, assumed) if domain is not None]
         if touched:
             kept = kept.copy()
             kept.count_again(self._tree, touched, assumed)
@@ -305,7 +345,7 @@ class KeptCounts:
             changed.clear()
         return found
 
-    def _note(self, domain: LowestDomain) -> None:
+    def _note(self, domain: RoomDomain) -> None:
         for changed in self._changed.values():
             changed.add(domain)
 
@@ -348,7 +388,7 @@ def shortest(rest: Mapping[str, int], request: PodRequest) -> str:
     return next((resource for resource, amount in request if amount > max(0, rest.get(resource, 0))), "")
 
 
-def room(domain: LowestDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, int]:
+def room(domain: RoomDomain, kind: PodKind, assumed: Assumed) -> Mapping[str, int]:
     """What pods of this kind find free in the domain."""
     rest = domain.free if kind.empty else domain.remain
     if domain.id in assumed:
@@ -373,7 +413,7 @@ def _parted(
     return usable, excluded
 
 
-def _rooms(domains: list[LowestDomain], kind: PodKind, assumed: Assumed) -> list[Mapping[str, int]]:
+def _rooms(domains: Sequence[RoomDomain], kind: PodKind, assumed: Assumed) -> list[Mapping[str, int]]:
     if assumed:
         return [room(domain, kind, assumed) for domain in domains]
     return [domain.free for domain in domains] if kind.empty else [domain.remain for domain in domains]
@@ -391,8 +431,9 @@ class _Columns:
         counts = []
         for resource, amount in request:
             if amount:
-                taken = beside.get(resource, 0) if beside else 0
-                counts.append([(free - taken) // amount for free in self._column(resource)])
+                taken, column = beside.get(resource, 0) if beside else 0, self._column(resource)
+                fitting = {free: (free - taken) // amount for free in set(column)}  # many nodes are alike
+                counts.append(list(map(fitting.__getitem__, column)))
         least = counts[0] if len(counts) == 1 else list(map(min, *counts))
         if min(least, default=0) < 0 or max(least, default=0) > UNBOUNDED:
             return [max(0, min(count, UNBOUNDED)) for count in least]
@@ -401,7 +442,11 @@ class _Columns:
     def _column(self, resource: str) -> list[int]:
         found = self._columns.get(resource)
         if found is None:
-            found = self._columns[resource] = [rest.get(resource, 0) for rest in self._rooms]
+            try:
+                found = list(map(itemgetter(resource), self._rooms))
+            except KeyError:  # amounts that are zero are not kept
+                found = [rest.get(resource, 0) for rest in self._rooms]
+            self._columns[resource] = found
         return found
 
 

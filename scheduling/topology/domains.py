@@ -41,16 +41,14 @@ class Domain:
             above = above.parent
 
 
-class LowestDomain(Domain):
-    """A domain without others below it, with its room by resource, in base units.
+class RoomDomain(Domain):
+    """A domain with its room by resource, in base units. Assignments name those of the lowest level of the Topology.
 
     free: what its nodes have, less pods outside topologies. remain: `free` less what workloads hold in topologies.
-    Both may be negative. `nodes` are by name; `node` is the one whose labels and taints count, in a topology of hosts.
+    Both may be negative. `nodes` are by name.
     """
 
-    __slots__ = ("free", "id", "node", "nodes", "remain")
-
-    node: TopologyNode
+    __slots__ = ("free", "id", "nodes", "remain")
 
     def __init__(self, key: DomainId, values: tuple[str, ...], parent: Domain | None) -> None:
         super().__init__(values, parent)
@@ -58,6 +56,14 @@ class LowestDomain(Domain):
         self.nodes: dict[str, TopologyNode] = {}
         self.free: dict[str, int] = {}
         self.remain: dict[str, int] = {}
+
+
+class LowestDomain(RoomDomain):
+    """A domain without others below it. Where it is a single node, `node` is the one whose labels and taints count."""
+
+    __slots__ = ("node",)
+
+    node: TopologyNode
 
 
 @dataclass(slots=True)
@@ -80,15 +86,26 @@ class TopologyTree:
     """The domains of the nodes that have all `labels` and a label for each of `levels`, coarsest first.
 
     In a topology of hosts two nodes with one host name are one domain. It lies where the node with the first name is.
+    each_node: in other topologies each node is a domain of its own below the lowest level. Assignments do not name it,
+    so what workloads hold counts in the domain above it only.
     `foreign` is what pods outside topologies use, by node name. `held` is what workloads hold here, by domain. Who adds
-    to them also calls the tree. `listeners` are called with each lowest domain whose room, node or place changed.
+    to them also calls the tree. `listeners` are called with each domain whose own room, node or place changed.
     """
 
-    def __init__(self, levels: tuple[str, ...], labels: Mapping[str, str], foreign: Usage, held: Usage) -> None:
+    def __init__(
+        self,
+        levels: tuple[str, ...],
+        labels: Mapping[str, str],
+        foreign: Usage,
+        held: Usage,
+        *,
+        each_node: bool = False,
+    ) -> None:
         self.levels = levels
         self.labels = labels
         self.by_host = levels[-1] == HOSTNAME
-        self.listeners: list[Callable[[LowestDomain], None]] = []
+        self.nodes_below = each_node and not self.by_host
+        self.listeners: list[Callable[[RoomDomain], None]] = []
         self._foreign = foreign
         self.held = held
         self._roots: list[Domain] = []
@@ -101,7 +118,12 @@ class TopologyTree:
 
     @property
     def lowest_level(self) -> int:
-        return len(self.levels) - 1
+        return len(self.levels) - (0 if self.nodes_below else 1)
+
+    @property
+    def by_node(self) -> bool:
+        """Whether each lowest domain is a node."""
+        return self.by_host or self.nodes_below
 
     @property
     def roots(self) -> list[Domain]:
@@ -129,13 +151,18 @@ class TopologyTree:
         """All lowest domains, in no special order."""
         return self._lowest.values()
 
-    def find(self, key: DomainId) -> LowestDomain | None:
-        """The lowest domain of an assignment; None if there is none now."""
-        return self._lowest.get(key)
+    def find(self, key: DomainId) -> RoomDomain | None:
+        """The domain that an assignment names; None if there is none now."""
+        found = self._inner.get(key) if self.nodes_below else self._lowest.get(key)
+        return found if isinstance(found, RoomDomain) else None
+
+    def with_room(self, key: DomainId) -> RoomDomain | None:
+        """The domain that an assignment names, or a node below it."""
+        return self.find(key) or self._lowest.get(key)
 
     def paths(self, domains: Iterable[AssignedDomain]) -> dict[DomainId, tuple[str, ...]]:
         """The values of all levels of these domains, those that are there."""
-        found = {domain.values: self._lowest.get(domain.values) for domain in domains}
+        found = {domain.values: self.find(domain.values) for domain in domains}
         return {key: lowest.values for key, lowest in found.items() if lowest is not None}
 
     def holds(self, domain: Domain) -> bool:
@@ -162,7 +189,8 @@ class TopologyTree:
         domain = self._lowest.get(key) or self._attach(key, path)
         if node.name in domain.nodes:
             self._count(domain, node.name, -1)
-        domain.nodes[node.name] = node
+        for each in _rooms_of(domain):
+            each.nodes[node.name] = node
         self._at[node.name] = domain
         self._count(domain, node.name, 1)
         self._settle(domain)
@@ -172,20 +200,22 @@ class TopologyTree:
         domain = self._at.pop(name, None)
         if domain is not None:
             self._count(domain, name, -1)
-            del domain.nodes[name]
+            for each in _rooms_of(domain):
+                del each.nodes[name]
             self._settle(domain)
 
     def foreign_changed(self, node: str, amounts: Mapping[str, int], times: int) -> None:
         """Pods outside topologies use that much more of the node: `times` the amounts."""
         domain = self._at.get(node)
         if domain is not None:
-            add_to(domain.free, amounts, -times)
-            add_to(domain.remain, amounts, -times)
+            for each in _rooms_of(domain):
+                add_to(each.free, amounts, -times)
+                add_to(each.remain, amounts, -times)
             self._report(domain)
 
     def held_changed(self, key: DomainId, amounts: Mapping[str, int], times: int) -> None:
         """Workloads hold that much more in the domain: `times` the amounts."""
-        domain = self._lowest.get(key)
+        domain = self.find(key)
         if domain is not None:
             add_to(domain.remain, amounts, -times)
             self._report(domain)
@@ -199,19 +229,20 @@ class TopologyTree:
             return None
         if any(key not in labels for key in self.levels):
             return None
-        return tuple(labels[key] for key in self.levels)
+        return (*(labels[key] for key in self.levels), *((node.name,) if self.nodes_below else ()))
 
     def _count(self, domain: LowestDomain, name: str, times: int) -> None:
         """Add the node to the room of the domain, or take it out."""
-        for total in (domain.free, domain.remain):
-            add_to(total, domain.nodes[name].allocatable, times)
-            add_to(total, self._foreign.get(name), -times)
+        for each in _rooms_of(domain):
+            for total in (each.free, each.remain):
+                add_to(total, domain.nodes[name].allocatable, times)
+                add_to(total, self._foreign.get(name), -times)
 
     def _settle(self, domain: LowestDomain) -> None:
         """After a change of its nodes: the domain goes with the last, and lies where the first is."""
         if not domain.nodes:
             self._detach(domain)
-        elif self.by_host:
+        elif self.by_node:
             domain.node = domain.nodes[min(domain.nodes)]
             path = self._path(domain.node)
             if path is not None and path != domain.values:
@@ -233,13 +264,22 @@ class TopologyTree:
             values = path[:depth]
             domain = self._inner.get(values)
             if domain is None:
-                domain = self._inner[values] = Domain(values, parent)
+                domain = self._inner[values] = self._above(values, parent)
                 self._insert(domain)
             parent = domain
         lowest = self._lowest[key] = LowestDomain(key, path, parent)
-        add_to(lowest.remain, self.held.get(key), -1)
+        if not self.nodes_below:
+            add_to(lowest.remain, self.held.get(key), -1)
         self._insert(lowest)
         return lowest
+
+    def _above(self, values: tuple[str, ...], parent: Domain | None) -> Domain:
+        """A domain above others; one that has nodes directly below it has room of its own."""
+        if not self.nodes_below or len(values) < len(self.levels):
+            return Domain(values, parent)
+        named = RoomDomain(values, values, parent)
+        add_to(named.remain, self.held.get(values), -1)
+        return named
 
     def _insert(self, domain: Domain) -> None:
         siblings = self._roots if domain.parent is None else domain.parent.children
@@ -259,6 +299,13 @@ class TopologyTree:
         siblings.remove(domain)
         self._by_level.clear()
 
-    def _report(self, domain: LowestDomain) -> None:
+    def _report(self, domain: RoomDomain) -> None:
         for listener in self.listeners:
             listener(domain)
+
+
+def _rooms_of(domain: LowestDomain) -> Iterator[RoomDomain]:
+    """The domains in whose room a node of this one counts."""
+    yield domain
+    if isinstance(domain.parent, RoomDomain):
+        yield domain.parent

@@ -48,7 +48,8 @@ class Fleet:
         What workloads held there before still counts.
         """
         ledger = _HOSTS if levels[-1] == HOSTNAME and self.gates.overlapping else flavor.name
-        tree = TopologyTree(levels, flavor.labels, self.foreign, self._held.setdefault(ledger, Usage()))
+        held = self._held.setdefault(ledger, Usage())
+        tree = TopologyTree(levels, flavor.labels, self.foreign, held, each_node=self.gates.each_node)
         for node in self.nodes.values():
             tree.put(node)
         self.flavors[flavor.name] = FlavorTopology(flavor.topology or "", tree, flavor.tolerations, self.gates)

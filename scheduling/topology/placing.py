@@ -5,9 +5,10 @@ The result depends on nothing but the tree, the usage and the pod sets: equal do
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from policies.dialects.taints import Toleration
 from scheduling.objects.amounts import add_to
@@ -17,7 +18,7 @@ from scheduling.topology.choosing import DomainSearch, DomainShortage, Share
 from scheduling.topology.counting import Assumed, DomainCounts, KeptCounts, PodKind, exclusions, pod_request
 from scheduling.topology.domains import Domain, TopologyTree
 from scheduling.topology.node_filter import ANY_NODE, NodeFilter
-from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault
+from scheduling.topology.refusals import fits_only, group_fault, layers_fit_only, request_fault, selector_fault
 from scheduling.topology.request import TopologyRequest
 from scheduling.topology.short_slice import short_last, short_slice, slices_whole
 from scheduling.topology.shortage import ShortDomain, short_domain
@@ -30,6 +31,7 @@ class TopologyGates:
     mixed: TASProfileMixed. balanced: TASBalancedPlacement. preferred: TASRespectNodeAffinityPreferred. overlapping:
     TASHandleOverlappingFlavors. short_slices: TASPartialSlices, of Kueue 0.20.
     leader_filter: TASLeaderPodSetFeasibility, of Kueue 0.20.
+    each_node: TASNodeFeasibilityForAllLevels, of Kueue 0.20.
     """
 
     mixed: bool = True
@@ -38,6 +40,7 @@ class TopologyGates:
     overlapping: bool = True
     short_slices: bool = False
     leader_filter: bool = False
+    each_node: bool = False
 
 
 DEFAULT_GATES = TopologyGates()
@@ -47,7 +50,8 @@ DEFAULT_GATES = TopologyGates()
 class PlacedPods:
     """A pod set that is to be placed. `requests` are those of one pod, in base units, without the pod itself.
 
-    filter: which nodes its template allows, with the tolerations of the flavor. previous: the places of the slice of an
+    filter: which nodes its template allows, with the tolerations of the flavor. conflict: what its Ready checks add and
+    its template contradicts, empty for most. previous: the places of the slice of an
     elastic job that it takes over from, None for most.
     """
 
@@ -57,6 +61,7 @@ class PlacedPods:
     request: TopologyRequest
     filter: NodeFilter = ANY_NODE
     previous: TopologyAssignment | None = None
+    conflict: str = ""
 
 
 @dataclass(slots=True)
@@ -160,7 +165,7 @@ class FlavorTopology:
         within: only domains below this one may be used.
         """
         workers, leader = _roles(group)
-        fault = group_fault([pod_set.count for pod_set in group]) or request_fault(workers.request, self.tree.levels)
+        fault = self._fault(group)
         if fault:
             return fault
         kind = self._kind(workers, leader, empty)
@@ -182,7 +187,7 @@ class FlavorTopology:
         """The domain that is short for pod sets that `place_group` refuses; None if no room would help."""
         workers, leader = _roles(group)
         request, levels = workers.request, self.tree.levels
-        if group_fault([pod_set.count for pod_set in group]) or request_fault(request, levels):
+        if self._fault(group):
             return None
         counts = self._kept.of(self._kind(workers, leader, empty), used)
         level = levels.index(request.level(levels))
@@ -190,9 +195,20 @@ class FlavorTopology:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
+    def _fault(self, group: Sequence[PlacedPods]) -> str:
+        """Why the group has no place whatever room there is; empty if it may have one."""
+        workers, leader = _roles(group)
+        asked = [workers, leader] if leader and self.gates.leader_filter else [workers]
+        faults = chain(
+            [group_fault([pod_set.count for pod_set in group]), workers.conflict],
+            [request_fault(workers.request, self.tree.levels)],
+            *([pods.conflict, selector_fault(pods.filter) if self.tree.by_node else ""] for pods in asked),
+        )
+        return next(filter(None, faults), "")
+
     def _kind(self, workers: PlacedPods, leader: PlacedPods | None, empty: bool) -> PodKind:
         levels, layers = self.tree.levels, workers.request.layers
-        sizes = [1] * len(levels)
+        sizes = [1] * (self.tree.lowest_level + 1)
         for before, layer in pairwise(layers):
             for level in range(levels.index(before.topology) + 1, levels.index(layer.topology) + 1):
                 sizes[level] = layer.size
@@ -209,8 +225,8 @@ class FlavorTopology:
         )
 
     def _filter(self, pods: PlacedPods) -> NodeFilter | None:
-        """Kueue filters nodes in topologies of hosts only."""
-        if not self.tree.by_host:
+        """Kueue filters nodes only where a domain is a single one."""
+        if not self.tree.by_node:
             return None
         return pods.filter if self.gates.preferred else replace(pods.filter, preferred=())
 
@@ -238,12 +254,12 @@ class FlavorTopology:
         return [of_workers if member is workers else of_leader for member in group]
 
     def _assignment(self, counts: Iterable[tuple[Domain, int]]) -> TopologyAssignment:
-        domains = tuple(
-            AssignedDomain(domain.values[-1:] if self.tree.by_host else domain.values, count)
-            for domain, count in counts
-            if count > 0
-        )
-        return TopologyAssignment(self.assigned_levels, domains)
+        taken = [AssignedDomain(domain.values, count) for domain, count in counts if count > 0]
+        named: Counter[DomainId] = Counter()
+        for values, count in taken:
+            named[values[-1:] if self.tree.by_host else values[: len(self.tree.levels)]] += count
+        domains = tuple(AssignedDomain(*item) for item in named.items())
+        return TopologyAssignment(self.assigned_levels, domains, tuple(taken) if self.tree.nodes_below else ())
 
     def _refusal(
         self, shortage: DomainShortage, workers: PlacedPods, counts: DomainCounts, used: Assumed, within: Domain | None
@@ -274,7 +290,7 @@ def use(
 ) -> None:
     """Add what the pods of the assignment take to `used`, or with `times` -1 take it away."""
     single = dict(pod_request(pod_set.requests))
-    for domain, pods in assignment.counts().items():
+    for domain, pods in (*assignment.counts().items(), *assignment.nodes):
         add_to(used.setdefault(domain, {}), single, pods * times)
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from policies.dialects.labels import is_label_value
 from scheduling.topology.counting import DomainCounts
 from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.node_filter import NodeFilter
 from scheduling.topology.request import SliceLayer, TopologyRequest
+
+_LONGEST_VALUE = 63
+_LABEL_VALUE = re.compile("(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_NO_LABEL_VALUE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    f"'{_LABEL_VALUE.pattern}')"
+)
 
 
 def group_fault(counts: Sequence[int]) -> str:
@@ -50,6 +61,30 @@ def _layer_fault(before: SliceLayer, layer: SliceLayer, levels: Sequence[str]) -
     if layer.size <= 0 or before.size % layer.size:
         return f"additional slice layer size {layer.size} must evenly divide parent layer size {before.size}"
     return ""
+
+
+def update_conflict(pod_set: str, field: str, key: str, before: str, added: str) -> str:
+    """A check adds a label, an annotation or a node selector that the template has with another value."""
+    conflict = f"conflict for {field}: conflict for key={key}, value1={before}, value2={added}"
+    return f"invalid podSetUpdate for PodSet {pod_set}, error: invalid admission check PodSetUpdate: {conflict}"
+
+
+def selector_fault(asked: NodeFilter) -> str:
+    """The first value of a node selector, by key, that no label can have; empty if there is none.
+
+    The API server takes it in a Workload, which is not a Pod. Kueue names one of several values at random.
+    """
+    wrong = next(((key, value) for key, value in asked.selector if not is_label_value(value)), None)
+    if wrong is None:
+        return ""
+    shown = " ".join(f"{key}:{value}" for key, value in asked.selector)
+    return f"invalid node selectors: map[{shown}], reason: {_bad_label(*wrong)}"
+
+
+def _bad_label(key: str, value: str) -> str:
+    faults = [f"must be no more than {_LONGEST_VALUE} bytes"] if len(value.encode()) > _LONGEST_VALUE else []
+    faults += [] if _LABEL_VALUE.fullmatch(value) else [_NO_LABEL_VALUE]
+    return f'values[0][{key}]: Invalid value: "{value}": {"; ".join(faults)}'
 
 
 def fits_only(name: str, fitting: int, wanted: int, unit: str, nodes: int, excluded: Mapping[str, int]) -> str:

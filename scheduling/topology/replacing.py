@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduling.topology.assignment import DomainId, TopologyAssignment, merged
-from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.domains import Domain, RoomDomain, TopologyTree
 from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
 from scheduling.topology.request import SliceLayer, TopologyRequest
-from scheduling.topology.short_slice import short_last, slice_domains
+from scheduling.topology.short_slice import short_last, slice_domains, slices_whole
 
 
 def replaced(
@@ -43,9 +43,13 @@ def replaced(
         return found
     if not found[0].domains:
         return no_replacement(host)
-    use(used, pods, found[0])
     whole = merged(rest, found[0], flavor.tree.paths(rest.domains + found[0].domains))
-    return short_last(flavor.tree, pods.request, whole) if flavor.gates.short_slices else whole
+    if flavor.gates.short_slices:
+        whole = short_last(flavor.tree, pods.request, whole)
+        if not slices_whole(flavor.tree, pods.request, whole):
+            return f"cannot replace the node {host} without splitting a PodSet slice"
+    use(used, pods, found[0])
+    return whole
 
 
 def no_replacement(*hosts: str) -> str:
@@ -111,7 +115,7 @@ def _recut(request: TopologyRequest, lost: int) -> TopologyRequest:
     return replace(request, layers=tuple(whole[-1:]))
 
 
-def _lowest(tree: TopologyTree, values: tuple[str, ...]) -> LowestDomain:
+def _lowest(tree: TopologyTree, values: tuple[str, ...]) -> RoomDomain:
     found = tree.find(values[-1:] if tree.by_host else values)
     assert found is not None, "the assignment is not stale"
     return found

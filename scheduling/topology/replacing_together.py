@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from scheduling.topology.assignment import DomainId, TopologyAssignment, merged
-from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.domains import Domain, RoomDomain, TopologyTree
 from scheduling.topology.placing import FlavorTopology, PlacedPods, stale_domain, use
 from scheduling.topology.replacing import no_replacement, stale_places
 from scheduling.topology.request import SliceLayer, TopologyRequest
@@ -147,7 +147,7 @@ def _present(tree: TopologyTree, rest: TopologyAssignment) -> Counter[Domain]:
         raise UncertainPlaces(stale_places(stale))
     found = Counter[Domain]()
     for values, count in rest.domains:
-        domain: LowestDomain | None = tree.find(values)
+        domain: RoomDomain | None = tree.find(values)
         if domain is not None:
             found[domain] += count
     return found

@@ -6,6 +6,8 @@ domain is the last one. Source: the release notes of Kueue v0.20, gate TASPartia
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduling.topology.assignment import TopologyAssignment
 from scheduling.topology.domains import Domain, TopologyTree
 from scheduling.topology.request import SliceLayer, TopologyRequest
@@ -37,15 +39,15 @@ def short_last(tree: TopologyTree, request: TopologyRequest, assignment: Topolog
     counts = slice_domains(tree, layer, assignment)
     last = next((domain for domain, count in counts.items() if count % layer.size == short), None)
     ordered = sorted(assignment.domains, key=lambda each: _slice_domain(tree, each.values, level) is last)
-    return TopologyAssignment(assignment.levels, tuple(ordered))
+    return replace(assignment, domains=tuple(ordered))
 
 
 def slices_whole(tree: TopologyTree, request: TopologyRequest, assignment: TopologyAssignment) -> bool:
     """Whether each domain has whole slices, except the last, which may have the short one on top."""
-    if len(request.layers) != 1:
+    if not request.layers or not assignment.domains:
         return True
     layer = request.layers[0]
-    *others, last = slice_domains(tree, layer, assignment).values() or (0,)
+    *others, last = slice_domains(tree, layer, assignment).values()
     return not any(count % layer.size for count in others) and last % layer.size == assignment.pods % layer.size
 
 

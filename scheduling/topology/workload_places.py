@@ -11,14 +11,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from policies.dialects.reading import listing, mapping, texts
-from scheduling.objects.requests import per_pod
+from scheduling.objects.requests import DEFAULT, Counting, counts_after_reclaim, per_pod
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.topology.assignment import DomainId, TopologyAssignment, net_counts
-from scheduling.topology.domains import TopologyTree
+from scheduling.topology.counting import UNBOUNDED
+from scheduling.topology.domains import LowestDomain, TopologyTree
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet, HeldPlaces
 from scheduling.topology.node_filter import node_filter
 from scheduling.topology.placing import FlavorTopology, PlacedPods, groups, use
+from scheduling.topology.refusals import update_conflict
 from scheduling.topology.request import IMPLIED, TopologyRequest, read_topology_request
 from scheduling.topology.shortage import ShortDomain
 
@@ -52,8 +54,9 @@ class TopologyUsage(NamedTuple):
 class WorkloadPlaces:
     """The result by pod set.
 
-    assigned: the places. refused: why there is no room. faults: why there would be none on any node. waits: what is
-    refused waits for other nodes of the workload to be well again, or to be known as unhealthy.
+    assigned: the places. refused: why there is none, in Kueue's words. faults: what is wrong with the flavors or the
+    workload, which other nodes would not cure. waits: what is refused waits for other nodes of the workload to be well
+    again, or to be known as unhealthy.
     """
 
     assigned: dict[str, TopologyAssignment] = field(default_factory=dict)
@@ -190,14 +193,17 @@ def _placed_pods(flavor: FlavorTopology, question: TopologyQuestion, pod_set: Po
     if workload.elastic and (request.required or request.preferred):
         kind = "required" if request.required else "preferred"
         raise UnplaceablePods(f"{kind} topology is not supported with ElasticJobsViaWorkloadSlices")
-    spec = _updated(workload, pod_set)
+    spec, conflict = _updated(workload, pod_set)
     found = node_filter(spec, flavor.tolerations, scored=flavor.gates.preferred)
     previous = question.previous.get(pod_set.name)
-    return PlacedPods(pod_set.name, count, per_pod(pod_set.template), request, found, previous)
+    return PlacedPods(pod_set.name, count, per_pod(pod_set.template), request, found, previous, conflict)
 
 
-def _updated(workload: Workload, pod_set: PodSet) -> Mapping[str, Any]:
-    """The spec of its pods with what its Ready checks add. Raises UnplaceablePods where these contradict it."""
+def _updated(workload: Workload, pod_set: PodSet) -> tuple[Mapping[str, Any], str]:
+    """The spec of its pods with what its Ready checks add; and what contradicts it or another check, empty for nothing.
+
+    A template's own labels and annotations are not known here.
+    """
     spec = pod_set.template.spec
     updates = [
         update
@@ -206,24 +212,27 @@ def _updated(workload: Workload, pod_set: PodSet) -> Mapping[str, Any]:
         if check.state == "Ready" and update.get("name") == pod_set.name
     ]
     if not updates:
-        return spec
+        return spec, ""
     selector, tolerations = texts(spec.get("nodeSelector")), listing(spec.get("tolerations"))
+    known: dict[str, dict[str, str]] = {"annotations": {}, "labels": {}, "nodeSelector": selector}
     for update in updates:
-        for key, value in texts(update.get("nodeSelector")).items():
-            if selector.setdefault(key, value) != value:
-                conflict = f"node selector {key} is {selector[key]} and {value}"
-                raise UnplaceablePods(f"invalid podSetUpdate for PodSet {pod_set.name}, error: {conflict}")
+        for part, values in known.items():
+            for key, value in sorted(texts(update.get(part)).items()):
+                if values.setdefault(key, value) != value:
+                    return spec, update_conflict(pod_set.name, part, key, values[key], value)
         tolerations = [*tolerations, *listing(update.get("tolerations"))]
-    return {**spec, "nodeSelector": selector, "tolerations": tolerations}
+    return {**spec, "nodeSelector": selector, "tolerations": tolerations}, ""
 
 
-def admitted_places(workload: Workload, with_topology: Collection[str]) -> tuple[HeldPlaces, ...]:
-    """What its admission holds in topologies."""
-    found = []
+def admitted_places(
+    workload: Workload, with_topology: Collection[str], counting: Counting = DEFAULT
+) -> tuple[HeldPlaces, ...]:
+    """What its admission holds in topologies: nothing for a pod set whose pods are all done."""
+    found, left = [], counts_after_reclaim(workload, counting)
     for entry in workload.admission.assignments if workload.admission else ():
         pod_set = workload.pod_set(entry.name)
         flavors = sorted({flavor for flavor in entry.flavors.values() if flavor in with_topology})
-        if entry.topology is not None and pod_set is not None and flavors:
+        if entry.topology is not None and pod_set is not None and left[pod_set.name] and flavors:
             assignment = read_topology_assignment(entry.topology)
             found.append(HeldPlaces(flavors[0], assignment, per_pod(pod_set.template)))
     return tuple(found)
@@ -260,7 +269,14 @@ def fits(fleet: Fleet, usage: Iterable[TopologyUsage]) -> bool:
 
 def _fits(tree: TopologyTree, usage: TopologyUsage) -> bool:
     domain = tree.find(usage.domain)
-    asked = [(resource, amount) for resource, amount in usage.requests.items() if amount]
     if domain is None or not usage.requests:
         return False
-    return all(domain.remain.get(resource, 0) >= amount * usage.pods for resource, amount in asked)
+    rooms = [below.remain for below in domain.children if isinstance(below, LowestDomain)] or [domain.remain]
+    together = sum(_fitting(usage.requests, each) for each in rooms)
+    return min(together, _fitting(usage.requests, domain.remain)) >= usage.pods
+
+
+def _fitting(requests: Mapping[str, int], rest: Mapping[str, int]) -> int:
+    """How many pods fit, whatever number of them is allowed."""
+    counts = (max(0, rest.get(resource, 0)) // amount for resource, amount in requests.items() if amount)
+    return min(counts, default=UNBOUNDED)

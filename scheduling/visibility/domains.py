@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scheduling.quota.state import QuotaState
-from scheduling.topology.domains import Domain, LowestDomain, TopologyTree
+from scheduling.topology.domains import Domain, RoomDomain, TopologyTree
 from scheduling.topology.fleet import Fleet
 
 
@@ -90,20 +90,21 @@ def _below(tree: TopologyTree, within: tuple[str, ...]) -> Iterable[Domain]:
     if not within:
         return tree.roots
     above = next((each for each in tree.at_level(len(within) - 1) if each.values == within), None)
-    if above is None or not above.children:
+    if above is None or isinstance(above, RoomDomain):
         raise KeyError("/".join(within))
     return above.children
 
 
-def _lowest(domain: Domain) -> Iterator[LowestDomain]:
-    """The lowest domains in it, or the domain itself."""
-    if isinstance(domain, LowestDomain):
+def _lowest(domain: Domain) -> Iterator[RoomDomain]:
+    """The lowest domains in it that assignments name, or the domain itself."""
+    if isinstance(domain, RoomDomain):
         yield domain
+        return
     for child in domain.children:
         yield from _lowest(child)
 
 
-def _add(usage: DomainUsage, lowest: LowestDomain) -> None:
+def _add(usage: DomainUsage, lowest: RoomDomain) -> None:
     usage.nodes += len(lowest.nodes)
     capacity: Counter[str] = Counter()
     for node in lowest.nodes.values():
@@ -120,7 +121,7 @@ def _sum(total: dict[str, int], amounts: Mapping[str, int]) -> None:
 
 def _held(
     state: QuotaState, fleet: Fleet, tree: TopologyTree
-) -> Iterator[tuple[str, str, list[tuple[LowestDomain, int]]]]:
+) -> Iterator[tuple[str, str, list[tuple[RoomDomain, int]]]]:
     """(workload, ClusterQueue, its pods by domain) of each workload with places in the tree."""
     for queue in state.queues.values():
         for reservation in queue.reservations.values():

@@ -53,6 +53,7 @@ def topology_gates_of(configuration: KueueConfiguration) -> TopologyGates | None
         overlapping=gates.enabled("TASHandleOverlappingFlavors"),
         short_slices=gates.enabled("TASPartialSlices"),
         leader_filter=gates.enabled("TASLeaderPodSetFeasibility"),
+        each_node=gates.enabled("TASNodeFeasibilityForAllLevels"),
     )
 
 

@@ -374,6 +374,9 @@ class World:
         self._reserve(workload)
         if freed:
             self._released(name)
+            after = self.state.reservations.get(workload.key)
+            if before is not None and (after is None or after.places != before.places):
+                self._vacated(before.places)
 
     def count_surplus(self, key: str, pods: Mapping[str, int]) -> None:
         """Count more Pods than the workload was admitted with, by pod set, as long as it holds quota."""
@@ -393,7 +396,8 @@ class World:
             found, more = total_requests(workload, self.counting), self._surplus.get(workload.key)
             if more is not None:
                 found = tuple(each.scaled_to(each.count + more.get(each.name, 0)) for each in found)
-            places = admitted_places(workload, self._with_topology) if self.state.fleet is not None else ()
+            placed = self.state.fleet is not None
+            places = admitted_places(workload, self._with_topology, self.counting) if placed else ()
             self.slices.reserve(Reservation(workload, queue, usage(found), places))
 
     def _gives_back(self, key: str) -> None:
@@ -404,8 +408,12 @@ class World:
         reservation = self.slices.release(key)
         if reservation is not None:
             self._released(reservation.queue.name)
-            if reservation.places and self.state.fleet is not None:  # other trees may use the same nodes
-                self._with_room.update(dict.fromkeys(self.state.fleet.flavors_at(reservation.places)))
+            self._vacated(reservation.places)
+
+    def _vacated(self, places: tuple[HeldPlaces, ...]) -> None:
+        """Workloads of other trees may use the same nodes."""
+        if places and self.state.fleet is not None:
+            self._with_room.update(dict.fromkeys(self.state.fleet.flavors_at(places)))
 
     def _released(self, queue: str) -> None:
         if queue in self.state.queues:

@@ -73,7 +73,7 @@ ADDED: tuple[FeatureGate, ...] = (
     on("SchedulingEquivalenceHashingIgnorePodSetName", ASKED, "`false`: the names of pod sets tell Workloads apart."),
     on("TASGroupedPodSetSlicing", IDLE, WEBHOOK, webhooks=True),
     on("TASLeaderPodSetFeasibility", ASKED, "`false`: a leader's pod may be placed on a node that it cannot use."),
-    on("TASNodeFeasibilityForAllLevels", OFF, "Only a topology with hosts looks at single nodes."),
+    on("TASNodeFeasibilityForAllLevels", ASKED, "`false`: only a topology with hosts looks at single nodes."),
     on("TASPartialSlices", ASKED, "`false`: a workload waits if its last slice is not full.", webhooks=True),
     on("TASRejectFalseUnconstrainedTopology", IDLE, WEBHOOK, webhooks=True),
     off(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -252,6 +253,21 @@ def test_work_of_another_cohort_that_ends_lets_those_in_that_waited_for_its_node
     cluster.settle()
 
     assert (before, running(cluster)) == ({"first": {"n1": 2}}, {"second": {"n1": 2}})
+
+
+@pytest.mark.parametrize(("done", "others"), [(1, {}), (2, {"second": {"n1": 2}})])
+def test_a_pod_set_whose_pods_are_all_done_leaves_its_nodes_to_others(done: int, others: dict[str, Any]) -> None:
+    cluster = made(a=4)
+    cluster.put_queue(queue_settings("b", "other", {FLAVOR: Terms(2)}))
+    cluster.put_node(gpu_node("n1", 2))
+    cluster.put(asks("first", "a", 2, required="rack"))
+    cluster.settle()
+    cluster.put(asks("second", "b", 2, required="rack"))
+    cluster.settle()
+    cluster.put(replace(cluster.workloads["ns/first"], reclaimable={"main": done}))
+    cluster.settle()
+
+    assert running(cluster) == {"first": {"n1": 2}, **others}
 
 
 def test_a_pod_outside_topologies_that_starts_wakes_nobody() -> None:

@@ -74,6 +74,36 @@ def test_pods_that_are_no_whole_slice_wait_for_a_domain(pods: int, gate: bool, s
     assert says in why(simulation, "mesh")
 
 
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        (RACKS, "failed to assign flavors to pod set main: workload requires Topology, but there is no TAS cache info"),
+        ((), "the ClusterQueue has no flavor without a topology, and the Nodes are not known here"),
+    ],
+)
+def test_a_queue_without_flavors_counts_as_one_with_topologies_only(
+    nodes: tuple[dict[str, Any], ...], says: str
+) -> None:
+    work = job("idle", 2)
+    del work["spec"]["template"]["spec"]["containers"][0]["resources"]
+
+    simulation = simulated(*nodes, work, resourceGroups=[])
+
+    assert domains(simulation) == {}
+    assert says in why(simulation, "idle")
+
+
+@pytest.mark.parametrize("each_node", [True, False])
+def test_without_hosts_in_the_topology_only_kueue_0_20_looks_at_nodes(each_node: bool) -> None:
+    racks = {**QUEUES[0], "spec": {"levels": [{"nodeLabel": level} for level in LEVELS[:2]]}}
+    tainted = node("h1", "r1", taints=[{"key": "down", "effect": "NoSchedule"}])
+    settings = _of_0_20(TASNodeFeasibilityForAllLevels=each_node)
+
+    simulation = simulated(racks, tainted, node("h2", "r2"), job("ring", 2, **RACK), settings=settings)
+
+    assert domains(simulation) == {"ring": {"rack r2" if each_node else "rack r1": 2}}
+
+
 def test_a_level_is_implied_if_all_flavors_have_topologies() -> None:
     assert domains(simulated(node("h1", "r1"), job("any", 2))) == {"any": {"host h1": 2}}
 

@@ -240,6 +240,16 @@ def test_a_short_slice_that_lost_its_only_node_moves_as_a_whole() -> None:
     assert drawn(found) == "n1=2 n3=1"
 
 
+@pytest.mark.parametrize("layers", [[(RACK, 2)], [(RACK, 2), (HOSTNAME, 1)]])
+def test_a_node_is_not_replaced_where_slices_were_split_before(layers: list[tuple[str, int]]) -> None:
+    made = fleet("b1/r1 n1=1; b1/r2 n2=1; b1/r3 n3=2; b1/r4 n4=2", gates=SHORT)
+    asked, present = pods(4, required=BLOCK, slices=layers), assigned("n1=1 n2=1 n3=2")
+
+    found = replaced(made.flavors[FLAVOR], asked, present, "n3", {})
+
+    assert found == "cannot replace the node n3 without splitting a PodSet slice"
+
+
 def _grown(count: int, previous: str) -> str:
     made = fleet("b1/r1 n1=2 n2=2; b1/r2 n3=4", gates=SHORT)
     made.hold(FLAVOR, assigned(previous), {"cpu": 1000})

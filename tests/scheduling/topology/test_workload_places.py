@@ -19,8 +19,13 @@ from scheduling.topology.workload_places import (
     fits,
     net_usage,
 )
-from tests.scheduling.topology.drawn import FLAVOR, RACK, assigned, fleet
+from tests.scheduling.topology.drawn import BLOCK, FLAVOR, RACK, assigned, fleet
 from tests.scheduling.topology.pod_sets import ONE, pod_set, shown, workload
+
+CONFLICT = (
+    "invalid podSetUpdate for PodSet main, error: invalid admission check PodSetUpdate: conflict for {}: "
+    "conflict for key={}, value1={}, value2={}"
+)
 
 
 def ask(made: Fleet, asked: Workload, only: bool = False, **flavors: str) -> WorkloadPlaces:
@@ -98,9 +103,31 @@ def test_what_ready_checks_add_counts_and_what_contradicts_the_template_is_repor
 
     assert shown(ask(made, with_update("Pending", "c"))) == {"main": "n1=2"}
     assert "nodeSelector: 1" in ask(made, with_update("Ready", "c")).refused["main"]
-    assert ask(made, with_update("Ready", "b")).faults == {
-        "main": "invalid podSetUpdate for PodSet main, error: node selector zone is a and b"
-    }
+    assert ask(made, with_update("Ready", "b")).refused == {"main": CONFLICT.format("nodeSelector", "zone", "a", "b")}
+
+
+@pytest.mark.parametrize("field", ["annotations", "labels"])
+def test_checks_that_contradict_each_other_are_reported(field: str) -> None:
+    checks = [
+        {"name": team, "state": "Ready", "podSetUpdates": [{"name": "main", field: {"team": team}}]}
+        for team in ("web", "ml")
+    ]
+
+    found = ask(fleet(), workload(pod_set(required=RACK), status={"admissionChecks": checks}))
+
+    assert found.refused == {"main": CONFLICT.format(field, "team", "web", "ml")}
+
+
+@pytest.mark.parametrize(
+    ("zone", "says"), [("a b", "a valid label must be"), ("z" * 64, "must be no more than 63 bytes")]
+)
+def test_a_node_selector_that_no_label_can_have_is_reported_where_nodes_are_looked_at(zone: str, says: str) -> None:
+    one = pod_set(required=RACK)
+    one["template"]["spec"]["nodeSelector"] = {"pool": "x", "zone": zone}
+    text = f"invalid node selectors: map[pool:x zone:{zone}], reason: values[0][zone]: Invalid value: "
+
+    assert ask(fleet(), workload(one)).refused["main"].startswith(f'{text}"{zone}": {says}')
+    assert shown(ask(fleet(levels=(BLOCK, RACK)), workload(one))) == {"main": "b2,r2=2"}
 
 
 def _running(host: str, **status: Any) -> Workload:

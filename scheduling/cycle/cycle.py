@@ -137,13 +137,14 @@ class _Cycle:
         before = replaced.workload if replaced is not None else None
         places = placer(self.world.state, queue.settings, entry.workload, self.world.checks, before)
         shape = self.known.shape(queue, entry, self._progress(queue, entry)) if places is None else None
-        assignment = self.known.find(queue, shape) if shape is not None else None
+        assignment = self.known.find(queue, entry, shape) if shape is not None else None
         targets: list[PreemptionTarget] = []
         if assignment is None:
+            asks = self._preemptor(queue, entry)
             with self.world.state.spared(replaced.key if replaced is not None else ""):
-                assignment, targets = self._best(queue, entry, places)
+                assignment, targets = self._best(queue, entry, asks, places)
             if shape is not None:
-                self.known.keep(queue, shape, assignment)
+                self.known.keep(queue, entry, shape, assignment, asked=asks.asked)
         claims = self.world.queues.pending[queue.name].sticky == entry.key
         preemptor = claims and self.world.state.options.preemptors_first
         return Nomination(entry, queue, assignment, targets, preemptor, replaced, places)
@@ -152,6 +153,7 @@ class _Cycle:
         self,
         queue: ClusterQueueState,
         entry: PendingEntry,
+        preemptor: Preemptor,
         places: TopologyPlacer | None,
         keep: FlavorAssignment | None = None,
     ) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
@@ -159,7 +161,6 @@ class _Cycle:
 
         keep: the flavors are those of this assignment.
         """
-        preemptor = self._preemptor(queue, entry)
         full, targets = self._tried(queue, entry, preemptor, places, keep=keep)
         if full.outcome == FlavorOutcome.FIT or targets or not self.world.state.options.partial_admission:
             return full, targets
@@ -306,7 +307,8 @@ class _Cycle:
         """
         entry = nomination.entry
         entry.progress = None
-        again, targets = self._best(nomination.queue, entry, nomination.placer, nomination.assignment)
+        preemptor = self._preemptor(nomination.queue, entry)
+        again, targets = self._best(nomination.queue, entry, preemptor, nomination.placer, nomination.assignment)
         if again.outcome == FlavorOutcome.FIT or targets or self.world.state.options.compat:
             nomination.assignment, nomination.targets = again, targets
 

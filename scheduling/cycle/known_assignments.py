@@ -2,14 +2,16 @@
 
 A finish lets every head of its tree be tried again, and most of them meet what they met before: the tree is full again,
 or one unit of it is free. So an assignment is kept by what the search reads: the shape of the workload, where the
-search begins, and the usage on the ClusterQueue's path. Quota, edges and flavors outdate all. Who runs matters only
-where somebody could be preempted, and there nothing is kept (docs/adr/2026-11-23-heads-that-meet-the-same.md).
+search begins, and the usage on the ClusterQueue's path. Quota, edges and flavors outdate all. A search that asked for
+victims has also read who runs, so it is known only while nobody can be preempted
+(docs/adr/2026-11-23-heads-that-meet-the-same.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.flavors.scan_progress import Progress
@@ -34,7 +36,14 @@ class _Place:
 
     path: tuple[QuotaNode, ...]
     pairs: tuple[FlavorResource, ...]
-    found: dict[Shape, FlavorAssignment] = field(default_factory=dict)
+    found: dict[Shape, _Known] = field(default_factory=dict)
+
+
+class _Known(NamedTuple):
+    """`asked`: the search asked for victims, and there were no candidates."""
+
+    assignment: FlavorAssignment
+    asked: bool
 
 
 class KnownAssignments:
@@ -47,31 +56,41 @@ class KnownAssignments:
         self._count = 0
 
     def shape(self, queue: ClusterQueueState, entry: PendingEntry, resume: Progress | None) -> Shape | None:
-        """What the search depends on; None if it also depends on who runs, or on what it would take over."""
+        """What a search that does not ask for victims depends on; None if also on what it would take over."""
         if not entry.scheduling_hash or entry.workload.replaces:
             return None
         place = self._place(queue)
-        begins = _begins(resume)
         used = tuple([node.usage.get(pair, 0) for node in place.path for pair in place.pairs])
-        if not nobody_can_be_preempted(
-            queue, place.path, place.pairs, entry.workload, self._state.options.fair_sharing
-        ):
-            return None
-        return entry.scheduling_hash, begins, used
+        return entry.scheduling_hash, _begins(resume), used
 
-    def find(self, queue: ClusterQueueState, shape: Shape) -> FlavorAssignment | None:
+    def find(self, queue: ClusterQueueState, entry: PendingEntry, shape: Shape) -> FlavorAssignment | None:
         """The assignment that a search would find now, with the current generation."""
-        known = self._place(queue).found
-        found, generation = known.get(shape), self._state.generation(queue)
-        if found is not None and found.generation != generation:
-            found = known[shape] = replace(found, generation=generation)
+        place = self._place(queue)
+        known = place.found.get(shape)
+        if known is None or (known.asked and not self._has_no_candidates(place, queue, entry)):
+            return None
+        found, generation = known.assignment, self._state.generation(queue)
+        if found.generation != generation:
+            found = replace(found, generation=generation)
+            place.found[shape] = known._replace(assignment=found)
         return found
 
-    def keep(self, queue: ClusterQueueState, shape: Shape, assignment: FlavorAssignment) -> None:
+    def keep(
+        self, queue: ClusterQueueState, entry: PendingEntry, shape: Shape, assignment: FlavorAssignment, *, asked: bool
+    ) -> None:
+        """Know what a search has found. `asked`: it asked for victims."""
+        place = self._place(queue)
+        if asked and not self._has_no_candidates(place, queue, entry):
+            return
         if self._count >= _MOST:
             self._forget()
+            place = self._place(queue)
         self._count += 1
-        self._place(queue).found[shape] = assignment
+        place.found[shape] = _Known(assignment, asked)
+
+    def _has_no_candidates(self, place: _Place, queue: ClusterQueueState, entry: PendingEntry) -> bool:
+        fair_sharing = self._state.options.fair_sharing
+        return nobody_can_be_preempted(queue, place.path, place.pairs, entry.workload, fair_sharing)
 
     def _place(self, queue: ClusterQueueState) -> _Place:
         if self._edits != self._state.edits:

@@ -35,10 +35,14 @@ PreemptionOrder: TypeAlias = Callable[[Reservation, str], OrderKey]
 
 def order_key(reservation: Reservation, own: str) -> OrderKey:
     """The key of `kept_order`, with those of other ClusterQueues before those of the preemptor's own."""
+    evicted, *rest = _order_of(reservation)
+    return (evicted, reservation.queue.settings.name == own, *rest)
+
+
+def _order_of(reservation: Reservation) -> OrderKey:
     if reservation.order is None:
         reservation.order = kept_order(reservation)
-    evicted, *rest = reservation.order
-    return (evicted, reservation.queue.settings.name == own, *rest)
+    return reservation.order
 
 
 def kept_order(reservation: Reservation) -> OrderKey:
@@ -80,26 +84,33 @@ class CandidatePrecedence:
         return self.ordering.since(candidate) > self.ordering.since(preemptor) + self.buffer
 
     def in_order(self, reservations: Iterable[Reservation], own: str) -> Iterator[Reservation]:
-        """Candidates in the order of preemption; lazily, since few searches need them all.
+        """Candidates in the order of preemption; lazily, since few searches need them all."""
+        return self.merged(self.by_queue(reservations, own).values(), own)
+
+    def merged(self, streams: Iterable[Iterator[Reservation]], own: str) -> Iterator[Reservation]:
+        """Candidates of several ClusterQueues in the order of preemption; `streams` has those of each in this order.
 
         Within a ClusterQueue with admission fair sharing, the usage of LocalQueues counts. It cannot be compared
         between ClusterQueues, so the next candidates of different queues are compared without it.
         """
+        return heapq.merge(*streams, key=lambda reservation: self.order(reservation, own))
 
-        def key(reservation: Reservation) -> OrderKey:
-            return self.order(reservation, own)
-
-        if self.usage is None:
-            return lazily([(key(each), each) for each in reservations])
-        by_queue: dict[str, list[tuple[OrderKey, Reservation]]] = {}
+    def by_queue(self, reservations: Iterable[Reservation], own: str) -> dict[QuotaNode, Iterator[Reservation]]:
+        """Candidates by ClusterQueue, each in the order of preemption."""
+        found: dict[QuotaNode, list[tuple[OrderKey, Reservation]]] = {}
         for each in reservations:
-            by_queue.setdefault(each.queue.name, []).append((self._key_within(each, own), each))
-        return heapq.merge(*map(lazily, by_queue.values()), key=key)
+            found.setdefault(each.queue.node, []).append((self._key_within(each, own), each))
+        return {node: lazily(entries) for node, entries in found.items()}
+
+    def is_kept(self) -> bool:
+        """Whether candidates of one ClusterQueue are in the order of `kept_order`, for each preemptor."""
+        return self.usage is None and self.order is order_key
 
     def _key_within(self, reservation: Reservation, own: str) -> OrderKey:
+        if self.usage is None:
+            return self.order(reservation, own)
         evicted, in_own, *rest = self.order(reservation, own)
-        usage = self.usage(reservation) if self.usage is not None else None
-        return (evicted, in_own, -(usage or 0), *rest)
+        return (evicted, in_own, -(self.usage(reservation) or 0), *rest)
 
 
 def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]:
@@ -121,20 +132,63 @@ def eligible(
 
     Workloads that the current simulation has removed (`QuotaState.without`) are not candidates.
     """
-    own_key = preemptor.key
     for priority, reservations in queue.by_priority.items():
-        if not _gives_up(policy, priority, preemptor):
+        if _gives_up(policy, priority, preemptor):
+            yield from _allowed(state, reservations.values(), priority, policy, preemptor, short, by)
+
+
+def eligible_in_order(
+    state: QuotaState,
+    queue: ClusterQueueState,
+    policy: str,
+    preemptor: Workload,
+    short: Set[FlavorResource],
+    by: CandidatePrecedence,
+    own: str,
+) -> Iterator[Reservation]:
+    """The same in the order of preemption, for a preemptor in the ClusterQueue `own`. Costs what is taken of it.
+
+    Searches of a cycle, and of the next ones, meet almost the same candidates, so their order is kept.
+    """
+    if not by.is_kept():
+        return by.in_order(eligible(state, queue, policy, preemptor, short, by), own)
+    streams = [
+        _allowed(state, _in_turn(queue, priority), priority, policy, preemptor, short, by)
+        for priority in queue.by_priority
+        if _gives_up(policy, priority, preemptor)
+    ]
+    return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_order_of)
+
+
+def _in_turn(queue: ClusterQueueState, priority: int) -> list[Reservation]:
+    """All reservations of this priority in the order of `kept_order`."""
+    found = queue.in_turn.get(priority)
+    if found is None:
+        found = queue.in_turn[priority] = sorted(queue.by_priority[priority].values(), key=_order_of)
+    return found
+
+
+def _allowed(
+    state: QuotaState,
+    reservations: Iterable[Reservation],
+    priority: int,
+    policy: str,
+    preemptor: Workload,
+    short: Set[FlavorResource],
+    by: CandidatePrecedence,
+) -> Iterator[Reservation]:
+    """See `eligible`; all of this priority, in the order given."""
+    own_key = preemptor.key
+    all_allowed = policy == ANY or priority < preemptor.priority
+    for reservation in reservations:
+        if reservation.key in state.away or reservation.key == own_key:
             continue
-        all_allowed = policy == ANY or priority < preemptor.priority
-        for key, reservation in reservations.items():
-            if key in state.away or key == own_key:
-                continue
-            usage = reservation.usage
-            for pair in short:
-                if usage.get(pair, 0) > 0:
-                    if all_allowed or by.allows(policy, preemptor, reservation.workload):
-                        yield reservation
-                    break
+        usage = reservation.usage
+        for pair in short:
+            if usage.get(pair, 0) > 0:
+                if all_allowed or by.allows(policy, preemptor, reservation.workload):
+                    yield reservation
+                break
 
 
 def nobody_can_be_preempted(

@@ -16,7 +16,7 @@ from scheduling.preemption.candidates import borrowers_below
 from scheduling.preemption.search import Search
 from scheduling.preemption.targets import PreemptionReason, PreemptionTarget
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import Reservation
+from scheduling.quota.state import ClusterQueueState, Reservation
 
 
 class _Origin(NamedTuple):
@@ -32,10 +32,12 @@ class _Origin(NamedTuple):
 
 @dataclass(slots=True)
 class _Candidates:
+    """The ClusterQueues that may have candidates."""
+
     origins: dict[str, _Origin] = field(default_factory=dict)
-    by_quota: list[Reservation] = field(default_factory=list)
-    by_priority: list[Reservation] = field(default_factory=list)
-    own: list[Reservation] = field(default_factory=list)
+    by_quota: list[ClusterQueueState] = field(default_factory=list)
+    by_priority: list[ClusterQueueState] = field(default_factory=list)
+    own: list[ClusterQueueState] = field(default_factory=list)
 
 
 def classic_targets(search: Search) -> list[PreemptionTarget]:
@@ -43,7 +45,7 @@ def classic_targets(search: Search) -> list[PreemptionTarget]:
     only_by_quota = _only_by_quota(search)
     candidates = _collect(search, only_by_quota)
     lists = (candidates.by_quota, candidates.by_priority, candidates.own)
-    if search.shortfall().beyond(candidate for each in lists for candidate in each):
+    if search.shortfall().beyond(candidate for each in lists for queue in each for candidate in search.eligible(queue)):
         return []
     runs = _runs(search, candidates, only_by_quota)
     for borrowing, victims in zip(runs, tee(search.in_order(*lists), len(runs)), strict=True):
@@ -62,7 +64,7 @@ def _only_by_quota(search: Search) -> bool:
 
 def _collect(search: Search, only_by_quota: bool) -> _Candidates:
     node, policy = search.queue.node, search.queue.settings.preemption
-    found = _Candidates(own=list(search.eligible(search.queue, policy.within_cluster_queue)))
+    found = _Candidates(own=[search.queue])
     if policy.reclaim_within_cohort == NEVER:
         return found
     holds, rest = _fits_quota(search, node, search.need)
@@ -71,10 +73,8 @@ def _collect(search: Search, only_by_quota: bool) -> _Candidates:
         listed = found.by_quota if holds else found.by_priority
         others = borrowers_below(cohort, search.short, below) if holds or not only_by_quota else ()
         for other, chain in others:
-            candidates = list(search.eligible(search.state.queues[other.name], policy.reclaim_within_cohort))
-            if candidates:
-                found.origins[other.name] = _Origin(holds, chain)
-                listed += candidates
+            found.origins[other.name] = _Origin(holds, chain)
+            listed.append(search.state.queues[other.name])
         fits, rest = _fits_quota(search, cohort, rest)
         holds, below = holds or fits, cohort
     return found
@@ -93,10 +93,11 @@ def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, 
 
 def _runs(search: Search, candidates: _Candidates, only_by_quota: bool) -> tuple[bool, ...]:
     """The searches to run in order: True if the preemptor may borrow in the end."""
-    if only_by_quota or not candidates.origins:
+    by_quota = search.any_in(candidates.by_quota)
+    if only_by_quota or not (by_quota or search.any_in(candidates.by_priority)):
         return (True,)
     never = search.queue.settings.preemption.borrow_within_cohort == NEVER
-    return (False, True) if never and not candidates.by_quota else (True, False)
+    return (False, True) if never and not by_quota else (True, False)
 
 
 def _run(

@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, fairsharing); KEP-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -15,37 +15,33 @@ from scheduling.preemption.target_ordering import TargetOrdering
 from scheduling.preemption.targets import PreemptionReason, PreemptionTarget
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Shares
-from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, Reservation
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, ClusterQueueState, Reservation
 
 
 def fair_targets(search: Search) -> list[PreemptionTarget]:
     """The targets in the order found; empty if preemption cannot help. Leaves the tree unchanged."""
-    candidates = _collect(search)
+    queues = _collect(search)
     shortfall = search.shortfall()
-    if shortfall.beyond(candidates):
+    if shortfall.beyond(candidate for queue in queues for candidate in search.eligible(queue)):
         return []
     tree = search.state.tree
     with search.state.simulation():
         tree.add(search.queue.node, search.need)
         fair = _FairSearch(search, shortfall)
-        found = fair.targets(candidates)
+        found = fair.targets({queue.node: search.in_turn(queue) for queue in queues})
         tree.remove(search.queue.node, search.need)
         return search.minimal(found, borrowing=True, spare=fair.stays_fair) if found else []
 
 
-def _collect(search: Search) -> list[Reservation]:
-    """Candidates in the preemptor's own ClusterQueue, and in all of its tree that borrow what is short.
+def _collect(search: Search) -> list[ClusterQueueState]:
+    """The preemptor's own ClusterQueue, and all of its tree that borrow what is short.
 
     Queues below a cohort that borrows nothing are left out.
     """
-    policy = search.queue.settings.preemption
-    found = list(search.eligible(search.queue, policy.within_cluster_queue))
-    if policy.reclaim_within_cohort == NEVER:
-        return found
-    for node in _borrowers(search.queue.node):
-        if any(node.borrows(pair) for pair in search.short):
-            found += search.eligible(search.state.queues[node.name], policy.reclaim_within_cohort)
-    return found
+    if search.queue.settings.preemption.reclaim_within_cohort == NEVER:
+        return [search.queue]
+    borrowers = [node for node in _borrowers(search.queue.node) if any(node.borrows(pair) for pair in search.short)]
+    return [search.queue, *(search.state.queues[node.name] for node in borrowers)]
 
 
 def _borrowers(own: QuotaNode) -> Iterator[QuotaNode]:
@@ -85,13 +81,14 @@ class _FairSearch:
         self._targets: list[PreemptionTarget] = []
         self._limits: list[_Limit] = []
 
-    def targets(self, candidates: list[Reservation]) -> list[PreemptionTarget]:
+    def targets(self, candidates: Mapping[QuotaNode, Iterator[Reservation]]) -> list[PreemptionTarget]:
         """The workloads removed until the preemptor fits; empty if it never does."""
+        search = self._search
         first, *others = self._search.state.options.strategies
         retry: list[Reservation] = []
         if self._by_first(self._ordering(candidates), first, retry):
             return self._targets
-        if others and self._by_second(self._ordering(retry)):
+        if others and self._by_second(self._ordering(search.precedence.by_queue(retry, search.queue.name))):
             return self._targets
         return []
 
@@ -113,7 +110,7 @@ class _FairSearch:
             for limit in self._limits
         )
 
-    def _ordering(self, candidates: list[Reservation]) -> TargetOrdering:
+    def _ordering(self, candidates: Mapping[QuotaNode, Iterator[Reservation]]) -> TargetOrdering:
         return TargetOrdering(self._path[0], candidates, self._shares, self._search.precedence)
 
     def _by_first(self, ordering: TargetOrdering, strategy: str, retry: list[Reservation]) -> bool:

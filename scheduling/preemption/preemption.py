@@ -43,7 +43,8 @@ def find_targets(
 class Preemptor:
     """A workload that asks whom it could preempt, while nothing else changes: each question is searched once.
 
-    A workload of one pod set and one resource asks the same for its flavor and in the end.
+    A workload of one pod set and one resource asks the same for its flavor and in the end. `asked`: there was a
+    question so far.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Preemptor:
         workload: Workload,
         precedence: CandidatePrecedence = BY_PRIORITY,
     ) -> None:
+        self.asked = False
         self._state = state
         self._queue = queue
         self._workload = workload
@@ -65,6 +67,7 @@ class Preemptor:
         self, need: Usage, short: Set[FlavorResource], placeable: Callable[[], bool] = always
     ) -> list[PreemptionTarget]:
         """See `find_targets`."""
+        self.asked = True
         if placeable is not always:
             return find_targets(self._state, self._workload, self._queue, need, short, self._precedence, placeable)
         question = frozenset(need.items()), frozenset(short)

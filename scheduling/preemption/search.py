@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import CandidatePrecedence, eligible
+from scheduling.preemption.candidates import CandidatePrecedence, eligible, eligible_in_order
 from scheduling.preemption.targets import PreemptionTarget
 from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
@@ -40,14 +40,33 @@ class Search:
     def compat(self) -> bool:
         return self.state.options.compat
 
-    def eligible(self, queue: ClusterQueueState, policy: str) -> Iterator[Reservation]:
+    def eligible(self, queue: ClusterQueueState) -> Iterator[Reservation]:
+        """The candidates in the ClusterQueue, in any order."""
         if queue.inactive:
             return iter(())
-        return eligible(self.state, queue, policy, self.preemptor, self.short, self.precedence)
+        return eligible(self.state, queue, self._policy(queue), self.preemptor, self.short, self.precedence)
 
-    def in_order(self, *lists: Iterable[Reservation]) -> Iterator[Reservation]:
-        """One list after the other, each in the order of preemption; evicted workloads of all lists come first."""
-        ordered = [self.precedence.in_order(reservations, self.queue.name) for reservations in lists]
+    def any_in(self, queues: Iterable[ClusterQueueState]) -> bool:
+        """Whether any of the ClusterQueues has a candidate."""
+        return any(next(self.eligible(queue), None) is not None for queue in queues)
+
+    def in_turn(self, queue: ClusterQueueState) -> Iterator[Reservation]:
+        """The same in the order of preemption."""
+        if queue.inactive:
+            return iter(())
+        return eligible_in_order(
+            self.state,
+            queue,
+            self._policy(queue),
+            self.preemptor,
+            self.short,
+            self.precedence,
+            self.queue.name,
+        )
+
+    def in_order(self, *lists: Iterable[ClusterQueueState]) -> Iterator[Reservation]:
+        """The candidates of one list after those of the other, each in the order of preemption; evicted ones first."""
+        ordered = [self.precedence.merged(map(self.in_turn, queues), self.queue.name) for queues in lists]
         return heapq.merge(*ordered, key=lambda reservation: not reservation.workload.evicted)
 
     def shortfall(self) -> Shortfall:
@@ -76,6 +95,10 @@ class Search:
     def give_back(self, reservation: Reservation) -> None:
         self.state.tree.add(reservation.queue.node, self._part_of(reservation))
         self.state.count_places(reservation.places)
+
+    def _policy(self, queue: ClusterQueueState) -> str:
+        policy = self.queue.settings.preemption
+        return policy.within_cluster_queue if queue is self.queue else policy.reclaim_within_cohort
 
     def _part_of(self, reservation: Reservation) -> Usage:
         """Shares depend on the whole usage of a workload; without fair sharing only the needed pairs matter."""

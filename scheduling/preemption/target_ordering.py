@@ -8,7 +8,7 @@ Source: Kueue v0.19, pkg/scheduler/preemption/fairsharing/ordering.go.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from scheduling.preemption.candidates import CandidatePrecedence, OrderKey
@@ -40,24 +40,27 @@ class _Candidates:
 
 
 class TargetOrdering:
-    """The candidates of one search, by ClusterQueue. `own`, the preemptor's, may be picked without borrowing."""
+    """The candidates of one search, by ClusterQueue and in the order of preemption.
+
+    `own`, the preemptor's ClusterQueue, may be picked without borrowing.
+    """
 
     def __init__(
-        self, own: QuotaNode, candidates: Iterable[Reservation], shares: Shares, precedence: CandidatePrecedence
+        self,
+        own: QuotaNode,
+        candidates: Mapping[QuotaNode, Iterator[Reservation]],
+        shares: Shares,
+        precedence: CandidatePrecedence,
     ) -> None:
         self._own = own
         self._path = own.path()
         self._shares = shares
         self._order = precedence.order
-        by_queue: dict[QuotaNode, list[Reservation]] = {}
-        for candidate in candidates:
-            by_queue.setdefault(candidate.queue.node, []).append(candidate)
-        self._candidates = {
-            node: _Candidates(precedence.in_order(listed, own.name)) for node, listed in by_queue.items()
-        }
+        self._candidates = {node: _Candidates(listed) for node, listed in candidates.items()}
         self._heaps: dict[QuotaNode, list[tuple[_Key, QuotaNode]]] = {}
-        for node in by_queue:
-            self._enter(node)
+        for node, listed in self._candidates.items():
+            if listed.first is not None:
+                self._enter(node)
 
     def pick(self) -> QuotaNode | None:
         """The ClusterQueue to preempt from, which has a candidate to `pop`; None if no borrower is left."""

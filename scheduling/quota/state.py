@@ -104,14 +104,17 @@ class ClusterQueueState:
     """A ClusterQueue with its node in the tree. `generation`: see `QuotaState.generation`.
 
     `inactive` says why it admits nothing, empty if it does. An inactive queue still lends, and nobody is preempted in
-    it. `by_priority` has the reservations by priority, where most searches for victims end early. `held` and `held_by`
-    are their sums, in total and by LocalQueue (`namespace/name`).
+    it. `by_priority` has the reservations by priority, where most searches for victims end early. `in_turn` has them by
+    priority in the order of preemption, kept by `scheduling.preemption.candidates`; a priority is missing until a
+    search asks for it, and again once one of its reservations changes. `held` and `held_by` are their sums, in total
+    and by LocalQueue (`namespace/name`).
     """
 
     settings: ClusterQueueSettings
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
     by_priority: dict[int, dict[str, Reservation]] = field(default_factory=dict)
+    in_turn: dict[int, list[Reservation]] = field(default_factory=dict)
     held: UsageSum = field(default_factory=UsageSum)
     held_by: dict[str, UsageSum] = field(default_factory=dict)
     inactive: str = ""
@@ -124,18 +127,21 @@ class ClusterQueueState:
     def hold(self, reservation: Reservation) -> None:
         self.reservations[reservation.key] = reservation
         self.by_priority.setdefault(reservation.workload.priority, {})[reservation.key] = reservation
+        self.in_turn.pop(reservation.workload.priority, None)
         self._count(reservation, 1)
 
     def renew(self, reservation: Reservation) -> None:
         """Replace a reservation by one that counts the same usage."""
         self.reservations[reservation.key] = reservation
         self.by_priority[reservation.workload.priority][reservation.key] = reservation
+        self.in_turn.pop(reservation.workload.priority, None)
 
     def let_go(self, reservation: Reservation) -> None:
         """Remove the reservation and its usage. Raises KeyError if the queue does not hold it."""
         del self.reservations[reservation.key]
         alike = self.by_priority[reservation.workload.priority]
         del alike[reservation.key]
+        self.in_turn.pop(reservation.workload.priority, None)
         if not alike:
             del self.by_priority[reservation.workload.priority]
         self._count(reservation, -1)

@@ -24,8 +24,8 @@ from tests.bench import (
     reviews,
     topology,
 )
+from tests.bench.admission import preempting, shared
 from tests.bench.admission import rows as admission
-from tests.bench.admission import shared
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "commands": lambda options, folder: commands.rows(folder, options.runs),
@@ -40,6 +40,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "topology": lambda _, __: topology.rows(),
     "admission": lambda _, __: admission.rows(),
     "racks": lambda options, _: admission.racks(large=options.large),
+    "preempting": lambda _, __: preempting.rows(),
     "shared": lambda _, __: shared.rows(),
     "placement": lambda _, folder: placement.rows(folder),
     "dashboard": lambda _, folder: dashboard.rows(folder),

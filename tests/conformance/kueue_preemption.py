@@ -170,7 +170,8 @@ def _contest(case: Data) -> str | None:
     listed = given.get("candidateClusterQueues") or []
     candidates = [each for each in state.reservations.values() if each.queue.name in listed]
     own = state.queues[given["preemptorClusterQueue"]].node
-    contest = TargetOrdering(own, candidates, Shares(), CandidatePrecedence())
+    precedence = CandidatePrecedence()
+    contest = TargetOrdering(own, precedence.by_queue(candidates, own.name), Shares(), precedence)
     actions = list(given.get("actions") or [])
     order: list[str] = []
     while (node := contest.pick()) is not None:

@@ -131,6 +131,19 @@ def sixty_fit(count: int) -> Offer:
     return _some_fit(count, "60 fit", cpu=2)
 
 
+def lent(count: int) -> tuple[list[Manifest], list[Job], list[Job]]:
+    """30 ClusterQueues of one Cohort: the nodes, work that uses all quota, and as much that takes half of it back.
+
+    Every second ClusterQueue owns all the quota, and the others use it. `count` of higher priority come to the owners.
+    """
+    each = count // 15 + 1
+    nodes = [kueue("ResourceFlavor", "plain", {})]
+    for place in range(30):
+        nodes += _queue(f"q{place}", "company", each * (place % 2 == 0))
+    filling = [_job(f"old{turn}", 1, 0, f"q{turn * 2 % 30 + 1}") for turn in range(each * 15)]
+    return nodes, filling, [_job(f"new{turn}", 1, 10, f"q{turn * 2 % 30}") for turn in range(count)]
+
+
 def _some_fit(count: int, how: str, cpu: int) -> Offer:
     """`cpu`: the quota of each ClusterQueue."""
     jobs = [_job(f"w{turn}", 1, 0, f"q{turn % 30}", runs=0.1) for turn in range(count)]

@@ -199,7 +199,9 @@ def test_in_a_cohort_and_a_queue_of_equal_share_the_cohort_is_asked_first() -> N
             work b1 cpu=2 priority=-1
         """
     )
-    contest = TargetOrdering(state.tree.queues["a"], state.reservations.values(), Shares(), CandidatePrecedence())
+    precedence = CandidatePrecedence()
+    candidates = precedence.by_queue(state.reservations.values(), "a")
+    contest = TargetOrdering(state.tree.queues["a"], candidates, Shares(), precedence)
 
     assert state.tree.queues["t"] is contest.pick()
     contest.drop(state.tree.queues["t"])

@@ -181,3 +181,22 @@ def test_the_search_by_shares_finds_what_the_plain_one_finds(case: Case) -> None
         plain = Plain(case.state, case.preemptor, case.queue, case.need, case.short).targets()
 
         assert plain == {target.key: target.reason.value for target in case.targets()}
+
+
+@given(cases(), st.data())
+def test_a_search_after_changes_finds_what_the_plain_one_finds(case: Case, data: st.DataObject) -> None:
+    """The order of candidates is kept from one search to the next."""
+    if not case.short:
+        return
+    for _ in range(4):
+        plain = Plain(case.state, case.preemptor, case.queue, case.need, case.short).targets()
+        assert plain == {target.key: target.reason.value for target in case.targets()}
+        _change(data.draw, case.state)
+
+
+def _change(draw: st.DrawFn, state: QuotaState) -> None:
+    """One leaves, comes, gets another priority or is evicted."""
+    held = sorted(state.reservations)
+    if held and draw(st.booleans()):
+        state.release(draw(st.sampled_from(held)))
+    _reserve(draw, state, draw(st.sampled_from([*held, "late"])).removeprefix("ns/"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,9 @@ from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSetting
 from scheduling.objects.workload import Workload
 from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.preemption import find_targets
+from scheduling.quota.state import Options
 from scheduling.quota.tree import QuotaTree
+from scheduling.status.deadlines import release
 from scheduling.world.decisions import Preempt, Wait
 from tests.scheduling.calls import calls as called
 from tests.scheduling.cluster import Cluster, queue_settings
@@ -116,6 +119,48 @@ def test_who_must_borrow_and_has_no_right_to_that_looks_at_no_workload() -> None
         assert find_targets(state, work("in"), state.queues["mine"], {CPU: 2}, {CPU}) == []
 
     assert called(search, of=CandidatePrecedence.allows) == 0
+
+
+def test_a_search_costs_the_victims_that_it_takes_and_not_the_candidates() -> None:
+    """Once their order is known; a change of one workload concerns the order within its ClusterQueue."""
+
+    def comparisons(candidates: int) -> int:
+        running = "".join(f"\n                work b{turn} cpu=1" for turn in range(candidates))
+        state = draw(f"""
+            cohort root
+              queue mine  cpu={candidates} reclaim=Any
+              queue other {running}
+        """)
+        asked = partial(find_targets, state, work("in"), state.queues["mine"], {CPU: 1}, {CPU})
+        asked()
+        return called(asked)
+
+    assert comparisons(4) == comparisons(100)
+
+
+def test_heads_that_would_fit_are_not_asked_again_although_they_could_preempt() -> None:
+    """Each victim that stops makes room for one of ten heads. Then five search for victims, four of them twice."""
+    cluster = Cluster(Options(recompute_on_overlap=True))
+    policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
+    for place in range(10):
+        cluster.put_queue(queue_settings(f"q{place}", "c", {"spot": Terms(6 * (place % 2))}, preemption=policy))
+    for turn in range(30):
+        cluster.put(_job(f"low-{turn}", f"q{turn * 2 % 10}", 1))
+    cluster.settle()
+    for turn in range(30):
+        cluster.put(replace(_job(f"high-{turn}", f"q{turn * 2 % 10 + 1}", 1), base=1))
+    while cluster.step():
+        pass
+
+    def stop() -> None:
+        victim = next(each for each in cluster.workloads.values() if each.evicted and each.reserved)
+        cluster.put(release(victim, cluster.now))
+        while cluster.step():
+            pass
+
+    searches = [called(stop, of=assign) for _ in range(20)]
+
+    assert max(searches[10:]) <= 5 + 4 + 3, searches
 
 
 def test_news_that_leaves_the_usage_as_it_is_changes_no_sums() -> None:

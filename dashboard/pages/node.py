@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dashboard.pages.parts import part
 from dashboard.pages.shown import amount, bar_of, columns, path_part
+from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
@@ -54,6 +55,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "dialect": dialect,
         "tree": tree,
         "node": node,
+        "stopped": why_stopped(node),
         "path": tree.path(node)[:-1],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
         "children": tree.children(node)[:PENDING],

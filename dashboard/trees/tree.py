@@ -22,7 +22,8 @@ _QUOTA = {
     "YuniKorn": ("max", "guaranteed"),
 }
 """The fields of a quota, by dialect. The first one that is set is the width of a node."""
-_USED = ("used", "allocated")
+USED = ("used", "allocated")
+"""The fields of what is in use, by dialect."""
 _LIMIT = {"Volcano": "capability", "YuniKorn": "max"}
 """The field that bounds usage where nothing is borrowed."""
 
@@ -149,7 +150,7 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
     total = None if quota is None else _nano(quota)
     if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
         total = (total or 0) + _nano(below["nominalQuota"])
-    used = next((_nano(own[field]) for field in _USED if field in own), 0)
+    used = next((_nano(own[field]) for field in USED if field in own), 0)
     borrowed = _nano(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
     limit = _nano(own.get(_LIMIT.get(dialect, ""), ""))
     over = _nano(own["over"]) if "over" in own else max(0, used - limit) if limit else 0

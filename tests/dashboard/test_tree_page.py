@@ -105,7 +105,9 @@ def test_a_node_of_the_tree_leads_to_a_what_if_that_has_its_name() -> None:
 def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:
     found = signed_in(states(), ADMIN)
 
-    assert "Stopped: Can&#39;t admit new workloads: is stopped." in found.get("/queues/kueue/ClusterQueue/held").text
+    assert (
+        "ClusterQueue held is stopped (stopPolicy Hold) and admits nothing. Resume it: quotree resume clusterqueue held."
+    ) in found.get("/queues/kueue/ClusterQueue/held").text
     assert "Stopped:" not in found.get("/queues/kueue/ClusterQueue/used").text
 
 

@@ -37,6 +37,7 @@ from dashboard.pages import (
 )
 from dashboard.pages.ink import file_ink, no_ink
 from dashboard.pages.installed import CertificateSources
+from dashboard.pages.outlined import outline_picture, quota_word
 from dashboard.pages.times import lasting, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
@@ -111,6 +112,7 @@ def create_app(
         "signs_in": settings.authenticator.asks,
         "stamp": _STAMP,
         "audited": backend.audited,
+        "quota_word": quota_word,
         "file_ink": file_ink,
         "no_ink": no_ink,
     }
@@ -242,6 +244,9 @@ def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
     def asker() -> what_if.Asker:
         return what_if.Asker(g.reader, g.login, backend.what_if, links)
 
+    def posted() -> Form:
+        return sent(request.form, partial(what_if.pairs_of, g.reader))
+
     def answered(form: Form, *, ask: bool) -> Any:
         found, status = what_if.page(asker(), form, ask=ask)
         return _page("what_if.html", **found), status
@@ -258,11 +263,18 @@ def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
 
     @app.post("/what-if")
     def ask_what_if() -> Any:
-        return answered(sent(request.form), ask=request.form.get("do") != "add")
+        return answered(posted(), ask=request.form.get("do") != "add")
+
+    @app.post("/what-if/tree.svg")
+    def what_if_picture() -> Any:
+        found, status = what_if.page(asker(), posted(), ask=True)
+        if found["outcome"] is None:
+            return _page("what_if.html", **found), status  # which says why
+        return _file("outlines.svg", "what-if.svg", **found, picture=outline_picture(found["outcome"].outlines))
 
     @app.post("/what-if/change.yaml")
     def download_what_if() -> Any:
-        form = sent(request.form)
+        form = posted()
         try:
             text = what_if.download(asker(), form)
         except (BadEdit, MissingRights):

@@ -14,7 +14,7 @@ from dashboard.pages.stopped import why_stopped
 from dashboard.pages.times import lasted
 from dashboard.pages.trees import read_tree
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.contention import Borrower, ContendedTree, OverLimit, RootLoad, UnusedQuota
+from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, UnusedQuota
 from dashboard.trees.tree import NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 

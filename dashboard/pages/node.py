@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dashboard.pages.parts import part
-from dashboard.pages.shown import amount, bar_of, columns, path_part
+from dashboard.pages.shown import amount, bar_of, columns, path_part, what_if_url
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
+from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
@@ -56,6 +57,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "tree": tree,
         "node": node,
         "stopped": why_stopped(node),
+        "tried": FIELDS[key.kind][0] if what_if_url(node) else "",
         "path": tree.path(node)[:-1],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
         "children": tree.children(node)[:PENDING],

@@ -26,7 +26,7 @@ def why_stopped(node: TreeNode) -> str:
     if not node.stopped:
         return ""
     if node.dialect == "Volcano":
-        return f"is {str(node.entry.get('state')).lower()} and admits nothing. Its status.state is Open once it is reopened."
+        return f"is {str(node.entry.get('state')).lower()} and admits nothing until it is open again."
     faults = node.stopped.removeprefix(CANNOT_ADMIT).lstrip(":; ").removesuffix(".")
     cures = [cure.format(node.name) for part, cure in _CURES.items() if part in faults]
     policy = node.entry.get("stopPolicy")

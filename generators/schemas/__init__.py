@@ -43,7 +43,7 @@ _LACK = object_of(
         "raiseElsewhere": {"description": "Further such limits, of nodes that the caller may not read.", **COUNT},
         "keptByOthers": {"description": "By nodes that the caller may not read.", **_AMOUNT},
         "moreHolders": {
-            "description": "The queues that hold some as well and are not listed: how many, and what they hold together.",
+            "description": "Further queues that hold some: how many they are, and what they hold together.",
             **object_of({"count": COUNT, "used": _AMOUNT, "borrowed": _AMOUNT}),
         },
         "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},

@@ -27,6 +27,9 @@ BUSY = tree(
 )
 
 
+RESUME = "Resume it: quotree resume clusterqueue held."
+
+
 def ago(minutes: int) -> str:
     return (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -93,10 +96,10 @@ def test_the_longest_wait_is_found_among_all_queues_not_only_those_with_the_most
     found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="56"), *full, late, held)})
     said = [(kind, text.split(maxsplit=1)[1]) for kind, text, _ in notices(found) if kind in ("stopped", "waiting")]
 
+    oldest = "the oldest for 1 min. What is pending there"
     assert said[0] == (
         "stopped",
-        "ClusterQueue held admits nothing: Can't admit: is stopped. Resume it: quotree resume clusterqueue held."
-        " It has 1 pending, the oldest for 1 min. What is pending there",
+        f"ClusterQueue held admits nothing: Can't admit: is stopped. {RESUME} It has 1 pending, {oldest}",
     )
     assert said[1][1].startswith("ClusterQueue late has 1 pending, the oldest for 5 h 0 min. team/old is first and")
     assert [text.split()[1] for _, text in said[2:-1]] == [f"full-{each}" for each in range(11, 5, -1)]
@@ -141,8 +144,8 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     kinds = [kind for kind, *_ in said]
     assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
     assert said[0][1] == (
-        "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted. Give one of them"
-        " another parent. All findings of this tree"
+        "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted."
+        " Give one of them another parent. All findings of this tree"
     )
     assert said[2][1].startswith("lost Worker two has been lost for 1 h 30 min: no route. It gets no new work.")
     assert said[3][1:] == (
@@ -156,10 +159,10 @@ def test_a_queue_beyond_its_limit_is_an_error_with_what_it_is_beyond_and_no_loan
     beyond["quota"][0]["own"] |= {"borrowingLimit": "2", "over": "3"}
     said = notices(cluster(**{"/v1/tree": tree(*BUSY["nodes"], beyond)}))
 
+    uses = "uses 9 spot/cpu, 3 more than the 6 that it may use. It admits no more."
     assert said[0] == (
         "over",
-        "over ClusterQueue beyond uses 9 spot/cpu, 3 more than the 6 that it may use. It admits no more."
-        " What if it had 3 more?",
+        f"over ClusterQueue beyond {uses} What if it had 3 more?",
         "/what-if?kind=ClusterQueue&amp;name=beyond&amp;flavor=spot&amp;resource=cpu&amp;amount=%2B3",
     )
     assert [text.split()[2] for kind, text, _ in said if kind == "borrowed"] == ["a"]

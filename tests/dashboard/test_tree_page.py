@@ -106,7 +106,8 @@ def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:
     found = signed_in(states(), ADMIN)
 
     assert (
-        "ClusterQueue held is stopped (stopPolicy Hold) and admits nothing. Resume it: quotree resume clusterqueue held."
+        "ClusterQueue held is stopped (stopPolicy Hold) and admits nothing."
+        " Resume it: quotree resume clusterqueue held."
     ) in found.get("/queues/kueue/ClusterQueue/held").text
     assert "Stopped:" not in found.get("/queues/kueue/ClusterQueue/used").text
 

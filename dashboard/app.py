@@ -82,6 +82,8 @@ _ENDED_HERE = (
     f" dashboard for up to {LASTS // 3600} hours. To rule that out, delete the service account of the token, or ask an"
     " administrator."
 )
+_OF_A_TENANT = (("/workloads/", "My workloads, and why they wait"), ("/namespaces/", "My namespaces"))
+"""Pages for who may not see a page about all of the cluster."""
 _NAMESPACES = "quotree-namespaces"
 """The cookie with the namespaces that were opened in this browser."""
 _OPEN = {"static", "sign_in", "sign_in_with", "start"}
@@ -207,6 +209,8 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
     @app.get("/namespaces/<name>")
     def show_namespace(name: str) -> Any:
         found = namespace.page(g.reader, name)
+        if found is None:
+            return _missing(f"Namespace {name} does not exist.", "/namespaces/", "All namespaces")
         answer = _page("namespace.html", **found)
         before = request.cookies.get(_NAMESPACES, "")
         if found["workloads"].error is None and (known := mine.with_known(before, name)) != before:
@@ -235,7 +239,13 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
 
     @app.get("/findings")
     def show_findings() -> Any:
-        return _page("findings.html", **findings.page(g.reader, request.args))
+        try:
+            return _page("findings.html", **findings.page(g.reader, request.args))
+        except Forbidden:
+            if request.args.get("namespace") or request.args.get("root"):
+                raise
+            known = mine.tried(g.reader, _known_namespaces())
+            return _page("findings_of_one.html", code=403, namespaces=known), 403
 
 
 def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
@@ -385,8 +395,10 @@ def _finish(answer: Response) -> Response:
     return answer
 
 
-def _missing(message: str) -> tuple[Response, int]:
-    return _page("error.html", code=404, title="Not found", message=message), 404
+def _missing(message: str, url: str = "", text: str = "") -> tuple[Response, int]:
+    """`url`, `text`: a link to where it could be found."""
+    links = [(url, text)] if url else []
+    return _page("error.html", code=404, title="Not found", message=message, links=links), 404
 
 
 def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
@@ -400,7 +412,8 @@ def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
     if isinstance(error, NotFound):
         message = message[:1].upper() + message[1:]
     message = message if message.endswith((".", "?", "!")) else f"{message}."
-    return _page("error.html", code=code, title=title, message=message), code
+    links = _OF_A_TENANT if isinstance(error, Forbidden) else ()
+    return _page("error.html", code=code, title=title, message=message, links=links), code
 
 
 def _kind_of(error: ClusterError) -> tuple[int, str]:

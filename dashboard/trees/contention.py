@@ -79,6 +79,15 @@ class ContendedTree(DialectTree):
         ]
 
     @cached_property
+    def sizes(self) -> Mapping[NodeKey, int]:
+        """How many nodes are below each."""
+        found = dict.fromkeys(self.nodes, 0)
+        for _, node in reversed(list(self.walk(None))):  # children first
+            if (parent := self.parent(node)) is not None:
+                found[parent.key] += found[node.key] + 1
+        return found
+
+    @cached_property
     def over(self) -> list[OverLimit]:
         """All that is beyond a limit, the largest part of a quota first."""
         found = ((node, pair, node.amounts(pair)) for node in self.nodes.values() for pair in _in_use(node))

@@ -459,7 +459,7 @@ def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
             assert not re.search(r"queue-1\b|group-|division-", tenant.text()), path
             assert tenant.serious() == [], path
         page = tenant.to(TREES, 403)
-        page.get_by_role("link", name="your namespace").click()
+        page.get_by_role("link", name="My namespaces").click()
         page.get_by_label("Open a namespace by its name").fill("team-1")
         page.get_by_role("button", name="Open").click()
         assert "You may not see LocalQueues" in tenant.text()

@@ -61,7 +61,7 @@ class OutlinedNode(NamedTuple):
 
 
 class Outlines(NamedTuple):
-    """`cycles`: those of the tree after the change, each as a text. What is on one or below it has no numbers there.
+    """`cycles`: those that the change makes, each as a text. What is on a cycle or below one has no numbers there.
 
     `more`: how many nodes of the two sides are not shown.
     """
@@ -86,9 +86,10 @@ class OutlineMarks:
 def outlines(before: Quotas, after: Quotas, nodes: Iterable[NodeChange], marks: OutlineMarks) -> Outlines:
     """Nodes that change or have a mark, with those above them, on both sides."""
     changes = {each.ref: each for each in nodes}
-    was = tuple(_Side(before, changes, marks.before, marks.after, first=True).nodes())
-    now = tuple(_Side(after, changes, marks.after, marks.before, first=False).nodes())
-    named = tuple(" -> ".join(ref.name for ref in (*each, each[0])) for each in cycles(after))
+    lost, known = rootless(after), set(cycles(before))
+    was = tuple(_Side(before, changes, marks.before, marks.after, lost, first=True).nodes())
+    now = tuple(_Side(after, changes, marks.after, marks.before, lost, first=False).nodes())
+    named = tuple(" -> ".join(ref.name for ref in (*each, each[0])) for each in cycles(after) if each not in known)
     return Outlines(was[:MOST], now[:MOST], named, (max(0, len(was) - MOST), max(0, len(now) - MOST)))
 
 
@@ -145,10 +146,12 @@ class _Side:
         changes: Mapping[Ref, NodeChange],
         marks: Mapping[Ref, tuple[str, ...]],
         opposite: Mapping[Ref, tuple[str, ...]],
+        lost: frozenset[Ref],
         *,
         first: bool,
     ) -> None:
         self._quotas, self._changes, self._marks, self._first = quotas, changes, marks, first
+        self._lost = lost
         self._parents = _parents(quotas)
         self._circles = cycles(quotas)
         self._rootless = rootless(quotas)
@@ -184,7 +187,10 @@ class _Side:
         marks = (*(self._happens(change) if change else ()), *self._marks.get(ref, ()))
         if ref in self._rootless:
             return OutlinedNode(depth, ref, (*marks, IN_NO_TREE), (), others)
-        amounts = tuple(self._amount(each) for each in change.pairs[:_MOST_PAIRS]) if change else ()
+        if change and ref in self._lost:  # only here does it have a number
+            amounts = tuple(map(_lone, change.pairs[:_MOST_PAIRS]))
+        else:
+            amounts = tuple(self._amount(each) for each in change.pairs[:_MOST_PAIRS]) if change else ()
         return OutlinedNode(depth, ref, marks, amounts, others)
 
     def _happens(self, change: NodeChange) -> Iterator[str]:
@@ -203,6 +209,12 @@ class _Side:
         width, other = (100.0 if each is None else round(100 * max(each, 0) / most, 1) for each in (here, there))
         step = 0 if self._first or was == now else 1 if now is None or (was is not None and now > was) else -1
         return OutlinedAmount(str(change.pair), number, amount_text(change.pair.resource, here), width, other, step)
+
+
+def _lone(change: PairChange) -> OutlinedAmount:
+    """A number that nothing is compared with."""
+    quota = _of(change.before, _NUMBERS[0])
+    return OutlinedAmount(str(change.pair), _NUMBERS[0], amount_text(change.pair.resource, quota), 100.0, 100.0, 0)
 
 
 def _of(quota: PairQuota, number: str) -> int | None:

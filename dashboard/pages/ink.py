@@ -31,7 +31,7 @@ _INKS: Mapping[str, Mapping[str, str]] = {
     "stopped-stripe": {"fill": "stopped"},
     "line": {"fill": "none", "stroke": "link"},
     "limit": {"stroke": "edge"},
-    "kept": {"fill": "line"},
+    "kept": {"fill": "edge"},
     "gained": {"fill": "link"},
     "lost": {"fill": "none", "stroke": "edge"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
@@ -22,6 +22,8 @@ _KINDS = ("stopped", "lost", "error", "over", "waiting", "unused", "borrowed")
 """The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
+_WRONG = ("stopped", "lost", "error", "over")
+"""Notices of what somebody has to mend."""
 _FINDINGS = 200
 _CYCLE = "parent-cycle"
 """The rule that finds what the notice of a cycle says."""
@@ -42,6 +44,15 @@ class Notice:
     sentence: str
     step: str = ""
     step_url: str = ""
+
+
+class MorningTotal(NamedTuple):
+    """A number at the top of the page, and where it is explained. `bad`: it should be 0 and is not."""
+
+    number: int
+    what: str
+    url: str
+    bad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     notices.sort(key=lambda notice: _KINDS.index(notice.kind))
     return {
         "notices": notices,
+        "totals": _totals(seen, sum(notice.kind in _WRONG for notice in notices)),
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
         "installed": here.value or Installed(),
         "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
@@ -84,6 +96,23 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
         "denied": not seen and all(each.denied or each.absent for each in trees.values()),
         "nodes": sum(len(tree.nodes) for tree in seen.values()),
     }
+
+
+def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[MorningTotal]:
+    """What there is in all trees, counted at the queues to which work is submitted."""
+    queues = {dialect: [node for node in tree.nodes.values() if tree.has_work(node)] for dialect, tree in seen.items()}
+    every = [node for nodes in queues.values() for node in nodes]
+    if not every:
+        return []
+    first = next(dialect for dialect, nodes in queues.items() if nodes)
+    tree = f"/trees/{first.lower()}"
+    running = sum(node.running for node in every)
+    return [
+        MorningTotal(wrong, "to mend", "#notices", bad=wrong > 0),
+        MorningTotal(sum(node.waiting for node in every), "pending", f"{tree}?sort=pending#table"),
+        MorningTotal(running, "running", "/workloads/?q=admitted"),
+        MorningTotal(len(every), "queues" if len(every) > 1 else "queue", f"{tree}#table"),
+    ]
 
 
 def _failed(found: Part[Any]) -> bool:

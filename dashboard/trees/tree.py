@@ -123,6 +123,12 @@ class TreeNode:
         return counts.get("pending", 0) + counts.get("waiting", 0)
 
     @property
+    def running(self) -> int:
+        """What has its quota: admitted Workloads, and PodGroups or applications that run."""
+        counts = {name.lower(): count for name, count in self.counts.items()}
+        return counts.get("admitted", 0) + counts.get("running", 0)
+
+    @property
     def stopped(self) -> str:
         """Why it admits nothing; empty if it does, or nobody said."""
         state = str(self.entry.get("state") or "Open")

@@ -55,7 +55,7 @@ def cluster(**more: Any) -> Cluster:
 def notices(found: Cluster, who: str = ADMIN) -> list[tuple[str, str, str]]:
     """The word, the text, and where its next step leads."""
     page = signed_in(found, who).get("/").text
-    entries = re.findall(r'<li class="(\w+)">(.*?)</li>', page, re.DOTALL)
+    entries = re.findall(r'<li class="(\w+)">(.*?)</li>', page.partition('<ol class="notices"')[2], re.DOTALL)
     return [
         (kind, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split()), re.findall(r'href="([^"]+)"', text)[-1])
         for kind, text in entries
@@ -207,6 +207,28 @@ def test_who_else_may_have_lent_is_counted() -> None:
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowed"]
     assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
+
+
+def test_the_numbers_on_top_count_each_queue_once_and_lead_to_what_they_count() -> None:
+    nodes = [each | {"workloads": {**each["workloads"], "admitted": 2}} for each in BUSY["nodes"]]
+    over = kueue("beyond", "org", "4", "9", borrowed="5")
+    over["quota"][0]["own"]["over"] = "5"
+    page = signed_in(cluster(**{"/v1/tree": tree(*nodes, over)}), ADMIN).get("/").text
+    found = re.findall(r'<li( class="bad")?><a href="([^"]+)"><strong>(\d+)</strong> ([\w ]+)</a></li>', page)
+
+    assert [(number, what, bool(bad)) for bad, _, number, what in found] == [
+        ("1", "to mend", True),
+        ("3", "pending", False),
+        ("6", "running", False),
+        ("4", "queues", False),
+    ]
+    assert [url for _, url, *_ in found] == [
+        "#notices",
+        "/trees/kueue?sort=pending#table",
+        "/workloads/?q=admitted",
+        "/trees/kueue#table",
+    ]
+    assert 'class="totals"' not in signed_in(cluster(**{"/v1/tree": tree()}), ADMIN).get("/").text
 
 
 def test_a_quiet_cluster_says_so_with_the_time() -> None:

@@ -23,7 +23,7 @@ _KINDS = ("stopped", "lost", "error", "over", "waiting", "unused", "borrowed")
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
 _WRONG = ("stopped", "lost", "error", "over")
-"""Notices of what somebody has to mend."""
+"""Notices of what somebody has to fix."""
 _FINDINGS = 200
 _CYCLE = "parent-cycle"
 """The rule that finds what the notice of a cycle says."""
@@ -108,7 +108,7 @@ def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[MorningTotal]:
     tree = f"/trees/{first.lower()}"
     running = sum(node.running for node in every)
     return [
-        MorningTotal(wrong, "to mend", "#notices", bad=wrong > 0),
+        MorningTotal(wrong, "to fix", "#notices", bad=wrong > 0),
         MorningTotal(sum(node.waiting for node in every), "pending", f"{tree}?sort=pending#table"),
         MorningTotal(running, "running", "/workloads/?q=admitted"),
         MorningTotal(len(every), "queues" if len(every) > 1 else "queue", f"{tree}#table"),

@@ -61,7 +61,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class QuotaHolders:
-    """Who uses a pair: a handful of queues, those that borrow most `first`, and how many `others`, with their sums."""
+    """The queues that use a pair: a handful, those that borrow most `first`; how many `others`, with their sums."""
 
     first: tuple[Holder, ...] = ()
     others: int = 0

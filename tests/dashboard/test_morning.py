@@ -217,7 +217,7 @@ def test_the_numbers_on_top_count_each_queue_once_and_lead_to_what_they_count() 
     found = re.findall(r'<li( class="bad")?><a href="([^"]+)"><strong>(\d+)</strong> ([\w ]+)</a></li>', page)
 
     assert [(number, what, bool(bad)) for bad, _, number, what in found] == [
-        ("1", "to mend", True),
+        ("1", "to fix", True),
         ("3", "pending", False),
         ("6", "running", False),
         ("4", "queues", False),

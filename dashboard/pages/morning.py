@@ -100,18 +100,16 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
 
 def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[MorningTotal]:
     """What there is in all trees, counted at the queues to which work is submitted."""
-    queues = {dialect: [node for node in tree.nodes.values() if tree.has_work(node)] for dialect, tree in seen.items()}
-    every = [node for nodes in queues.values() for node in nodes]
-    if not every:
+    found = {dialect: tree.totals for dialect, tree in seen.items() if tree.totals.queues}
+    if not found:
         return []
-    first = next(dialect for dialect, nodes in queues.items() if nodes)
-    tree = f"/trees/{first.lower()}"
-    running = sum(node.running for node in every)
+    tree = f"/trees/{next(iter(found)).lower()}"
+    queues, pending, running = (sum(numbers) for numbers in zip(*found.values(), strict=True))
     return [
         MorningTotal(wrong, "to fix", "#notices", bad=wrong > 0),
-        MorningTotal(sum(node.waiting for node in every), "pending", f"{tree}?sort=pending#table"),
+        MorningTotal(pending, "pending", f"{tree}?sort=pending#table"),
         MorningTotal(running, "running", "/workloads/?q=admitted"),
-        MorningTotal(len(every), "queues" if len(every) > 1 else "queue", f"{tree}#table"),
+        MorningTotal(queues, "queues" if queues > 1 else "queue", f"{tree}#table"),
     ]
 
 

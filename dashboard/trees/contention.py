@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from dashboard.trees.tree import NO_AMOUNTS, USED, Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
 
@@ -39,6 +40,14 @@ class Borrower:
     amounts: Amounts
     lenders: tuple[TreeNode, ...]
     other_lenders: int
+
+
+class TreeTotals(NamedTuple):
+    """How many queues there are, and how much work is pending and running in them."""
+
+    queues: int
+    pending: int
+    running: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,12 @@ class ContendedTree(DialectTree):
         ]
 
     @cached_property
+    def totals(self) -> TreeTotals:
+        """Of all queues to which work is submitted."""
+        queues = [node for node in self.nodes.values() if self._has_work(node)]
+        return TreeTotals(len(queues), sum(node.waiting for node in queues), sum(node.running for node in queues))
+
+    @cached_property
     def sizes(self) -> Mapping[NodeKey, int]:
         """How many nodes are below each."""
         found = dict.fromkeys(self.nodes, 0)
@@ -104,7 +119,7 @@ class ContendedTree(DialectTree):
     @cached_property
     def waiting(self) -> list[TreeNode]:
         """The queues with pending work, the most pending first."""
-        found = (node for node in self.nodes.values() if node.waiting and self.has_work(node))
+        found = (node for node in self.nodes.values() if node.waiting and self._has_work(node))
         return sorted(found, key=lambda node: (-node.waiting, node.key))
 
     @cached_property
@@ -113,7 +128,7 @@ class ContendedTree(DialectTree):
         found = (
             (pair, node, node.amounts(pair))
             for node in self._below_pending_roots()
-            if self.has_work(node)
+            if self._has_work(node)
             for pair in _borrowed(node)
             if not node.amounts(pair).over
         )
@@ -136,12 +151,12 @@ class ContendedTree(DialectTree):
                 continue
             pending = sum(queue.waiting for queue in waiting if pair in queue.pairs)
             for _, node in self.walk(root):
-                amounts = node.amounts(pair) if self.has_work(node) and not node.waiting else NO_AMOUNTS
+                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else NO_AMOUNTS
                 if amounts.quota and not amounts.used:
                     found.append((amounts.quota / whole, node.key, UnusedQuota(node, pair, amounts, pending)))
         return [each for *_, each in heapq.nlargest(MOST, found, key=lambda each: each[:2])]
 
-    def has_work(self, node: TreeNode) -> bool:
+    def _has_work(self, node: TreeNode) -> bool:
         """Whether work is submitted to this very node; others count what is pending below them."""
         return node.key.kind != "Cohort" and not self.children(node)
 

@@ -200,7 +200,7 @@ def _kept(kept: Iterable[KeptBack], amount: Callable[[int], str], scope: AccessS
 
 
 def _holders(found: QuotaHolders, queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
-    """Name the holders and sum up the rest. A caller who may not read other queues does not learn how many there are."""
+    """Name the holders and sum up the rest. A caller who may not read other queues learns no number of them."""
     readable = [each for each in found.first if scope.queues or each.queue == queue]
     named = [
         {"clusterQueue": each.queue, "used": amount(each.used), "borrowed": amount(each.borrowed)} for each in readable

@@ -256,7 +256,7 @@ def test_what_if_a_queue_had_more(admin: Visitor) -> None:
         page.get_by_role("button", name="Download as YAML").click()
     assert "queue-0" in download.value.path().read_text()
     page.get_by_role("button", name="Show the result").click()
-    expect(page.get_by_role("table", name="Quota before and after")).to_contain_text("own 4 → 34")
+    expect(page.get_by_role("table", name="Quota before and after")).to_contain_text("own quota 4 → 34")
 
 
 def test_no_page_is_wider_than_a_narrow_screen(admin: Visitor) -> None:

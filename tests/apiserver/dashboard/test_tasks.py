@@ -203,7 +203,7 @@ def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, schem
     page = visitor.to("/")
     states = page.locator(".notices li")
     kinds = {str(each.get_attribute("class")) for each in states.all()}
-    assert {"stopped", "lost", "error", "waiting", "borrowed"} <= kinds
+    assert {"stopped", "lost", "waiting", "borrowed"} <= kinds
     for kind in sorted(kinds):
         assert contrast(page, page.locator(f".notices li.{kind} .word").first) >= 4.5, kind
     assert contrast(page, page.locator(".brand a")) >= 4.5

@@ -37,6 +37,7 @@ from dashboard.pages import (
 )
 from dashboard.pages.ink import file_ink, no_ink
 from dashboard.pages.installed import CertificateSources
+from dashboard.pages.outlined import outline_picture, quota_word
 from dashboard.pages.times import lasting, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
@@ -81,6 +82,8 @@ _ENDED_HERE = (
     f" dashboard for up to {LASTS // 3600} hours. To rule that out, delete the service account of the token, or ask an"
     " administrator."
 )
+_OF_A_TENANT = (("/workloads/", "My workloads, and why they wait"), ("/namespaces/", "My namespaces"))
+"""Pages for who may not see a page about all of the cluster."""
 _NAMESPACES = "quotree-namespaces"
 """The cookie with the namespaces that were opened in this browser."""
 _OPEN = {"static", "sign_in", "sign_in_with", "start"}
@@ -111,6 +114,7 @@ def create_app(
         "signs_in": settings.authenticator.asks,
         "stamp": _STAMP,
         "audited": backend.audited,
+        "quota_word": quota_word,
         "file_ink": file_ink,
         "no_ink": no_ink,
     }
@@ -205,6 +209,8 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
     @app.get("/namespaces/<name>")
     def show_namespace(name: str) -> Any:
         found = namespace.page(g.reader, name)
+        if found is None:
+            return _missing(f"Namespace {name} does not exist.", "/namespaces/", "All namespaces")
         answer = _page("namespace.html", **found)
         before = request.cookies.get(_NAMESPACES, "")
         if found["workloads"].error is None and (known := mine.with_known(before, name)) != before:
@@ -233,7 +239,13 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
 
     @app.get("/findings")
     def show_findings() -> Any:
-        return _page("findings.html", **findings.page(g.reader, request.args))
+        try:
+            return _page("findings.html", **findings.page(g.reader, request.args))
+        except Forbidden:
+            if request.args.get("namespace") or request.args.get("root"):
+                raise
+            known = mine.tried(g.reader, _known_namespaces())
+            return _page("findings_of_one.html", code=403, namespaces=known), 403
 
 
 def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
@@ -241,6 +253,9 @@ def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
 
     def asker() -> what_if.Asker:
         return what_if.Asker(g.reader, g.login, backend.what_if, links)
+
+    def posted() -> Form:
+        return sent(request.form, partial(what_if.pairs_of, g.reader))
 
     def answered(form: Form, *, ask: bool) -> Any:
         found, status = what_if.page(asker(), form, ask=ask)
@@ -258,11 +273,18 @@ def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
 
     @app.post("/what-if")
     def ask_what_if() -> Any:
-        return answered(sent(request.form), ask=request.form.get("do") != "add")
+        return answered(posted(), ask=request.form.get("do") != "add")
+
+    @app.post("/what-if/tree.svg")
+    def what_if_picture() -> Any:
+        found, status = what_if.page(asker(), posted(), ask=True)
+        if found["outcome"] is None:
+            return _page("what_if.html", **found), status  # which says why
+        return _file("outlines.svg", "what-if.svg", **found, picture=outline_picture(found["outcome"].outlines))
 
     @app.post("/what-if/change.yaml")
     def download_what_if() -> Any:
-        form = sent(request.form)
+        form = posted()
         try:
             text = what_if.download(asker(), form)
         except (BadEdit, MissingRights):
@@ -373,8 +395,10 @@ def _finish(answer: Response) -> Response:
     return answer
 
 
-def _missing(message: str) -> tuple[Response, int]:
-    return _page("error.html", code=404, title="Not found", message=message), 404
+def _missing(message: str, url: str = "", text: str = "") -> tuple[Response, int]:
+    """`url`, `text`: a link to where it could be found."""
+    links = [(url, text)] if url else []
+    return _page("error.html", code=404, title="Not found", message=message, links=links), 404
 
 
 def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
@@ -388,7 +412,8 @@ def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
     if isinstance(error, NotFound):
         message = message[:1].upper() + message[1:]
     message = message if message.endswith((".", "?", "!")) else f"{message}."
-    return _page("error.html", code=code, title=title, message=message), code
+    links = _OF_A_TENANT if isinstance(error, Forbidden) else ()
+    return _page("error.html", code=code, title=title, message=message, links=links), code
 
 
 def _kind_of(error: ClusterError) -> tuple[int, str]:

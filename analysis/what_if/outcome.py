@@ -10,7 +10,7 @@ from typing import NamedTuple
 from analysis.documents import Unreadable
 from analysis.impact import Impact
 from analysis.report import Report
-from analysis.what_if.outlines import NO_OUTLINES, OutlineMarks, Outlines, outlines
+from analysis.what_if.outlines import NO_OUTLINES, OutlineMarks, Outlines, outlines, rootless
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.reading import Manifest
 from policies.impact.differences import NodeChange
@@ -72,6 +72,8 @@ class RiskRow(NamedTuple):
 class WhatIfOutcome:
     """`work` has an explanation of /v1 for each new workload. `only_reach` counts nodes whose reach alone changes.
 
+    Nodes that end up on a cycle or below one are in neither: they are in no tree, so they have no numbers.
+
     `more` has how many entries of a list are not shown, by its name. `unreadable` is what would not be stored,
     `left_out` what the caller may not list. `as_of` is when the cluster was read.
     """
@@ -104,7 +106,10 @@ class WhatIfOutcome:
 def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
     """Nodes whose reach alone changes are counted and not listed."""
     found, names = impact.prediction, impact.simulation.names
-    nodes = [each for each in impact.nodes if not each.only_reach]
+    lost = rootless(impact.quotas[1])
+    rooted = [each for each in impact.nodes if each.ref not in lost]
+    nodes = [each for each in rooted if not each.only_reach]
+    changed = [each for each in impact.nodes if not each.only_reach or each.ref in lost]
     workloads = impact.simulation.world.workloads
     lists = {
         "nodes": nodes,
@@ -132,8 +137,8 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
         unreadable=_unreadable([*judged.unreadable, *impact.files.left_out]),
         assumptions=[*impact.simulation.intake.assumptions(), *impact.files.assumptions()],
         settled=impact.settled,
-        only_reach=len(impact.nodes) - len(nodes),
-        outlines=outlines(*impact.quotas, nodes, _marks(impact)),
+        only_reach=len(rooted) - len(nodes),
+        outlines=outlines(*impact.quotas, changed, _marks(impact)),
         more={name: len(each) - MOST for name, each in lists.items() if len(each) > MOST},
     )
 

@@ -65,7 +65,9 @@ def _lack_lines(lack: Found) -> Iterator[str]:
         kept.append(f"other queues {lack['keptByOthers']}")
     if kept:
         yield f"  kept back by lendingLimit: {', '.join(kept)}"
-    holders = list(map(_holder, lack["holders"]))
+    holders = [_holding(each["clusterQueue"], each) for each in lack["holders"]]
+    if more := lack.get("moreHolders"):
+        holders.append(_holding(some(more["count"], "more queue"), more))
     if lack.get("heldByOthers"):
         holders.append(f"other queues {lack['heldByOthers']}")
     if holders:
@@ -109,9 +111,9 @@ def _node(found: Found) -> str:
     return f"{found['kind']} {found['name']}"
 
 
-def _holder(holder: Found) -> str:
+def _holding(who: str, holder: Found) -> str:
     borrowed = f" ({holder['borrowed']} borrowed)" if holder["borrowed"] != "0" else ""
-    return f"{holder['clusterQueue']} {holder['used']}{borrowed}"
+    return f"{who} {holder['used']}{borrowed}"
 
 
 def _leaving(found: Found) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The state of a Workload in one sentence, made of its explanation: the facts of `quotree why`, and no others.
+"""The state of a Workload in a sentence or two, made of its explanation: the facts of `quotree why`, and no others.
 
 The explanation leaves out what this person may not read, so the sentence names no queue that they may not see.
 """
@@ -45,8 +45,18 @@ def _waits(why: Manifest, span: str) -> str:
     head = f"Waits {span}".rstrip() + (f" in {queue}" if queue else "")
     cause, place = _cause(why), _place(why.get("position") if queue else None)
     if not cause:
-        return f"{head}{f', {place}' if place else ''}." if queue else f"{head}: {why.get('message', '')}."
+        line = f"{head}{f', {place}' if place else ''}." if queue else f"{head}: {why.get('message', '')}."
+        reason = _after_the_queue(why) if queue else ""
+        return f"{line} {reason}." if reason else line
     return f"{head}: {'; '.join(filter(None, (*cause, place)))}."
+
+
+def _after_the_queue(why: Manifest) -> str:
+    """The reason of `quotree why` without the queue, which the line before has named."""
+    sentence = str(why.get("sentence") or "")
+    _, colon, reason = sentence.partition("): ")
+    found = reason if colon else sentence or str(why.get("message") or "")
+    return f"{found[:1].upper()}{found[1:]}".rstrip(".")
 
 
 def _cause(why: Manifest) -> list[str]:

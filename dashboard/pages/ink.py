@@ -31,6 +31,9 @@ _INKS: Mapping[str, Mapping[str, str]] = {
     "stopped-stripe": {"fill": "stopped"},
     "line": {"fill": "none", "stroke": "link"},
     "limit": {"stroke": "edge"},
+    "kept": {"fill": "edge"},
+    "gained": {"fill": "link"},
+    "lost": {"fill": "none", "stroke": "edge"},
 }
 _PATTERNS = ("borrowed", "over", "stopped")
 

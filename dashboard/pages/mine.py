@@ -100,14 +100,15 @@ def _objects(reader: CachedReader, resource: Resource, known: list[str]) -> list
     except Forbidden:
         parts = [
             part(lambda name=each: reader.listed(resource, name, _MOST))  # type: ignore[misc]
-            for each in _tried(reader, known)
+            for each in tried(reader, known)
         ]
         if parts and all(each.error and not each.denied for each in parts):
             raise parts[0].error or ValueError from None
         return [each for found in parts for each in found.value or ()]
 
 
-def _tried(reader: CachedReader, known: list[str]) -> list[str]:
+def tried(reader: CachedReader, known: list[str]) -> list[str]:
+    """The namespaces that a person may be able to read: that of the service account, and those of `known`."""
     user: Part[str] = part(lambda: reader.kept(("user",), reader.reader.user))
     _, account, rest = (user.value or "").partition(_ACCOUNT)
     own = [rest.partition(":")[0]] if account else []

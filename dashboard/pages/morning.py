@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
+from dashboard.pages.stopped import why_stopped
 from dashboard.pages.times import lasted
 from dashboard.pages.trees import read_tree
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, UnusedQuota
-from dashboard.trees.tree import TreeNode
+from dashboard.trees.tree import NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
-_KINDS = ("stopped", "lost", "error", "waiting", "unused", "borrowed")
+_KINDS = ("stopped", "lost", "error", "over", "waiting", "unused", "borrowed")
 """The words of notices, the worst first."""
 ASKED = 8
-"""How many queues are named, and asked for the head of their pending work."""
+"""How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
+_WRONG = ("stopped", "lost", "error", "over")
+"""Notices of what somebody has to fix."""
 _FINDINGS = 200
+_CYCLE = "parent-cycle"
+"""The rule that finds what the notice of a cycle says."""
 _ROOTS = 3
 """How many trees with errors are named, and how many more nodes on cycles."""
 
@@ -39,6 +44,15 @@ class Notice:
     sentence: str
     step: str = ""
     step_url: str = ""
+
+
+class MorningTotal(NamedTuple):
+    """A number at the top of the page, and where it is explained. `bad`: it should be 0 and is not."""
+
+    number: int
+    what: str
+    url: str
+    bad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +76,11 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     findings = part(lambda: reader.findings({"limit": str(_FINDINGS)})) if audited else Part()
     here = part(lambda: installed(reader, sources))
     notices = [
-        *(notice for tree in seen.values() for notice in _on_cycles(tree)),
+        *(notice for tree in seen.values() for notice in _on_cycles(tree, audited=findings.value is not None)),
         *_lost(workers.value or []),
         *_failing(here.value or Installed()),
-        *_errors(findings.value or {}),
+        *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
+        *(notice for dialect, tree in seen.items() for notice in _over(dialect, tree)),
         *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree)),
         *(_unused(each) for tree in seen.values() for each in tree.unused),
         *(_borrower(each) for tree in seen.values() for each in tree.borrowers),
@@ -73,6 +88,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     notices.sort(key=lambda notice: _KINDS.index(notice.kind))
     return {
         "notices": notices,
+        "totals": _totals(seen, sum(notice.kind in _WRONG for notice in notices)),
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
         "installed": here.value or Installed(),
         "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
@@ -82,11 +98,26 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     }
 
 
+def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[MorningTotal]:
+    """What there is in all trees, counted at the queues to which work is submitted."""
+    found = {dialect: tree.totals for dialect, tree in seen.items() if tree.totals.queues}
+    if not found:
+        return []
+    tree = f"/trees/{next(iter(found)).lower()}"
+    queues, pending, running = (sum(numbers) for numbers in zip(*found.values(), strict=True))
+    return [
+        MorningTotal(wrong, "to fix", "#notices", bad=wrong > 0),
+        MorningTotal(pending, "pending", f"{tree}?sort=pending#table"),
+        MorningTotal(running, "running", "/workloads/?q=admitted"),
+        MorningTotal(queues, "queues" if queues > 1 else "queue", f"{tree}#table"),
+    ]
+
+
 def _failed(found: Part[Any]) -> bool:
     return found.error is not None and not (found.absent or found.denied)
 
 
-def _on_cycles(tree: ContendedTree) -> Iterator[Notice]:
+def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
     nodes = [tree.nodes[key] for key in sorted(tree.on_cycles)]
     if nodes:
         first, *others = nodes
@@ -94,9 +125,9 @@ def _on_cycles(tree: ContendedTree) -> Iterator[Notice]:
         more = f" and {len(others) - _ROOTS} more" if len(others) > _ROOTS else ""
         alike = f", and so {'are' if len(others) > 1 else 'is'} {named}{more}" if others else ""
         below = "below them" if others else "below it"
-        yield _about(
-            "stopped", first, f"is on a cycle{alike}: nothing {below} is admitted.", "Its parents", node_url(first)
-        )
+        said = f"is on a cycle{alike}: nothing {below} is admitted. Give one of them another parent."
+        step, url = ("All findings of this tree", _findings_url(first.name)) if audited else ("", "")
+        yield _about("stopped", first, said, step or "Its parents", url or node_url(first))
 
 
 def _lost(workers: list[dict[str, Any]]) -> Iterator[Notice]:
@@ -128,18 +159,43 @@ def _failing(here: Installed) -> Iterator[Notice]:
         yield Notice("error", "Quotree", "#installed", said, "Versions", "#installed")
 
 
-def _errors(found: dict[str, Any]) -> Iterator[Notice]:
-    """The trees with errors. What a rule refuses at admission is an error of the audit."""
-    for each in [root for root in found.get("roots") or [] if root["errors"]][:_ROOTS]:
+def _errors(found: dict[str, Any], on_cycles: set[NodeKey]) -> Iterator[Notice]:
+    """The trees with errors. What a rule refuses at admission is an error of the audit.
+
+    A tree whose only errors are the cycle that it ends in has a notice already.
+    """
+    roots = []
+    for each in found.get("roots") or []:
+        told = {_CYCLE} if NodeKey(each["root"]["kind"], each["root"]["name"]) in on_cycles else set()
+        mine = [item for item in found.get("items") or [] if _of_root(item, each["root"])]
+        if each["errors"] > sum(item.get("rule") in told for item in mine):
+            roots.append((each, [item["message"] for item in mine if item.get("rule") not in told]))
+    for each, messages in roots[:_ROOTS]:
         count, name = each["errors"], each["root"]["name"]
-        url = "/findings?" + urlencode({"root": name})
-        first = next((item["message"] for item in found["items"] if _of_root(item, each["root"])), "")
+        url, first = _findings_url(name), next(iter(messages), "")
         sentence = f"has {count} error{'s' * (count > 1)}" + (f". The first: {first}" if first else ".")
         yield Notice("error", f"{each['root']['kind']} {name}", url, sentence, "All findings of this tree", url)
 
 
+def _findings_url(root: str) -> str:
+    return "/findings?" + urlencode({"root": root})
+
+
 def _of_root(item: dict[str, Any], root: dict[str, Any]) -> bool:
     return str(item["severity"]) == "error" and item.get("root") == root
+
+
+def _over(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
+    for each in tree.over[:ASKED]:
+        node, pair, found = each.node, each.pair, each.amounts
+        may, more = amount(pair, found.used - found.over), amount(pair, found.over)
+        said = f"uses {amount(pair, found.used)} {pair}, {more} more than the {may} that it may use. It admits no more."
+        url = what_if_url(node, pair, f"+{more}")
+        yield _about("over", node, said, f"What if it had {more} more?" if url else "", url)
+    if others := tree.over[ASKED:]:
+        number = "1 more limit" if len(others) == 1 else f"{len(others)} more limits"
+        url = f"/trees/{dialect.lower()}?sort=share#table"
+        yield Notice("over", number, url, f"of {dialect} exceeded.", "All by share", url)
 
 
 def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree) -> Iterator[Notice]:
@@ -159,7 +215,11 @@ def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree) -> Iterato
 
 
 def _of_queue(queue: TreeNode, head: dict[str, Any]) -> Notice:
-    waits, since = f"has {queue.waiting} pending", _created(head)
+    halted = why_stopped(queue)
+    waits, since = (
+        f"{halted} It has {queue.waiting} pending" if halted else f"has {queue.waiting} pending",
+        _created(head),
+    )
     if (oldest := lasted(queue.oldest)) and queue.oldest != since:
         waits += f", the oldest for {oldest}"
     waits += "."
@@ -167,10 +227,9 @@ def _of_queue(queue: TreeNode, head: dict[str, Any]) -> Notice:
     if head:
         meta, long = head["metadata"], lasted(since)
         named = f"{meta['namespace']}/{meta['name']}"
-        waits += f" {named} is first" + (f" and has waited {long}" if long else "") + f": {head['message']}"
+        waits += f" {named} is first" + (f" and has waited {long}" if long else "")
+        waits += "." if halted else f": {head['message']}"
         step, url = f"Why {named} waits", workload_url(meta["namespace"], meta["name"])
-    elif queue.stopped:
-        waits += f" {queue.stopped}"
     return _about("stopped" if _stopped(queue, head) else "waiting", queue, waits, step, url)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
-from cluster.resource import Resource
+from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import path_part
 from dashboard.pages.workload import WORKLOADS
@@ -23,11 +23,16 @@ _QUEUES = 20
 """LocalQueues whose waiting work is listed at once; each costs a question."""
 
 
-def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
-    """The values for the template. Raises Unauthorized; any other error is shown in the part that could not be read."""
+def page(reader: CachedReader, namespace: str) -> dict[str, Any] | None:
+    """The values for the template; None if there is no such namespace and this person may know that.
+
+    Raises Unauthorized; any other error is shown in the part that could not be read.
+    """
     queues = part(lambda: reader.listed(LOCAL_QUEUES, namespace, MOST))
     named = [_queue(each) for each in queues.value or ()]
     stored = part(lambda: reader.listed(WORKLOADS, namespace, MOST))
+    if not named and not stored.value and _is_missing(reader, namespace):
+        return None
     workloads = Part([_workload(each) for each in stored.value or ()], stored.error)
     held = partial(_held, reader.reader, namespace, stored.value or [])  # a list for each kind of job
     doors = [*_missing(named, workloads.value or ()), *(each["name"] for each in named)]
@@ -47,6 +52,15 @@ def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
 _CLASSES = 500
 """WorkloadPriorityClasses that are read."""
 _LIMIT = {"limit": str(MOST)}
+
+
+def _is_missing(reader: CachedReader, namespace: str) -> bool:
+    """A person who may not read namespaces gets the same refusal whether there is one or not."""
+    return part(lambda: reader.kept(("namespace", namespace), lambda: _stored(reader, namespace))).absent
+
+
+def _stored(reader: CachedReader, namespace: str) -> Manifest:
+    return reader.reader.stored(NAMESPACES, None, namespace)
 
 
 def _missing(named: Iterable[Mapping[str, Any]], workloads: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dashboard.pages.parts import part
-from dashboard.pages.shown import amount, bar_of, columns, path_part
+from dashboard.pages.shown import amount, bar_of, columns, path_part, what_if_url
+from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
+from dashboard.trees.tree import NO_AMOUNTS, STATES, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
+from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
@@ -54,6 +56,9 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "dialect": dialect,
         "tree": tree,
         "node": node,
+        "stopped": why_stopped(node),
+        "kind": _worst(tree, node),
+        "tried": FIELDS[key.kind][0] if what_if_url(node) else "",
         "path": tree.path(node)[:-1],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
         "children": tree.children(node)[:PENDING],
@@ -67,6 +72,12 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "most": PENDING,
         "findings": part(lambda: _findings(reader, tree, node)),
     }
+
+
+def _worst(tree: DialectTree, node: TreeNode) -> str:
+    """The worst state over its flavors and resources."""
+    found = {state_of(tree, node, node.amounts(pair)) for pair in node.pairs} | {state_of(tree, node, NO_AMOUNTS)}
+    return max(found, key=STATES.index)
 
 
 def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) -> dict[str, Any] | None:

@@ -8,16 +8,23 @@ from typing import NamedTuple
 
 from dashboard.pages.shown import amount, node_text, node_url
 from dashboard.pages.view import TreePageView
+from dashboard.trees.contention import ContendedTree
 from dashboard.trees.icicle import BESIDE, MARK, MARKED, Block, height, icicle, number_width, width_of
-from dashboard.trees.tree import DialectTree, TreeNode, state_of
+from dashboard.trees.tree import TreeNode, state_of
 
 
 class Picture(NamedTuple):
-    """Both in units of the picture."""
+    """`width`, `height`: in units of the picture. `closed`: the blocks that hide what is below them, and how many nodes
+    that is; the most first."""
 
     width: float
     height: float
     blocks: Sequence[DrawnBlock]
+    closed: Sequence[tuple[DrawnBlock, int]]
+
+    @property
+    def hidden(self) -> int:
+        return sum(number for _, number in self.closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +50,30 @@ class DrawnBlock:
         return self.state in MARKED
 
 
-def picture(tree: DialectTree, view: TreePageView, width: float) -> Picture:
+def picture(tree: ContendedTree, view: TreePageView, width: float) -> Picture:
     blocks = icicle(tree, view.top, view.pair, width)
-    return Picture(width, height(blocks), [_drawn(tree, view, block) for block in blocks])
+    below = _hidden(tree, blocks)
+    drawn = [_drawn(tree, view, *each) for each in zip(blocks, below, strict=True)]
+    closed = sorted((each for each in zip(drawn, below, strict=True) if each[1]), key=lambda each: -each[1])
+    return Picture(width, height(blocks), drawn, closed)
 
 
-def _drawn(tree: DialectTree, view: TreePageView, block: Block) -> DrawnBlock:
+def _hidden(tree: ContendedTree, blocks: Sequence[Block]) -> list[int]:
+    """How many nodes below each block have neither a block nor one that stands for them."""
+    shown = {block.node.key for block in blocks if block.node is not None}
+    summed = {block.parent.key for block in blocks if block.parent is not None and block.node is None and block.many}
+    return [
+        0
+        if block.node is None or block.node.key in summed
+        else sum(1 + tree.sizes[each.key] for each in tree.children(block.node) if each.key not in shown)
+        for block in blocks
+    ]
+
+
+def _drawn(tree: ContendedTree, view: TreePageView, block: Block, below: int) -> DrawnBlock:
     node = block.node
     if node is not None:
-        return _of_node(tree, view, block, node)
+        return _of_node(tree, view, block, node, below)
     if block.many == 0 and block.parent is not None:
         return _own_quota(view, block, block.parent)
     name = f"{block.many} {block.called}"
@@ -60,7 +82,7 @@ def _drawn(tree: DialectTree, view: TreePageView, block: Block) -> DrawnBlock:
     return DrawnBlock(block, target, f"{name}: {_said(view, block)}", "", label, "")
 
 
-def _of_node(tree: DialectTree, view: TreePageView, block: Block, node: TreeNode) -> DrawnBlock:
+def _of_node(tree: ContendedTree, view: TreePageView, block: Block, node: TreeNode, below: int) -> DrawnBlock:
     state, waiting = state_of(tree, node, block.amounts), node.waiting
     badge = str(waiting) if waiting else ""
     badge_width = number_width(badge) + BESIDE if badge else 0.0
@@ -70,6 +92,8 @@ def _of_node(tree: DialectTree, view: TreePageView, block: Block, node: TreeNode
     said = [_said(view, block), *([f"{waiting} pending"] if waiting else [])]
     if state == "stopped":
         said.append("stopped")
+    if below:
+        said.append(f"{below} below it are not drawn")
     return DrawnBlock(
         block,
         view.url(node=node_text(node.key)),

@@ -69,12 +69,15 @@ def queue_url(dialect: str, kind: str, name: str) -> str:
     return f"/queues/{path_part(dialect.lower())}/{path_part(kind)}/{path_part(name)}"
 
 
-def what_if_url(node: TreeNode) -> str:
-    """The form with this node filled in; empty where it cannot change such a node."""
+def what_if_url(node: TreeNode, pair: FlavorPair | None = None, new: str = "") -> str:
+    """The form with this node filled in; empty where it cannot change such a node.
+
+    `pair`: else the first of its quota. `new`: the amount, or how much more or less.
+    """
     if (node.dialect, node.key.kind) not in _CHANGED:
         return ""
-    pair = node.pairs[0] if node.pairs else FlavorPair("", "")
-    return "/what-if?" + urlencode({**node.key._asdict(), **pair._asdict()})
+    pair = pair or (node.pairs[0] if node.pairs else FlavorPair("", ""))
+    return "/what-if?" + urlencode({**node.key._asdict(), **pair._asdict(), **({"amount": new} if new else {})})
 
 
 def workload_url(namespace: str, name: str) -> str:

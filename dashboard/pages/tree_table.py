@@ -66,7 +66,7 @@ def table(tree: DialectTree, view: TreePageView) -> TablePage:
 
 
 def _matching(view: TreePageView, every: Sequence[tuple[int, TreeNode]]) -> list[FoundRow]:
-    found: list[FoundRow] = [(depth, node, None) for depth, node in every if view.names(node)]
+    found: list[FoundRow] = [(0, node, None) for _, node in every if view.names(node)]
     if not view.sort:
         return found
     key = _key(view)

@@ -17,11 +17,16 @@ _EDGE = 2
 
 
 class UsageChart(NamedTuple):
-    """`line` is the `points` of a polyline, `quota` the height of the quota, `text` the same in words."""
+    """`line` is the `points` of a polyline, `quota` the height of the quota, `text` the same in words.
+
+    `most`: the amount at the top of the axis, whose bottom is 0. `span`: how long ago its left end is.
+    """
 
     line: str
     quota: float | None
     text: str
+    most: str
+    span: str
 
 
 def charts(reader: CachedReader, node: TreeNode) -> dict[FlavorPair, UsageChart]:
@@ -60,9 +65,11 @@ def _chart(
         points += [f"{round(WIDTH * (each - moments[0]) / span, 1):g},{height(value):g}" for each in (at, until)]
     low, high = amount(pair, min(used)), amount(pair, max(used))
     text = f"{pair}: {amount(pair, used[0])} used {_hours(span)} ago, {amount(pair, used[-1])} now"
-    return UsageChart(
-        " ".join(points), None if quota is None else height(quota), f"{text}, at least {low}, at most {high}"
-    )
+    said = f"{text}, at least {low}, at most {high}"
+    if quota is not None:
+        said += f", quota {amount(pair, quota)}"
+    top = amount(pair, max(*used, quota or 0))
+    return UsageChart(" ".join(points), None if quota is None else height(quota), said, top, f"{_hours(span)} ago")
 
 
 def _hours(seconds: float) -> str:

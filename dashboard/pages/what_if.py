@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +72,13 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "refresh": 0,
         **({"stamp": found.as_of} if found else {}),
     }, status
+
+
+def pairs_of(reader: CachedReader, kind: str, name: str) -> Sequence[FlavorPair]:
+    """See `PairsOf`."""
+    tree = part(lambda: read_tree(reader, _DIALECTS.get(kind, "Kueue"))).value if kind in FIELDS and name else None
+    node = tree.nodes.get(NodeKey(kind, name)) if tree else None
+    return node.pairs if node else ()
 
 
 def download(asker: Asker, form: Form) -> str:

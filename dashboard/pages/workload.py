@@ -24,13 +24,15 @@ _LABELS = {
 
 
 class TimelineStep(NamedTuple):
-    """Something that happened to it. `times`: how often, for an Event that repeats."""
+    """Something that happened to it. `times`: how often, for an Event that repeats. `repeats`: an earlier step has
+    its message."""
 
     moment: str
     what: str
     state: str
     message: str
     times: int = 1
+    repeats: bool = False
 
 
 def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
@@ -133,7 +135,11 @@ def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[TimelineStep]:
             )
     if deleted := _text(meta, "deletionTimestamp"):
         steps.append(TimelineStep(deleted, "Deleted", "", "finalizers hold it"))
-    return sorted(steps, key=lambda step: step.moment)
+    steps.sort(key=lambda step: step.moment)
+    return [
+        step._replace(repeats=bool(step.message) and any(step.message == before.message for before in steps[:number]))
+        for number, step in enumerate(steps)
+    ]
 
 
 def _text(found: Manifest, field: str) -> str:

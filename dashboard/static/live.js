@@ -158,7 +158,15 @@
       history_.set(key, past);
       let cell = row.querySelector("[data-past]");
       if (!cell) { cell = document.createElement("td"); cell.dataset.past = ""; cell.dataset.label = "Since the page is open"; row.append(cell); }
-      cell.replaceChildren(line(past, row.dataset.pair));
+      const drawn = document.createElement("span");
+      drawn.className = "axis";
+      const most = Math.max(...past.map((each) => each.used)), label = (kind, text) => {
+        const found = document.createElement("span");
+        found.className = kind; found.textContent = text; found.ariaHidden = "true"; // the chart says it to readers
+        return found;
+      };
+      drawn.append(label("most", most), label("least", 0), line(past, row.dataset.pair), label("from", new Date(past[0].at).toTimeString().slice(0, 5)), label("to", "now"));
+      cell.replaceChildren(drawn);
     }
   }
 

@@ -6,8 +6,9 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from dashboard.trees.tree import NO_AMOUNTS, Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
+from dashboard.trees.tree import NO_AMOUNTS, USED, Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
 
 MOST = 3
 """How many borrowers, and how many nodes with unused quota, are named."""
@@ -41,6 +42,23 @@ class Borrower:
     other_lenders: int
 
 
+class TreeTotals(NamedTuple):
+    """How many queues there are, and how much work is pending and running in them."""
+
+    queues: int
+    pending: int
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class OverLimit:
+    """A node that uses more of a pair than its limits allow, such as after they were lowered."""
+
+    node: TreeNode
+    pair: FlavorPair
+    amounts: Amounts
+
+
 @dataclass(frozen=True, slots=True)
 class UnusedQuota:
     """A node without use of its quota, while `pending` workloads wait for it: at queues of its tree with that pair."""
@@ -63,8 +81,35 @@ class ContendedTree(DialectTree):
             return sum(node.waiting for node in pending.get(root.key, ())), _share(root)
 
         return [
-            _load(root, pending.get(root.key, [])) for root in heapq.nlargest(BUSIEST, self.children(None), key=load)
+            _load(root, pending.get(root.key, []))
+            for root in heapq.nlargest(
+                BUSIEST, (each for each in self.children(None) if each.key not in self.on_cycles), key=load
+            )
         ]
+
+    @cached_property
+    def totals(self) -> TreeTotals:
+        """Of all queues to which work is submitted."""
+        queues = [node for node in self.nodes.values() if self._has_work(node)]
+        return TreeTotals(len(queues), sum(node.waiting for node in queues), sum(node.running for node in queues))
+
+    @cached_property
+    def sizes(self) -> Mapping[NodeKey, int]:
+        """How many nodes are below each."""
+        found = dict.fromkeys(self.nodes, 0)
+        for _, node in reversed(list(self.walk(None))):  # children first
+            if (parent := self.parent(node)) is not None:
+                found[parent.key] += found[node.key] + 1
+        return found
+
+    @cached_property
+    def over(self) -> list[OverLimit]:
+        """All that is beyond a limit, the largest part of a quota first."""
+        found = ((node, pair, node.amounts(pair)) for node in self.nodes.values() for pair in _in_use(node))
+        every = [OverLimit(*each) for each in found if each[2].over]
+        return sorted(
+            every, key=lambda each: (-each.amounts.over / (each.amounts.quota or 1), each.node.key, each.pair)
+        )
 
     def most_used(self, top: TreeNode | None) -> FlavorPair | None:
         """The pair of the largest share in use at `top`, without it in the busiest tree; None if nothing is used."""
@@ -79,12 +124,13 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def borrowers(self) -> list[Borrower]:
-        """The largest borrowers of trees with pending work, by share of their quota."""
+        """The largest borrowers of trees with pending work, by share of their quota; not those beyond their limit."""
         found = (
             (pair, node, node.amounts(pair))
             for node in self._below_pending_roots()
             if self._has_work(node)
             for pair in _borrowed(node)
+            if not node.amounts(pair).over
         )
         largest = heapq.nlargest(MOST, found, key=lambda each: (_beyond(each[2]), each[1].key))
         return [Borrower(node, pair, amounts, *self._lenders(node, pair)) for pair, node, amounts in largest]
@@ -144,6 +190,14 @@ class ContendedTree(DialectTree):
 def _borrowed(node: TreeNode) -> Iterator[FlavorPair]:
     """The pairs that it borrows; amounts are not parsed for the others."""
     return (FlavorPair(row["flavor"], row["resource"]) for row in node.entry["quota"] if "borrowed" in row["own"])
+
+
+def _in_use(node: TreeNode) -> Iterator[FlavorPair]:
+    """The pairs that can be beyond a limit; amounts are not parsed for the others. Kueue's nodes say it themselves."""
+    for row in node.entry["quota"]:
+        own = row["own"]
+        if "over" in own if node.dialect == "Kueue" else any(own.get(used, "0") != "0" for used in USED):
+            yield FlavorPair(row["flavor"], row["resource"])
 
 
 def _beyond(amounts: Amounts) -> float:

@@ -22,7 +22,8 @@ _QUOTA = {
     "YuniKorn": ("max", "guaranteed"),
 }
 """The fields of a quota, by dialect. The first one that is set is the width of a node."""
-_USED = ("used", "allocated")
+USED = ("used", "allocated")
+"""The fields of what is in use, by dialect."""
 _LIMIT = {"Volcano": "capability", "YuniKorn": "max"}
 """The field that bounds usage where nothing is borrowed."""
 
@@ -122,6 +123,12 @@ class TreeNode:
         return counts.get("pending", 0) + counts.get("waiting", 0)
 
     @property
+    def running(self) -> int:
+        """What has its quota: admitted Workloads, and PodGroups or applications that run."""
+        counts = {name.lower(): count for name, count in self.counts.items()}
+        return counts.get("admitted", 0) + counts.get("running", 0)
+
+    @property
     def stopped(self) -> str:
         """Why it admits nothing; empty if it does, or nobody said."""
         state = str(self.entry.get("state") or "Open")
@@ -149,7 +156,7 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
     total = None if quota is None else _nano(quota)
     if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
         total = (total or 0) + _nano(below["nominalQuota"])
-    used = next((_nano(own[field]) for field in _USED if field in own), 0)
+    used = next((_nano(own[field]) for field in USED if field in own), 0)
     borrowed = _nano(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
     limit = _nano(own.get(_LIMIT.get(dialect, ""), ""))
     over = _nano(own["over"]) if "over" in own else max(0, used - limit) if limit else 0

@@ -49,7 +49,10 @@ class EditedNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuotaEdit:
-    """`amount` empty: the number is removed. `flavor` is empty where the node's project has none."""
+    """`amount` empty: the number is removed; with a sign before it: so much more or less than there is.
+
+    `flavor` is empty where the node's project has none.
+    """
 
     node: EditedNode
     flavor: str
@@ -59,7 +62,17 @@ class QuotaEdit:
 
     def __str__(self) -> str:
         pair = f"{self.flavor}/{self.resource}" if self.flavor else self.resource
-        return f"{self.node}: {self.field} of {pair} " + (f"becomes {self.amount}" if self.amount else "is removed")
+        return f"{self.node}: {self.field} of {pair} {self._does}"
+
+    @property
+    def _does(self) -> str:
+        if self.relative:
+            return f"{'grows' if self.amount[0] == '+' else 'shrinks'} by {self.amount[1:]}"
+        return f"becomes {self.amount}" if self.amount else "is removed"
+
+    @property
+    def relative(self) -> bool:
+        return self.amount.startswith(("+", "-"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +159,9 @@ def quota(typed: Mapping[str, str]) -> QuotaEdit:
         raise BadEdit(f"A {node.kind} has {' and '.join(FIELDS.get(node.kind, ('no quota',)))}, not {field}.")
     flavor = _text(typed, "flavor")
     if node.kind in ("ClusterQueue", "Cohort") and not flavor:
-        raise BadEdit(f"Name the flavor: the quota of {node} is one for each flavor and resource.")
+        raise BadEdit(f"Name the flavor and the resource: {node} may have a quota for each of several.")
     if amount or field not in LIMITS:
-        _check(amount, f"The {field} of {node}")
+        _check(amount, f"The {field} of {node}", ", or how much more or less it is: +8, -8")
     return QuotaEdit(node, flavor, _needed(typed, "resource", "resource"), field, amount)
 
 
@@ -191,12 +204,13 @@ def _requests(text: str) -> Iterable[tuple[str, str]]:
         yield resource, amount
 
 
-def _check(amount: str, what: str) -> None:
+def _check(amount: str, what: str, more: str = "") -> None:
     try:
         Quantity.parse(amount)
     except BadQuantity as error:
         raise BadEdit(
-            f"{what} is {amount or 'empty'}, which is not a valid amount; write it as Kubernetes does: 8, 500m, 1Gi."
+            f"{what} is {amount or 'empty'}, which is not a valid amount; write it as Kubernetes does:"
+            f" 8, 500m, 1Gi{more}."
         ) from error
 
 

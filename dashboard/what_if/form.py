@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from werkzeug.datastructures import MultiDict
 
+from dashboard.trees.tree import FlavorPair
 from dashboard.what_if import edits
-from dashboard.what_if.edits import STOPPED, BadEdit, Edit
+from dashboard.what_if.edits import FIELDS, STOPPED, BadEdit, Edit
 
+PairsOf = Callable[[str, str], Sequence[FlavorPair]]
+"""The flavors and resources of which the node of this kind and name has a quota, as far as the caller may see it."""
 REMOVE = "-"
 """Typed where a number or a parent is to be removed; it is neither an amount nor a name."""
 _PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {
@@ -52,13 +55,15 @@ class Form:
 def linked(query: Mapping[str, str]) -> Form:
     """The form as a link from the page of a node or of a Workload fills it in."""
     known = {name: query[name][:400] for name in (*_STAYS["quota"], "amount") if query.get(name)}
+    if fields := FIELDS.get(known.get("kind", "")):
+        known.setdefault("field", fields[0])
     typed = {f"quota-{name}": value for name, value in known.items()}
     for part in ("move", "stop") if known.get("kind") in STOPPED else ("move",):
         typed |= {f"{part}-{name}": known[name] for name in _STAYS[part] if name in known}
     return Form(typed=typed)
 
 
-def sent(posted: MultiDict[str, str]) -> Form:
+def sent(posted: MultiDict[str, str], pairs_of: PairsOf = lambda *_: ()) -> Form:
     """The form as it was sent: what is filled in is one more edit."""
     form = Form(pasted=posted.get("yaml", "").replace("\r\n", "\n"))
     for line in posted.getlist("edit"):
@@ -68,10 +73,23 @@ def sent(posted: MultiDict[str, str]) -> Form:
         taken = any(fields.get(name, "").strip() for name in _SAYS[part])
         if taken:
             meant = {name: "" if value.strip() == REMOVE else value for name, value in fields.items()}
+            if part == "quota":
+                meant = _with_pair(meant, pairs_of)
             taken = _take(form, lambda read=read, meant=meant: read(meant))  # type: ignore[misc]
         kept = _STAYS[part] if taken else tuple(fields)
         form.typed |= {f"{part}-{name}": fields[name] for name in kept if name in fields}
     return form
+
+
+def _with_pair(typed: Mapping[str, str], pairs_of: PairsOf) -> dict[str, str]:
+    """Flavor and resource from the one `pair` that was chosen, or of the one quota that the node has."""
+    if typed.get("pair"):
+        chosen = [FlavorPair.parse(typed["pair"])]
+    elif not typed.get("flavor", "").strip() and not typed.get("resource", "").strip():
+        chosen = list(pairs_of(typed.get("kind", ""), typed.get("name", "").strip()))
+    else:
+        chosen = []
+    return {**typed, **(chosen[0]._asdict() if len(chosen) == 1 else {})}
 
 
 def _take(form: Form, read: Callable[[], Edit]) -> bool:

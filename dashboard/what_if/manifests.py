@@ -14,6 +14,7 @@ from dashboard.reading.backend import Manifest
 from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, StopEdit, WorkEdit
 from policies.dialects import volcano, yunikorn
 from policies.dialects.kueue_kinds import GROUP
+from policies.model.quantity import BadQuantity, Quantity
 
 KINDS: Mapping[str, Resource] = {
     "ClusterQueue": Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
@@ -83,9 +84,27 @@ def _set_quota(manifest: Manifest, edit: QuotaEdit) -> None:
         _set_annotation(manifest, edit)
     elif edit.node.kind == "Queue":
         of = manifest["spec"].setdefault(edit.field, {})
-        _put(of.setdefault("resource", {}) if edit.field == "guarantee" else of, edit.resource, edit.amount)
+        _put_amount(of.setdefault("resource", {}) if edit.field == "guarantee" else of, edit.resource, edit)
     else:
-        _put(_kueue_quota(manifest["spec"], edit), edit.field, edit.amount)
+        _put_amount(_kueue_quota(manifest["spec"], edit), edit.field, edit)
+
+
+def _put_amount(amounts: dict[str, Any], name: str, edit: QuotaEdit) -> None:
+    """What is there counts where the edit says how much more or less. Raises BadEdit."""
+    if not edit.relative:
+        _put(amounts, name, edit.amount)
+        return
+    what = f"{edit.field} of {edit.node}"
+    if name not in amounts:
+        raise BadEdit(f"The {what} is not set, so it cannot be more or less; write the whole amount.")
+    try:
+        before = Quantity.parse(amounts[name])
+    except BadQuantity as error:
+        raise BadEdit(f"The {what} is not an amount; write the whole of it.") from error
+    after = before + Quantity.parse(edit.amount)
+    if after < Quantity.parse("0"):
+        raise BadEdit(f"The {what} is {before}, so it cannot shrink by {edit.amount[1:]}.")
+    _put(amounts, name, str(after))
 
 
 def _put(amounts: dict[str, Any], name: str, amount: str) -> None:
@@ -127,7 +146,7 @@ def _set_annotation(manifest: Manifest, edit: QuotaEdit) -> None:
         amounts = None
     if not isinstance(amounts, dict):
         raise BadEdit(f"The annotation {key} of {edit.node} is not a JSON object; write it as YAML.")
-    _put(amounts, edit.resource, edit.amount)
+    _put_amount(amounts, edit.resource, edit)
     annotations[key] = json.dumps(amounts)
 
 

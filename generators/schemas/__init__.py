@@ -42,6 +42,10 @@ _LACK = object_of(
     {
         "raiseElsewhere": {"description": "Further such limits, of nodes that the caller may not read.", **COUNT},
         "keptByOthers": {"description": "By nodes that the caller may not read.", **_AMOUNT},
+        "moreHolders": {
+            "description": "Further queues that hold some: how many they are, and what they hold together.",
+            **object_of({"count": COUNT, "used": _AMOUNT, "borrowed": _AMOUNT}),
+        },
         "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},
     },
 )

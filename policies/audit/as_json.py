@@ -14,12 +14,13 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def findings_json(audit: Audit, offset: int = 0, limit: int | None = None) -> dict[str, Any]:
-    """The findings of an audit, which has no more than the reader may see, as JSON.
+    """The findings of an audit, which has no more than the reader may see, as JSON: the worst first, else
+    by tree.
 
     `roots` counts all findings; `items` are those from `offset` on, at most `limit`. Baselined findings are only
     counted.
     """
-    found = list(audit.found)
+    found = sorted(audit.found, key=lambda each: each.judged.severity.rank)
     shown = found[offset:] if limit is None else found[offset : offset + limit]
     return {
         "apiVersion": API_VERSION,

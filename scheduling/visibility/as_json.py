@@ -15,7 +15,7 @@ from scheduling.objects.amounts import FlavorResource, minus
 from scheduling.objects.workload import Workload
 from scheduling.topology.naming import domain_name
 from scheduling.topology.workload_places import TopologyShortage
-from scheduling.visibility.explanation import Explanation, FlavorLack, Holder, KeptBack
+from scheduling.visibility.explanation import Explanation, FlavorLack, KeptBack, QuotaHolders
 from scheduling.visibility.places import PodSetPlaces
 from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.raising import Raise
@@ -199,13 +199,16 @@ def _kept(kept: Iterable[KeptBack], amount: Callable[[int], str], scope: AccessS
     return {"kept": [], **({"keptByOthers": amount(total)} if total else {})}
 
 
-def _holders(holders: Iterable[Holder], queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
-    named, used = [], 0
-    for each in holders:
-        if scope.queues or each.queue == queue:
-            named.append({"clusterQueue": each.queue, "used": amount(each.used), "borrowed": amount(each.borrowed)})
-        else:
-            used += each.used
+def _holders(found: QuotaHolders, queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
+    """Name the holders and sum up the rest. A caller who may not read other queues learns no number of them."""
+    readable = [each for each in found.first if scope.queues or each.queue == queue]
+    named = [
+        {"clusterQueue": each.queue, "used": amount(each.used), "borrowed": amount(each.borrowed)} for each in readable
+    ]
+    if scope.queues:
+        rest = {"count": found.others, "used": amount(found.used), "borrowed": amount(found.borrowed)}
+        return {"holders": named, **({"moreHolders": rest} if found.others else {})}
+    used = found.used + sum(each.used for each in found.first) - sum(each.used for each in readable)
     return {"holders": named, **({"heldByOthers": amount(used)} if used else {})}
 
 

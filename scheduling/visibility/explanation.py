@@ -60,6 +60,16 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaHolders:
+    """The queues that use a pair: a handful, those that borrow most `first`; how many `others`, with their sums."""
+
+    first: tuple[Holder, ...] = ()
+    others: int = 0
+    used: int = 0
+    borrowed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class KeptBack:
     """A node whose lendingLimit withholds `amount` of unused quota from the rest of the tree."""
 
@@ -82,7 +92,7 @@ class FlavorLack:
     free: int
     ever: bool
     obstacle: Obstacle | None
-    holders: tuple[Holder, ...] = ()
+    holders: QuotaHolders = QuotaHolders()
     kept: tuple[KeptBack, ...] = ()
     raises: tuple[Raise, ...] = ()
 
@@ -111,12 +121,12 @@ class TreeCache:
     """Results about whole trees, shared by explanations between which nothing changes."""
 
     def __init__(self) -> None:
-        self._holders: dict[tuple[QuotaNode, FlavorResource], tuple[Holder, ...]] = {}
+        self._holders: dict[tuple[QuotaNode, FlavorResource], QuotaHolders] = {}
         self._kept: dict[tuple[QuotaNode, FlavorResource, bool, int], list[tuple[QuotaNode, int]]] = {}
         self._short: dict[int, tuple[Wait, tuple[TopologyShortage, ...]]] = {}
         self.lenders: Lenders | None = Lenders()
 
-    def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
+    def holders(self, node: QuotaNode, pair: FlavorResource) -> QuotaHolders:
         at = (node.root, pair)
         if at not in self._holders:
             self._holders[at] = holders_of(node, pair)
@@ -218,7 +228,8 @@ def _of_wait(
 
 def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
-        found, holders = obstacle(node, reason.pair, reason.wanted), trees.holders(node, reason.pair)
+        found = obstacle(node, reason.pair, reason.wanted)
+        holders = _seen_from(node, reason.pair, trees.holders(node, reason.pair))
         kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
         places = raises(node, reason.pair, reason.wanted, trees.lenders)
         return FlavorLack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
@@ -227,7 +238,7 @@ def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> Fl
         limit = limit_of(node, reason.pair, wanted)
         kept = trees.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
         places = raises(node, reason.pair, wanted, trees.lenders, ever=True)
-        return FlavorLack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept, places)
+        return FlavorLack(pod_set, reason.pair, wanted, reason.maximum, False, limit, QuotaHolders(), kept, places)
     return None
 
 
@@ -269,10 +280,23 @@ def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | N
     return Obstacle(root.name, root.is_queue, NOMINAL_QUOTA, lacking) if lacking > 0 else None
 
 
-def holders_of(node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
-    """The queues that use the pair in the node's tree: a handful, those that borrow most first."""
-    first = nsmallest(_MOST_HOLDERS, _holders(node.root, pair))
-    return tuple(Holder(queue, -used, -borrowed) for borrowed, used, queue in first)
+def holders_of(node: QuotaNode, pair: FlavorResource) -> QuotaHolders:
+    """The queues that use the pair in the node's tree."""
+    every = list(_holders(node.root, pair))
+    first = tuple(Holder(queue, -used, -borrowed) for borrowed, used, queue in nsmallest(_MOST_HOLDERS, every))
+    used = -sum(each for _, each, _ in every) - sum(each.used for each in first)
+    borrowed = -sum(each for each, *_ in every) - sum(each.borrowed for each in first)
+    return QuotaHolders(first, len(every) - len(first), used, borrowed)
+
+
+def _seen_from(node: QuotaNode, pair: FlavorResource, found: QuotaHolders) -> QuotaHolders:
+    """The same with the queue itself among the first, if it holds any: its users may read no other."""
+    used = node.usage.get(pair, 0)
+    if used <= 0 or not found.others or any(each.queue == node.name for each in found.first):
+        return found
+    own = Holder(node.name, used, max(0, used - node.nominal(pair)))
+    rest = (found.others - 1, found.used - used, found.borrowed - own.borrowed)
+    return QuotaHolders((*found.first, own), *rest)
 
 
 def _holders(root: QuotaNode, pair: FlavorResource) -> Iterator[tuple[int, int, str]]:

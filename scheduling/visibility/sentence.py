@@ -19,7 +19,7 @@ from scheduling.status.checks import READY
 from scheduling.status.unadmitted import DEACTIVATED_MESSAGE
 from scheduling.visibility.alternatives import alternatives
 from scheduling.visibility.causes import WaitingCause, at_the_door, at_the_queue, remark
-from scheduling.visibility.explanation import Holder, KeptBack, TreeCache
+from scheduling.visibility.explanation import KeptBack, QuotaHolders, TreeCache
 from scheduling.visibility.workloads import WaitingWorkload, waits
 from scheduling.world.world import World
 
@@ -52,8 +52,8 @@ class _Nobody(TreeCache):
         super().__init__()
         self.lenders = None
 
-    def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:  # noqa: ARG002, as it is there
-        return ()
+    def holders(self, node: QuotaNode, pair: FlavorResource) -> QuotaHolders:  # noqa: ARG002, as it is there
+        return QuotaHolders()
 
     def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:  # noqa: ARG002
         return ()

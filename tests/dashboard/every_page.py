@@ -80,6 +80,7 @@ _LACK = {
     "raise": [{"kind": "ClusterQueue", "name": "a", "limit": "nominalQuota", "from": "8", "to": "16"}],
     "kept": [],
     "holders": [{"clusterQueue": "b", "used": "16", "borrowed": "8"}],
+    "moreHolders": {"count": 2, "used": "3", "borrowed": "1"},
 }
 _EXPLANATIONS: dict[str, dict[str, Any]] = {
     "late": {

@@ -114,6 +114,20 @@ def test_an_error_has_no_time_and_leads_on(code: int, path: str) -> None:
     assert "evil" not in foreign.text
 
 
+def test_who_may_not_see_all_findings_is_led_to_those_of_a_namespace() -> None:
+    found = signed_in(Cluster(), TENANT)
+    found.set_cookie("quotree-namespaces", "team")
+    answer = found.get("/findings")
+
+    assert answer.status_code == 403
+    assert '<a href="/findings?namespace=team">Findings in team</a>' in answer.text
+    assert "?namespace=" not in re.sub("<[^>]*>", "", answer.text), "the page leads on, it does not teach parameters"
+    for path in ("/clusters", "/topologies", "/trees/kueue", "/findings?namespace=other"):
+        text = found.get(path).text.partition("<main")[2]
+        assert 'href="/workloads/"' in text, path
+        assert 'href="/namespaces/"' in text, path
+
+
 @pytest.mark.parametrize(
     ("path", "said"),
     [

@@ -27,6 +27,9 @@ BUSY = tree(
 )
 
 
+RESUME = "Resume it: quotree resume clusterqueue held."
+
+
 def ago(minutes: int) -> str:
     return (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -52,7 +55,7 @@ def cluster(**more: Any) -> Cluster:
 def notices(found: Cluster, who: str = ADMIN) -> list[tuple[str, str, str]]:
     """The word, the text, and where its next step leads."""
     page = signed_in(found, who).get("/").text
-    entries = re.findall(r'<li class="(\w+)">(.*?)</li>', page, re.DOTALL)
+    entries = re.findall(r'<li class="(\w+)">(.*?)</li>', page.partition('<ol class="notices"')[2], re.DOTALL)
     return [
         (kind, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split()), re.findall(r'href="([^"]+)"', text)[-1])
         for kind, text in entries
@@ -93,9 +96,10 @@ def test_the_longest_wait_is_found_among_all_queues_not_only_those_with_the_most
     found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="56"), *full, late, held)})
     said = [(kind, text.split(maxsplit=1)[1]) for kind, text, _ in notices(found) if kind in ("stopped", "waiting")]
 
+    oldest = "the oldest for 1 min. What is pending there"
     assert said[0] == (
         "stopped",
-        "ClusterQueue held has 1 pending, the oldest for 1 min. Can't admit: is stopped. What is pending there",
+        f"ClusterQueue held admits nothing: Can't admit: is stopped. {RESUME} It has 1 pending, {oldest}",
     )
     assert said[1][1].startswith("ClusterQueue late has 1 pending, the oldest for 5 h 0 min. team/old is first and")
     assert [text.split()[1] for _, text in said[2:-1]] == [f"full-{each}" for each in range(11, 5, -1)]
@@ -140,13 +144,60 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     kinds = [kind for kind, *_ in said]
     assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
     assert said[0][1] == (
-        "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted. Its parents"
+        "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted."
+        " Give one of them another parent. All findings of this tree"
     )
     assert said[2][1].startswith("lost Worker two has been lost for 1 h 30 min: no route. It gets no new work.")
     assert said[3][1:] == (
         "error Cohort org has 2 errors. The first: children get more than org has All findings of this tree",
         "/findings?root=org",
     )
+
+
+def test_a_queue_beyond_its_limit_is_an_error_with_what_it_is_beyond_and_no_loan() -> None:
+    beyond = kueue("beyond", "org", "4", "9", borrowed="5", pending=1)
+    beyond["quota"][0]["own"] |= {"borrowingLimit": "2", "over": "3"}
+    said = notices(cluster(**{"/v1/tree": tree(*BUSY["nodes"], beyond)}))
+
+    uses = "uses 9 spot/cpu, 3 more than the 6 that it may use. It admits no more."
+    assert said[0] == (
+        "over",
+        f"over ClusterQueue beyond {uses} What if it had 3 more?",
+        "/what-if?kind=ClusterQueue&amp;name=beyond&amp;flavor=spot&amp;resource=cpu&amp;amount=%2B3",
+    )
+    assert [text.split()[2] for kind, text, _ in said if kind == "borrowed"] == ["a"]
+
+
+def test_limits_that_are_exceeded_are_counted_where_they_are_not_named() -> None:
+    queue = {"dialect": "Volcano", "kind": "Queue", "state": "Open", "exists": True, "parent": None, "children": []}
+    own = {"capability": "4", "allocated": "6"}
+    nodes = [
+        {**queue, "name": f"q{each}", "quota": [{"flavor": "", "resource": "cpu", "own": own, "children": {}}]}
+        for each in range(10)
+    ]
+    said = [text for kind, text, _ in notices(cluster(**{"/v1/volcano/tree": tree(*nodes)})) if kind == "over"]
+
+    assert len(said) == 9
+    assert said[0].startswith("over Queue q0 uses 6 cpu, 2 more than the 4 that it may use.")
+    assert said[-1] == "over 2 more limits of Volcano exceeded. All by share"
+
+
+def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
+    root = {"kind": "Cohort", "name": "x"}
+    cycle = {"severity": "error", "rule": "parent-cycle", "message": "its parents form a cycle", "root": root}
+    other = {"severity": "error", "rule": "missing-flavor", "message": "flavor gold is missing", "root": root}
+    nodes = tree(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True))
+
+    def told(*items: dict[str, Any]) -> list[str]:
+        answer = {"items": list(items), "roots": [{"root": root, "errors": len(items), "warnings": 0}]}
+        return [text for _, text, _ in notices(cluster(**{"/v1/tree": nodes, "/v1/findings": answer}))]
+
+    assert [text.split()[0] for text in told(cycle)] == ["stopped"]
+    assert told(cycle, other)[1] == (
+        "error Cohort x has 2 errors. The first: flavor gold is missing All findings of this tree"
+    )
+    page = signed_in(cluster(**{"/v1/tree": nodes}), ADMIN).get("/").text
+    assert "Busiest trees" not in page, "what is on a cycle is no tree"
 
 
 def test_who_else_may_have_lent_is_counted() -> None:
@@ -156,6 +207,28 @@ def test_who_else_may_have_lent_is_counted() -> None:
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowed"]
     assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
+
+
+def test_the_numbers_on_top_count_each_queue_once_and_lead_to_what_they_count() -> None:
+    nodes = [each | {"workloads": {**each["workloads"], "admitted": 2}} for each in BUSY["nodes"]]
+    over = kueue("beyond", "org", "4", "9", borrowed="5")
+    over["quota"][0]["own"]["over"] = "5"
+    page = signed_in(cluster(**{"/v1/tree": tree(*nodes, over)}), ADMIN).get("/").text
+    found = re.findall(r'<li( class="bad")?><a href="([^"]+)"><strong>(\d+)</strong> ([\w ]+)</a></li>', page)
+
+    assert [(number, what, bool(bad)) for bad, _, number, what in found] == [
+        ("1", "to fix", True),
+        ("3", "pending", False),
+        ("6", "running", False),
+        ("4", "queues", False),
+    ]
+    assert [url for _, url, *_ in found] == [
+        "#notices",
+        "/trees/kueue?sort=pending#table",
+        "/workloads/?q=admitted",
+        "/trees/kueue#table",
+    ]
+    assert 'class="totals"' not in signed_in(cluster(**{"/v1/tree": tree()}), ADMIN).get("/").text
 
 
 def test_a_quiet_cluster_says_so_with_the_time() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES
-from cluster.resource import JOBS
+from cluster.resource import JOBS, NAMESPACES
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
 from tests.builders import batch_job, queued
@@ -41,6 +41,31 @@ def test_work_of_a_queue_that_does_not_exist_is_listed_with_what_was_meant() -> 
     assert WRONG in page
     assert page.index("LocalQueue mian") < page.index("None in main.")
     assert 'href="/workloads/team/slip"' in page
+
+
+def test_a_namespace_that_does_not_exist_is_not_one_without_queues() -> None:
+    known = cluster()
+    empty = {path.collection("gone"): {"items": []} for path in (LOCAL_QUEUES, WORKLOADS)}
+    known.answers |= empty
+    missing = signed_in(known, ADMIN).get("/namespaces/gone")
+    assert missing.status_code == 404
+    assert "Namespace gone does not exist." in missing.text
+    assert '<a href="/namespaces/">All namespaces</a>' in missing.text
+    assert "quotree-namespaces" not in missing.headers.get("Set-Cookie", "")
+
+    known.answers[NAMESPACES.item("gone", None)] = {"metadata": {"name": "gone"}}
+    assert "This namespace has no LocalQueue" in signed_in(known, ADMIN).get("/namespaces/gone").text
+
+
+def test_who_may_not_read_namespaces_does_not_learn_which_there_are() -> None:
+    def seen() -> str:
+        known = cluster()
+        known.answers |= {path.collection("gone"): {"items": []} for path in (LOCAL_QUEUES, WORKLOADS)}
+        known.answers[NAMESPACES.item("gone", None)] = Forbidden(403, "Forbidden", "tina may not get namespaces")
+        return signed_in(known, ADMIN).get("/namespaces/gone").text.partition("<main")[2].partition("</main>")[0]
+
+    assert "This namespace has no LocalQueue" in seen()
+    assert "does not exist" not in seen()
 
 
 def test_nobody_asks_for_a_queue_that_work_named_and_that_is_gone_since_it_ended() -> None:

@@ -60,7 +60,9 @@ def test_the_last_hours_are_steps_with_the_quota_and_say_the_same_in_words() -> 
     shown = page(cluster())
 
     assert 'points="0,42 120,42 120,2 180,2 180,14.5 240,14.5"' in shown
-    assert "spot/cpu: 0 used 6 h ago, 11 now, at least 0, at most 16" in shown
+    assert "spot/cpu: 0 used 6 h ago, 11 now, at least 0, at most 16, quota 8" in shown
+    axis = dict(re.findall(r'<span class="(most|least|from|to)" aria-hidden="true">([^<]+)</span>', shown))
+    assert axis == {"most": "16", "least": "0", "from": "6 h ago", "to": "now"}
     assert '<line class="limit" x1="0" x2="240" y1="22.0"' in shown
     assert "data-history" not in shown, "the page does not draw its own"
 
@@ -77,6 +79,20 @@ def test_without_a_history_the_page_draws_what_it_sees() -> None:
     del made.answers["/v1/clusterqueues/a/history"]
 
     assert "<table data-history>" in page(made)
+
+
+def test_what_if_it_had_more_is_asked_on_its_page_and_answered_with_one_click() -> None:
+    form = page(cluster()).partition('action="/what-if"')[2].partition("</form>")[0]
+    sent = dict(re.findall(r'name="(quota-\w+)" value="([^"]*)"', form))
+
+    assert sent == {
+        "quota-kind": "ClusterQueue",
+        "quota-name": "a",
+        "quota-field": "nominalQuota",
+        "quota-pair": "spot/cpu",
+    }
+    answered = signed_in(cluster(), ADMIN).post("/what-if", data={**sent, "quota-amount": "+16"}).text
+    assert "ClusterQueue a: nominalQuota of spot/cpu grows by 16" in answered
 
 
 def test_the_bar_shows_what_is_borrowed_beyond_the_quota() -> None:
@@ -121,6 +137,7 @@ def test_the_history_is_a_file_that_needs_nothing_else() -> None:
     assert answer.headers["Content-Disposition"] == 'attachment; filename="history.svg"'
     assert "0,42 120,42 120,2 180,2" in answer.text
     assert "spot/cpu: 0 used 6 h ago, 11 now" in answer.text
+    assert [each.text for each in drawn.iter() if each.tag.endswith("text")][-5:-1] == ["16", "0", "6 h ago", "now"]
     assert not re.search(r"<(script|style|a)\b|\bstyle=|href=|var\(", answer.text)
     assert {"fill", "stroke"} & next(each for each in drawn.iter() if each.tag.endswith("polyline")).attrib.keys()
     assert client.get(f"{AT}/history.svg?pair=spot/gpu").status_code == 404

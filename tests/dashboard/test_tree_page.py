@@ -41,6 +41,22 @@ def large() -> Cluster:
     return cluster(kueue("org", cohort=True, below="7260"), *parts, *queues)
 
 
+def test_what_is_too_narrow_to_be_drawn_is_counted_with_the_blocks_that_hide_it() -> None:
+    parts = [kueue(f"part-{each}", "org", cohort=True, below="10") for each in range(20)]
+    queues = [kueue(f"q-{each}", f"part-{each % 20}", "1") for each in range(200)]
+    page = signed_in(cluster(kueue("org", cohort=True, below="200"), *parts, *queues), ADMIN).get("/trees/kueue").text
+    wide, narrow = (re.search(rf'<p class="muted {which}">(.*?)</p>', page) for which in ("wide", "narrow"))
+    picture = page.partition('class="narrow"')[2].partition("</svg>")[0]
+    drawn = len(re.findall(r'aria-label="(?:ClusterQueue|Cohort) ', picture))
+    summed = sum(int(count) for count in re.findall(r'aria-label="(\d+) more', picture))
+
+    assert narrow
+    assert int(narrow[1].split()[0]) == 221 - drawn - summed
+    assert re.search(r'open <a href="/trees/kueue\?node=Cohort%2Fpart-\d+[^"]*">part-\d+</a> \(10\)', narrow[1])
+    assert "10 below it are not drawn" in picture
+    assert wide, "there is no room for 20 Cohorts with something below beside each other"
+
+
 def rows(page: str) -> list[str]:
     """The names in the table."""
     return re.findall(
@@ -105,7 +121,10 @@ def test_a_node_of_the_tree_leads_to_a_what_if_that_has_its_name() -> None:
 def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:
     found = signed_in(states(), ADMIN)
 
-    assert "Stopped: Can&#39;t admit new workloads: is stopped." in found.get("/queues/kueue/ClusterQueue/held").text
+    assert (
+        "ClusterQueue held is stopped (stopPolicy Hold) and admits nothing."
+        " Resume it: quotree resume clusterqueue held."
+    ) in found.get("/queues/kueue/ClusterQueue/held").text
     assert "Stopped:" not in found.get("/queues/kueue/ClusterQueue/used").text
 
 

@@ -104,6 +104,15 @@ def test_it_waits_since_it_lost_its_quota() -> None:
     assert said({**STORED, "status": {"conditions": lost}}).startswith("Waits 3 min in vision")
 
 
+def test_without_a_shortage_the_sentence_of_why_follows_once() -> None:
+    stopped = "Waiting in ClusterQueue vision (LocalQueue team/main): ClusterQueue vision is stopped; have it resumed"
+
+    assert said(lacks=[], sentence=stopped) == (
+        "Waits 12 min in vision, 2nd in line. ClusterQueue vision is stopped; have it resumed."
+    )
+    assert said(lacks=[], sentence="") == "Waits 12 min in vision, 2nd in line. Insufficient unused quota."
+
+
 def test_without_a_queue_the_reason_is_the_sentence() -> None:
     bare = {"state": "waiting", "message": "LocalQueue team/mian does not exist", "reason": "Misconfigured"}
 
@@ -174,6 +183,19 @@ def test_the_page_has_the_sentence_who_is_ahead_and_the_pods() -> None:
     assert '<th scope="row">late-x</th><td data-label="Phase">gated</td>' in page
 
 
+def test_a_reason_is_given_once_however_often_it_was_told() -> None:
+    made, told = cluster(), "insufficient unused quota"
+    condition = {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": told}
+    made.answers[WORKLOADS.item("late", "team")] = {**STORED, "status": {"conditions": [condition]}}
+    event = {"involvedObject": {"kind": "Workload"}, "reason": "Pending", "lastTimestamp": "2026-11-27T11:50:00Z"}
+    made.answers[EVENTS.collection("team")] = {"items": [{**event, "message": told}]}
+    page = signed_in(made, ADMIN).get("/workloads/team/late").text
+
+    assert page.count(told) == 1, "in the timeline; the sentence on top has it in plain words"
+    assert page.count("needs 8 more") == 0
+    assert page.count("the same message") == 1
+
+
 REMEDY = {
     "clusterQueue": "vision",
     "flavor": "h100",
@@ -204,6 +226,13 @@ def test_where_no_one_quota_helps_or_nobody_is_ahead_the_page_does_not_say_so() 
     first = signed_in(cluster(remedy=REMEDY, position=1), ADMIN).get("/workloads/team/late").text
     assert "What if vision" in first
     assert "The work ahead of it" not in first
+
+
+def test_holders_that_are_not_named_are_counted_with_what_they_hold() -> None:
+    more = {"count": 7, "used": "12", "borrowed": "4"}
+    page = signed_in(cluster(lacks=[{**LACK, "moreHolders": more}]), ADMIN).get("/workloads/team/late").text
+
+    assert "</a> 40 (24 borrowed), 7 more queues 12 (4 borrowed)</td>" in page
 
 
 def test_those_ahead_that_may_not_be_seen_are_counted() -> None:

@@ -187,8 +187,21 @@ def test_an_outline_of_a_cycle_ends() -> None:
     marks = OutlineMarks(after={ref("x"): ("stops",), ref("gone"): ("is gone",)})
     found = outlines(before, before, (), marks)
 
-    assert outlined(found.after) == ["x [stops]", "y"]
-    assert outlined(found.before) == ["x", "y"]
+    assert outlined(found.after) == ["x [stops] [in no tree]", "y [in no tree]"]
+    assert outlined(found.before) == ["x [in no tree]", "y [in no tree]"]
+    assert found.cycles == (), "it was there before"
+
+
+def test_what_a_cycle_takes_out_of_the_tree_has_no_numbers_after_it() -> None:
+    lab = cohort("lab", "org")
+    found = answered(state(lab), lab, cohort("org", "lab"))
+
+    assert found.refused
+    assert found.outlines.cycles == ("lab -> org -> lab",)
+    assert outlined(found.outlines.before) == ["org [moves away] and 2", " lab subtree 0 +0"]
+    assert outlined(found.outlines.after) == ["lab [in no tree]", "org [moved here] [in no tree] and 2"]
+    assert found.outlines.after[1].rest == "and 2 below it, in no tree either"
+    assert (found.nodes, found.only_reach) == ([], 0), "quota of what is in no tree is not told"
 
 
 def ref(name: str) -> Ref:

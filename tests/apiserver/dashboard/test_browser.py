@@ -256,7 +256,7 @@ def test_what_if_a_queue_had_more(admin: Visitor) -> None:
         page.get_by_role("button", name="Download as YAML").click()
     assert "queue-0" in download.value.path().read_text()
     page.get_by_role("button", name="Show the result").click()
-    expect(page.get_by_role("table", name="Quota before and after")).to_contain_text("own 4 → 34")
+    expect(page.get_by_role("table", name="Quota before and after")).to_contain_text("own quota 4 → 34")
 
 
 def test_no_page_is_wider_than_a_narrow_screen(admin: Visitor) -> None:
@@ -459,7 +459,7 @@ def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
             assert not re.search(r"queue-1\b|group-|division-", tenant.text()), path
             assert tenant.serious() == [], path
         page = tenant.to(TREES, 403)
-        page.get_by_role("link", name="your namespace").click()
+        page.get_by_role("link", name="My namespaces").click()
         page.get_by_label("Open a namespace by its name").fill("team-1")
         page.get_by_role("button", name="Open").click()
         assert "You may not see LocalQueues" in tenant.text()

@@ -29,6 +29,9 @@ def test_an_edit_says_what_it_does() -> None:
         "ClusterQueue a: nominalQuota of spot/nvidia.com/gpu becomes 8",
         "ClusterQueue a: borrowingLimit of spot/cpu is removed",
     ]
+    more, less = (QuotaEdit(NODE, "spot", "cpu", "nominalQuota", amount) for amount in ("+16", "-500m"))
+    assert str(more) == "ClusterQueue a: nominalQuota of spot/cpu grows by 16"
+    assert str(less) == "ClusterQueue a: nominalQuota of spot/cpu shrinks by 500m"
     assert str(EDITS[4]) == "Cohort a becomes a root"
     assert str(EDITS[5]) == "ClusterQueue a evicts its work and admits no more (stopPolicy HoldAndDrain)"
     assert str(EDITS[6]) == "Workload team/what-if at main: 3 × (cpu 500m, memory 1Gi), priority -5"
@@ -44,6 +47,7 @@ def test_an_edit_says_what_it_does() -> None:
             "A ClusterQueue has nominalQuota and borrowingLimit and lendingLimit, not capability",
         ),
         ({"kind": "Secret"}, "A Secret has no quota"),
+        ({"amount": "+lots"}, "or how much more or less it is"),
         ({"flavor": ""}, "Name the flavor"),
         ({"resource": " "}, "The resource is missing"),
         ({"name": ""}, "The name is missing"),

@@ -55,6 +55,29 @@ def test_a_limit_is_set_and_removed() -> None:
     assert "borrowingLimit" not in entry(free)
 
 
+@pytest.mark.parametrize(("amount", "after_it"), [("+16", "20"), ("-1500m", "2500m"), ("-4", "0"), ("8", "8")])
+def test_more_and_less_than_there_is(amount: str, after_it: str) -> None:
+    [made] = after(QuotaEdit(A, "spot", "cpu", "nominalQuota", amount))
+    [of_volcano] = after(QuotaEdit(Q, "", "cpu", "capability", "+1"))
+    [of_yunikorn] = after(QuotaEdit(TEAM, "", "cpu", "max", "-1"))
+
+    assert entry(made)["nominalQuota"] == after_it
+    assert of_volcano["spec"]["capability"] == {"cpu": "9"}
+    assert of_yunikorn["metadata"]["annotations"][yunikorn.QUOTA] == '{"cpu": "3"}'
+
+
+@pytest.mark.parametrize(
+    ("field", "amount", "said"),
+    [
+        ("nominalQuota", "-5", "is 4, so it cannot shrink by 5"),
+        ("borrowingLimit", "+2", "is not set, so it cannot be more"),
+    ],
+)
+def test_less_than_nothing_and_more_than_what_is_not_there_is_refused(field: str, amount: str, said: str) -> None:
+    with pytest.raises(BadEdit, match=said):
+        after(QuotaEdit(A, "spot", "cpu", field, amount))
+
+
 def test_a_new_flavor_with_a_new_resource_is_a_new_group() -> None:
     [made] = after(QuotaEdit(A, "gold", "memory", "nominalQuota", "1Gi"))
 

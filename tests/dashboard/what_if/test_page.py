@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -22,6 +23,9 @@ from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
 from tests.dashboard.what_if.answers import QUOTA, answer, cluster, finding
 
 A, CPU = Ref("", "ClusterQueue", "", "a"), QuotaPair("spot", "cpu")
+
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def asked(world: Cluster) -> list[ProposedChange]:
@@ -125,7 +129,7 @@ def test_what_comes_of_it() -> None:
         "The rules allow this change</strong>, with warnings",
         "it lends more than it has",
         "moves from org to lab and loses",
-        "own 4 → 2",
+        "own quota 4 → 2",
         'Preempted to make room</td><td data-label="For">Job ml/high in b',
         'Job ml/late</th><td data-label="ClusterQueue">b',
         'Cohort lab</th><td class="pair" data-label="Flavor and resource">spot/cpu</td>',
@@ -141,18 +145,69 @@ def test_what_comes_of_it() -> None:
 
 def test_the_tree_is_drawn_before_and_after() -> None:
     org = OutlinedNode(0, Ref("", "Cohort", "", "org"), (), (), 3)
-    grown = OutlinedAmount("spot/cpu", "subtree", "8", 100.0, 1)
-    before = [org, OutlinedNode(1, A, (), (grown._replace(amount="4", width=50.0, step=0),), 0)]
+    grown = OutlinedAmount("spot/cpu", "subtree", "8", 100.0, 50.0, 1)
+    before = [org, OutlinedNode(1, A, (), (grown._replace(amount="4", width=50.0, other=100.0, step=0),), 0)]
     after = [org, OutlinedNode(1, A, ("1 admitted",), (grown,), 0)]
     page = signed_in(cluster(answer(outlines=Outlines(before, after))), ADMIN).post("/what-if", data=QUOTA).text
 
     first, second = page.partition('aria-label="After"')[::2]
-    assert "spot/cpu: subtree 4" in first
-    assert '<rect class="before" width="50.0"' in first
-    assert '<rect class="used" width="100.0"' in second
-    assert 'subtree 8 <span class="mark">more</span>' in second
+    assert "spot/cpu: quota 4" in first
+    assert '<rect class="kept" width="50.0"' in first
+    assert "used" not in first.partition("<h3>The tree</h3>")[2], "quota is not use"
+    assert '<rect class="gained" x="50.0" width="50.0"' in second
+    assert 'quota 8 <span class="mark">more</span>' in second
     assert '<li class="depth-1 changes">ClusterQueue <strong>a</strong> <span class="mark">1 admitted</span>' in second
     assert "and 3 below that do not change" in second
+
+
+def test_the_two_outlines_are_one_picture_for_a_file() -> None:
+    grown = OutlinedAmount("spot/cpu", "subtree", "8", 100.0, 50.0, 1)
+    shrunk = grown._replace(pair="spot/memory", amount="1Gi", width=25.0, other=100.0, step=-1)
+    before = [OutlinedNode(0, A, (), (grown._replace(width=50.0, other=100.0, step=0), shrunk._replace(step=0)), 2)]
+    after = [OutlinedNode(0, A, ("in no tree",), (grown, shrunk), 1)]
+    said = answer(outlines=Outlines(before, after, ("a -> b -> a",), (0, 7)))
+    found = signed_in(cluster(said), ADMIN).post("/what-if/tree.svg", data=QUOTA)
+    texts = ["".join(each.itertext()) for each in ElementTree.fromstring(found.data).iter(f"{SVG}text")]
+
+    assert (found.mimetype, found.headers["Content-Disposition"]) == (
+        "image/svg+xml",
+        'attachment; filename="what-if.svg"',
+    )
+    assert texts[0] == "What if: ClusterQueue a: nominalQuota of spot/cpu becomes 8, 2026-11-23T10:00:00Z"
+    assert texts[1:4] == ["After this change there is no tree: a -> b -> a is a cycle.", "Before", "After"]
+    assert "ClusterQueue a  [in no tree]" in texts
+    assert "spot/memory: quota 1Gi  [less]" in texts
+    assert "and 7 more" in texts
+
+
+def test_a_picture_that_cannot_be_drawn_is_the_page_that_says_why() -> None:
+    found = signed_in(cluster(ReadingCluster("for 9 s")), ADMIN).post("/what-if/tree.svg", data=QUOTA)
+
+    assert (found.status_code, found.mimetype) == (202, "text/html")
+
+
+def test_where_the_change_makes_a_cycle_there_is_no_after() -> None:
+    said = answer(
+        findings=[finding(Severity.ERROR, "its parents form a cycle")],
+        outlines=Outlines(
+            [OutlinedNode(0, A, (), (), 0)], [OutlinedNode(0, A, ("in no tree",), (), 0)], ("a -> b -> a",)
+        ),
+    )
+    page = signed_in(cluster(said), ADMIN).post("/what-if", data=QUOTA).text
+
+    assert "After this change there is no tree: <strong>a → b → a</strong> is a cycle." in page
+    assert "if it were allowed" not in page
+
+
+def test_the_flavor_of_a_queue_with_one_is_known_and_how_much_more_is_an_amount() -> None:
+    world = cluster()
+    data = {"quota-kind": "ClusterQueue", "quota-name": "a", "quota-field": "nominalQuota", "quota-amount": "+16"}
+    page = signed_in(world, ADMIN).post("/what-if", data=data).text
+
+    assert "ClusterQueue a: nominalQuota of spot/cpu grows by 16" in page
+    [(_, change)] = world.what_if.asked if world.what_if else []
+    [flavor] = change.manifests[0]["spec"]["resourceGroups"][0]["flavors"]
+    assert flavor["resources"] == [{"name": "cpu", "nominalQuota": "20"}]
 
 
 def test_a_refusal_is_said_with_its_reason_and_what_is_not_judged_by_its_name() -> None:

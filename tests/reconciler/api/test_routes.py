@@ -132,6 +132,22 @@ def test_an_explanation_names_the_node_the_shortage_and_who_holds_it() -> None:
     assert lack["holders"] == [{"clusterQueue": "b", "used": "6", "borrowed": "2"}]
 
 
+def test_holders_beyond_the_first_are_counted_with_what_they_hold_together() -> None:
+    others = [f"q{number}" for number in range(8)]
+    each_one = [queue(name, 4) for name in others]
+    local = [kueue("LocalQueue", name, {"clusterQueue": name}, "b") for name in others]
+    work = [admitted(f"of-{name}", 3 + number % 2, f"b/{name}", name) for number, name in enumerate(others)]
+    mine = admitted("mine", 1, "a/main", "a")
+    known = core(*organisation(BORROWER, mine, *each_one, *local, *work, waiting("late", 9)))
+
+    (lack,) = get(known, "/v1/workloads/a/late/explanation")["lacks"]
+    assert [each["clusterQueue"] for each in lack["holders"]] == ["b", "q1", "q3", "q5", "q7", "a"], "its own as well"
+    assert lack["moreHolders"] == {"count": 4, "used": "12", "borrowed": "0"}
+    (seen,) = get(known, "/v1/workloads/a/late/explanation", "user")["lacks"]
+    assert [each["clusterQueue"] for each in seen["holders"]] == ["a"]
+    assert (seen["heldByOthers"], seen.get("moreHolders")) == ("34", None), "all of them, however many"
+
+
 def test_one_that_runs_says_what_it_holds() -> None:
     found = get(core(*organisation(BORROWER)), "/v1/workloads/b/big/explanation")
 

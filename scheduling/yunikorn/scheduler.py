@@ -288,7 +288,7 @@ class Scheduler:
 
     def _end(self, application: Application) -> None:
         """Nothing is left of it but placeholders, and an ask for them."""
-        for key in [*application.held]:
+        for key in [*application.allocations]:
             self._release(application, key)
         for ask in [*application.pending.values()]:
             self._give_up(application, ask)

@@ -99,7 +99,7 @@ def _candidates(
             ]
         elif queue.settings.properties.preemption != DISABLED:
             for application in work.get(queue, {}).values():
-                for ask in application.held.values():
+                for ask in application.allocations.values():
                     if not ask.pinned and (fenced or ask.priority <= priority):
                         yield Victim(application, ask)
 

@@ -101,19 +101,20 @@ class Reservation:
 
 @dataclass(slots=True, eq=False)
 class ClusterQueueState:
-    """A ClusterQueue with its node in the tree. `generation`: see `QuotaState.generation`.
+    """A ClusterQueue with its node in the tree.
 
-    `inactive` says why it admits nothing, empty if it does. An inactive queue still lends, and nobody is preempted in
-    it. `by_priority` has the reservations by priority, where most searches for victims end early. `held` and `held_by`
-    are their sums, in total and by LocalQueue (`namespace/name`).
+    `by_priority`: the reservations by priority, where most searches for victims end early.
+    `usage`, `usage_by_local_queue`: sums of the reservations, in total and by LocalQueue (`namespace/name`).
+    `inactive`: why it admits nothing; empty if it admits. An inactive queue still lends, and nobody is preempted in it.
+    `generation`: see `QuotaState.generation`.
     """
 
     settings: ClusterQueueSettings
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
     by_priority: dict[int, dict[str, Reservation]] = field(default_factory=dict)
-    held: UsageSum = field(default_factory=UsageSum)
-    held_by: dict[str, UsageSum] = field(default_factory=dict)
+    usage: UsageSum = field(default_factory=UsageSum)
+    usage_by_local_queue: dict[str, UsageSum] = field(default_factory=dict)
     inactive: str = ""
     generation: int = 0
 
@@ -142,11 +143,11 @@ class ClusterQueueState:
 
     def _count(self, reservation: Reservation, sign: int) -> None:
         workload, local = reservation.workload, reservation.local_queue
-        mine = self.held_by.get(local) or self.held_by.setdefault(local, UsageSum())
-        for held in (self.held, mine):
-            held.add(reservation.usage, workload.admitted, sign)
+        mine = self.usage_by_local_queue.get(local) or self.usage_by_local_queue.setdefault(local, UsageSum())
+        for total in (self.usage, mine):
+            total.add(reservation.usage, workload.admitted, sign)
         if not mine.reserving:
-            del self.held_by[local]
+            del self.usage_by_local_queue[local]
 
 
 class QuotaState:

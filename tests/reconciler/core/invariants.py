@@ -95,7 +95,7 @@ def _counted_once(core: Core, _: int) -> Iterator[str]:
         total: Counter[FlavorResource] = Counter()
         for reservation in queue.reservations.values():
             total.update(reservation.usage)
-        held = {pair: amount for pair, amount in queue.held.reserved.items() if amount}
+        held = {pair: amount for pair, amount in queue.usage.reserved.items() if amount}
         if held != {pair: amount for pair, amount in total.items() if amount}:
             yield f"{queue.name}: {held} is counted, {dict(total)} is held"
 

@@ -84,7 +84,7 @@ def lose_a_workload(core: Core) -> None:
 def count_quota_twice(core: Core) -> None:
     world = core.state.world
     queue = world.state.queues["q0"]
-    queue.held.add(world.state.reservations["ns/runs"].usage, True, 1)
+    queue.usage.add(world.state.reservations["ns/runs"].usage, True, 1)
 
 
 def count_quota_for_nobody(core: Core) -> None:

@@ -102,7 +102,7 @@ def _counted_once(core: Core, _: int) -> Iterator[str]:
 
 def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
     """Whoever waits is woken; whatever rests or is held goes on at a moment that is set."""
-    records, informer, held = core.state.records, core.informer, core.writes.retries.held()
+    records, informer, held = core.state.records, core.informer, core.writes.retries.postponed()
     for key in informer.waits.awaited():
         record = records.find(key)
         if core.state.partition.outdated or core.state.partition.away(*key):
@@ -116,7 +116,7 @@ def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
             and (record.backoff.until, key) not in informer.alarms
         ):
             yield f"{key}: rests without an end"
-        if record.in_flight is not None and record.in_flight.held and key not in held:
+        if record.in_flight is not None and record.in_flight.postponed and key not in held:
             yield f"{key}: its request is held, and is never sent again"
     for key in [*records.keys()]:
         stored, undecided = records.at(key), records.find(key)

@@ -106,11 +106,11 @@ def rest_without_an_alarm(core: Core) -> None:
 def hold_a_request_for_ever(core: Core) -> None:
     flight = core.state.records.record(("Workload", "ns/new")).in_flight
     assert flight is not None
-    flight.held = True
+    flight.postponed = True
 
 
 def send_again_what_is_over(core: Core) -> None:
-    core.writes.retries.hold(WAITS, START)
+    core.writes.retries.postpone(WAITS, START)
 
 
 @pytest.mark.parametrize(

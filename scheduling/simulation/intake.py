@@ -16,7 +16,7 @@ from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
-from policies.model.quantity import Amounts
+from policies.model.quantity import Quantities
 from scheduling.objects.naming import NAMING
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import POD_PRIORITY_CLASS
@@ -84,7 +84,7 @@ class KueueIntake:
         self.declared: set[str] = set()
         self._pods: dict[str, PodReading] = {}
         self._ranges: dict[str, dict[str, Manifest]] = {}
-        self._overheads: dict[str, Amounts] = {}
+        self._overheads: dict[str, Quantities] = {}
 
     def put(self, manifests: Iterable[Manifest], now: int) -> None:
         by_kind: dict[GroupKind, list[Manifest]] = {}

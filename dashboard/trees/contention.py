@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dashboard.trees.tree import NO_AMOUNTS, Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
+from dashboard.trees.tree import NO_USAGE, DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, lent
 
 MOST = 3
 """How many borrowers, and how many nodes with unused quota, are named."""
@@ -26,7 +26,7 @@ class RootLoad:
     root: TreeNode
     pending: int
     pair: FlavorPair | None
-    amounts: Amounts | None
+    amounts: PairUsage | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Borrower:
 
     node: TreeNode
     pair: FlavorPair
-    amounts: Amounts
+    amounts: PairUsage
     lenders: tuple[TreeNode, ...]
     other_lenders: int
 
@@ -47,7 +47,7 @@ class UnusedQuota:
 
     node: TreeNode
     pair: FlavorPair
-    amounts: Amounts
+    amounts: PairUsage
     pending: int
 
 
@@ -105,7 +105,7 @@ class ContendedTree(DialectTree):
                 continue
             pending = sum(queue.waiting for queue in waiting if pair in queue.pairs)
             for _, node in self.walk(root):
-                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else NO_AMOUNTS
+                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else NO_USAGE
                 if amounts.quota and not amounts.used:
                     found.append((amounts.quota / whole, node.key, UnusedQuota(node, pair, amounts, pending)))
         return [each for *_, each in heapq.nlargest(MOST, found, key=lambda each: each[:2])]
@@ -146,7 +146,7 @@ def _borrowed(node: TreeNode) -> Iterator[FlavorPair]:
     return (FlavorPair(row["flavor"], row["resource"]) for row in node.entry["quota"] if "borrowed" in row["own"])
 
 
-def _beyond(amounts: Amounts) -> float:
+def _beyond(amounts: PairUsage) -> float:
     return amounts.borrowed / amounts.quota if amounts.quota else float("inf")
 
 

@@ -234,7 +234,7 @@ class KueueIntake:
             found.append("AdmissionChecks are assumed to be Ready unless an event sets another state")
         options = self.world.state.options
         if self.world.state.fleet is None and options.topologies and self._asks_for_topologies():
-            found.append("there is no Node in the input, so work that asks for a topology is not placed, and waits")
+            found.append("the input has no Node, so work that requests a topology is not placed, and waits")
         unknown = sorted(
             {
                 local.namespace

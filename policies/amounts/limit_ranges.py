@@ -96,5 +96,5 @@ def _outside(limits: Limits, least: Quantities, most: Quantities, at: str) -> It
 
 
 def greater(a: Quantities, b: Quantities) -> tuple[str, ...]:
-    """The resources of both of which `a` has more, by name."""
+    """The names of the resources that both have and `a` has more of."""
     return tuple(sorted(resource for resource, quantity in a.items() if resource in b and quantity > b[resource]))

@@ -50,8 +50,8 @@ def local_queue_usage(queue: ClusterQueueState, namespace: str, name: str) -> Qu
 def in_use(queue: ClusterQueueState, local_queue: str, *, reserved: bool = False) -> dict[str, Decimal]:
     """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units.
 
-    `reserved`: what all workloads with quota use. Every resource that the ClusterQueue has is there, also one of which
-    nothing is used.
+    `reserved`: what all workloads with quota use. It has every resource of the ClusterQueue, also those that are not
+    used.
     """
     usage = queue.usage_by_local_queue.get(local_queue, _NOTHING)
     found = {pair.resource: Decimal(0) for pair in queue.settings.terms}

@@ -191,7 +191,7 @@ class Scheduler:
         return found
 
     def preemption(self, now: int, waits: Callable[[YuniKornQueue], bool] = lambda _: False) -> Allocated | None:
-        """The first ask, by leaf, that has waited long enough and for which others have to leave.
+        """The first ask, by leaf, that has waited long enough and needs victims.
 
         Nothing is carried out. A leaf that `waits` is left out.
         """

@@ -157,7 +157,7 @@ def running_allocations(simulation: YuniKornSimulation, name: str = "") -> list[
     return [
         {"pod": key, "application": each.name, "queue": each.leaf.path, "amounts": yunikorn_amounts(ask.amounts)}
         for each in sorted(simulation.scheduler.applications.values(), key=lambda each: each.name)
-        for key, ask in sorted(each.held.items())
+        for key, ask in sorted(each.allocations.items())
         if name in ("", key, each.name)
     ]
 

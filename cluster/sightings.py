@@ -50,7 +50,7 @@ _NOTHING: Trie[Ref, Sighting, None] = Trie(no_total)
 
 @dataclass(frozen=True, slots=True)
 class Sightings:
-    """One snapshot. `progress` has for each scope the version up to which everything was seen."""
+    """One snapshot. `progress` has the version of each scope up to which all changes were seen."""
 
     progress: Mapping[str, str] = field(default_factory=dict)
     _seen: Trie[Ref, Sighting, None] = _NOTHING

@@ -112,7 +112,7 @@ NODES_ONCE = WatchSource(core.NODE, (NODES,), optional=True)
 
 
 def _pod(manifest: Manifest) -> Manifest:
-    """The fields by which YuniKorn places the Pod, and no others, since there may be many Pods."""
+    """Only the fields that YuniKorn reads to place the Pod, since there may be many Pods."""
     meta = metadata(manifest)
     labels, annotations = (mapping(meta.get(key)) for key in ("labels", "annotations"))
     kept = {key: meta.get(key) for key in ("name", "namespace")}

@@ -41,7 +41,7 @@ class DefinitionUnsteady(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class StoredKind:
-    """A kind of which objects may be stored in another version than `resource`, its storage version.
+    """A kind with objects that may be stored in another version than `resource`, its storage version.
 
     `stored`: its status.storedVersions. `generation`: of the definition when it was read.
     """

@@ -121,7 +121,7 @@ class Store:
     def start(self, cluster: ClusterClient, prompt: ClusterClient | None = None) -> None:
         """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress.
 
-        `prompt` is a client with short timeouts for `look`, on which requests wait; by default the same client.
+        `prompt`: a client with short timeouts for `look`, since requests wait for it; by default the same client.
         """
         self._cluster = cluster
         self._prompt = prompt or cluster

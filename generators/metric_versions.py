@@ -1,4 +1,4 @@
-"""What later versions of Kueue change in the metrics of v0.19.2, all of which are exported here.
+"""The changes of later Kueue versions to the metrics of v0.19.2. Quotree exports all metrics of v0.19.2.
 
 Source: Kueue main of 2026-08-23, pkg/metrics, and the release notes of v0.20.0.
 """

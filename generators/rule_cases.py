@@ -36,7 +36,7 @@ from policies.rules import registry
 
 CASES = ROOT / "tests" / "policies" / "rules" / "cases"
 _KNOWN = frozenset(READERS) - {CONFIG_MAP}
-"""Kinds of which a case gives all stored objects. It gives ConfigMaps only where it is about them."""
+"""A case gives all stored objects of these kinds. It gives ConfigMaps only where it is about them."""
 
 RuleCase = dict[str, Any]
 

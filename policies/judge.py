@@ -80,7 +80,7 @@ def judge_files(
 def judge_stored(
     world: Forest, configuration: Configuration | None = None, circumstances: Circumstances | None = None
 ) -> Judgement:
-    """The judgement of all that is there, of which nothing is spared. Costs a look at every object."""
+    """The judgement of all objects. Violations that existed before are reported too. Costs a look at every object."""
     proposal = propose_stored(world, configuration, circumstances)
     return Judgement(proposal, evaluate(proposal))
 

@@ -1,4 +1,4 @@
-"""The webhook as a plain WSGI app: each route takes a request from HTTP, and `webhook/desk.py` answers it."""
+"""The webhook as a plain WSGI app: each route takes a request from HTTP, and `webhook/review_handler.py` answers it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cluster.store import ManifestCache
 from cluster.tracing.ids import trace_id
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.rules import registry
-from webhook import conversion, desk
-from webhook.desk import JSON, Desk, Reply
+from webhook import conversion, review_handler
 from webhook.front.reading import GONE
 from webhook.ledger.ledger import ChangeOrder
 from webhook.metrics import WebhookMetrics
 from webhook.review import BadReview
+from webhook.review_handler import JSON, Reply, ReviewHandler
 from webhook.settings import WebhookSettings
 from webhook.spans import HEADER
 
@@ -39,7 +39,7 @@ def create_app(
     metrics: WebhookMetrics | None = None,
     draining: threading.Event | None = None,
     order: ChangeOrder | None = None,
-    judge: Desk | None = None,
+    judge: ReviewHandler | None = None,
 ) -> Flask:
     """The app over a cache. Once `draining` is set, /readyz fails while requests are still served.
 
@@ -51,7 +51,7 @@ def create_app(
     # One more than allowed, since a body of unknown length is silently cut at this length.
     app.config["MAX_CONTENT_LENGTH"] = settings.body_limit + 1
     metrics = metrics or WebhookMetrics()
-    judge = judge or Desk(settings, cache, metrics, order)
+    judge = judge or ReviewHandler(settings, cache, metrics, order)
     views = _Views(settings, cache, metrics, draining or threading.Event(), order, judge)
     for path in judge.paths:
         app.add_url_rule(path, path, views.decide, methods=["POST"])
@@ -81,7 +81,7 @@ class _Views:
         metrics: WebhookMetrics,
         draining: threading.Event,
         order: ChangeOrder | None,
-        judge: Desk,
+        judge: ReviewHandler,
     ) -> None:
         self._conversion_limit = settings.conversion_limit
         self._cache = cache
@@ -139,7 +139,7 @@ def _answer(reply: Reply) -> Answer:
 
 
 def _text(text: str, status: int) -> Answer:
-    return _answer(desk.text(text, HTTPStatus(status)))
+    return _answer(review_handler.text(text, HTTPStatus(status)))
 
 
 def _bad_request(error: BadReview) -> Answer:
@@ -156,4 +156,4 @@ def _http_error(error: HTTPException) -> Answer:
 
 
 def _fault(error: Exception) -> Answer:
-    return _answer(desk.fault(request.path, error))
+    return _answer(review_handler.fault(request.path, error))

@@ -15,9 +15,9 @@ from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from webhook import answer, decision
-from webhook.desk import MUTATING, VALIDATING
 from webhook.owners import Fetch, OwnerMissing, named_workload, owners
 from webhook.review import Review
+from webhook.review_handler import MUTATING, VALIDATING
 
 
 @dataclass(frozen=True, slots=True)

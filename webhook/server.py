@@ -21,10 +21,10 @@ from cluster.store import ManifestCache
 from cluster.tracing.span import SpanRecorder
 from webhook.app import create_app, unready
 from webhook.decision import warm_up
-from webhook.desk import Desk
 from webhook.ledger.ledger import ChangeOrder
 from webhook.logs import log_as_json
 from webhook.metrics import WebhookMetrics
+from webhook.review_handler import ReviewHandler
 from webhook.settings import TLS_VERSIONS, WebhookSettings
 from webhook.worker import FrontWorker
 
@@ -119,8 +119,8 @@ class _Application(OneWorker):
         self.metrics.watch(lambda: cache, lambda: self.tls.expires().timestamp())
         shared: dict[str, Any] = {"metrics": self.metrics, "order": order}
         self._spans = self._open_spans() if self._open_spans else None
-        self.desk = desk = Desk(self.settings, lambda: cache, **shared, spans=self._spans)
-        return create_app(self.settings, lambda: cache, draining=self.draining, judge=desk, **shared)
+        self.handler = handler = ReviewHandler(self.settings, lambda: cache, **shared, spans=self._spans)
+        return create_app(self.settings, lambda: cache, draining=self.draining, judge=handler, **shared)
 
     def _forked(self, _master: object, worker: Any) -> None:
         worker.cfg.set("graceful_timeout", self.settings.graceful_seconds)

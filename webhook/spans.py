@@ -1,4 +1,4 @@
-"""The span of a review, from what the desk learns of it. Nothing here runs while traces are off."""
+"""The span of a review, from what the handler learns of it. Nothing here runs while traces are off."""
 
 from __future__ import annotations
 

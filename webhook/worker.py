@@ -74,7 +74,7 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             [listener.sock for listener in self.sockets],
             self.app.tls.current,
             self.wsgi,
-            Quick(self.app.desk),
+            Quick(self.app.handler),
             settings,
             gate=ClientGate(
                 settings.client_ca is not None,

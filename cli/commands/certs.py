@@ -18,7 +18,7 @@ from cli.exits import EXIT_CODES_OF_ACTIONS
     multiple=True,
     help="A name of the webhook, repeatable. Default: the names in the present certificate, else loopback.",
 )
-@click.option("--show", is_flag=True, help="Show what is there; change nothing.")
+@click.option("--show", is_flag=True, help="Show the certificates and change nothing.")
 def certs(folder: Path, names: tuple[str, ...], show: bool) -> None:
     """Keep a certificate authority and a serving certificate in FOLDER, and show them.
 

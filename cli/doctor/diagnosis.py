@@ -48,7 +48,7 @@ def _results(check: DoctorCheck, target: CheckedCluster) -> Iterator[CheckResult
     except _NO_ANSWER:
         raise
     except Forbidden as error:
-        yield skipped("", f"you may not read what it looks at: {error.message}", "ask for this right")
+        yield skipped("", f"you may not read the objects of this check: {error.message}", "ask for this right")
     except ClusterError as error:
         yield failure("", f"cannot find out: {error}", "see what it says, and try again")
     except Exception as error:  # an object that nobody expected must not cost the other checks

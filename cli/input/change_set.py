@@ -40,7 +40,7 @@ class ChangeRequest:
 
 
 def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """PATH... as the state after the change, and what it is compared with; the command gets a `request`."""
+    """Adds PATH..., the state after the change, and options for the state before it. The command gets a `request`."""
 
     @wraps(command)
     def with_request(
@@ -68,7 +68,7 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _proposed(selection: InputSelection) -> str:
-    """What to type; two files without an option are the state before and the state after, as for diff(1)."""
+    """The options to type. Two files without an option are taken as the states before and after, as by diff(1)."""
     if len(selection.paths) == 2 and not selection.kustomizations and not selection.charts:
         old, new = selection.paths
         return f"{new} --base {_FILES}{old}, or both with --base REVISION or --against a context"
@@ -94,7 +94,7 @@ def read_change(request: ChangeRequest, configuration: Configuration) -> ChangeS
 
 
 def _base(request: ChangeRequest) -> tuple[str, InputObjects]:
-    """For the head line, and the files."""
+    """The text for the head line, and the objects of the files."""
     if request.base is None:
         return "", NO_FILES
     if not request.base.startswith(_FILES):
@@ -109,7 +109,7 @@ def _base(request: ChangeRequest) -> tuple[str, InputObjects]:
 
 
 def _differing(before: InputObjects, after: InputObjects) -> InputObjects:
-    """What is new, or written differently."""
+    """The objects that are new, or whose manifest differs."""
     same = {ref for ref, placed in before.objects.items() if _manifest(after, ref) == placed.document.manifest}
     known = {_identity(document.manifest): document.manifest for document in before.rest}
     return replace(

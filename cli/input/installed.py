@@ -48,5 +48,5 @@ step_timeout = click.option(
     type=click.IntRange(1),
     default=300,
     show_default=True,
-    help="How many seconds one step may wait for what it needs.",
+    help="How many seconds a step may wait for its precondition.",
 )

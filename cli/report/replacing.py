@@ -1,4 +1,4 @@
-"""Writes a file in place of another one: readers see the old one or the new one, never a part."""
+"""Replaces a file in one step: readers see the old text or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _BY_FOLDER = os.open in os.supports_dir_fd  # Windows has no descriptors of fold
 
 
 def replace_text(file: OwnedFile, before: str, after: str) -> None:
-    """The permissions stay. Raises OutOfReach, also where the file is no longer what it was.
-
-    Each folder on the way is opened without following a link, and the file is read and replaced in the last of them:
-    what takes the place of one meanwhile is not written to.
+    """Replace the text of a file and keep its permissions. Raises OutOfReach, also if the file has changed since it was
+    read. Each folder of the path is opened without following links, and the file is replaced relative to the last one.
+    So nothing is written through a folder that is swapped for a link meanwhile.
     """
     try:
         with _opened(file.folder, file.path.parent.parts) as (folder, prefix):
@@ -33,7 +32,7 @@ def replace_text(file: OwnedFile, before: str, after: str) -> None:
 
 @contextlib.contextmanager
 def _opened(folder: Path, parts: Sequence[str]) -> Iterator[tuple[int | None, str]]:
-    """The folder below a folder, as a descriptor; where there are none, None and the beginning of paths in it."""
+    """The folder as a descriptor. Without descriptors of folders: None, and the prefix of paths in the folder."""
     if not _BY_FOLDER:
         yield None, os.path.join(folder, *parts, "")  # noqa: PTH118, with a separator at its end
         return

@@ -65,7 +65,7 @@ def run_own(
 
 
 class _OwnBackend:
-    """The user with the key is the one who started it."""
+    """The backend of one user: the key proves that the caller started the dashboard."""
 
     audited = True
 
@@ -82,7 +82,7 @@ def of_cluster(cluster: ClusterClient, v1: Getter, audit: Getter) -> UserReader:
 
 
 class ReadOnce:
-    """/v1 without a reconciler: a cluster is read, and answers for some seconds as its reconciler would."""
+    """/v1 without a reconciler: reads a cluster, and answers from that state for some seconds."""
 
     def __init__(self, cluster: ClusterClient, other_trees: OtherTrees) -> None:
         self._cluster, self._other_trees = cluster, other_trees
@@ -107,7 +107,7 @@ class ReadOnce:
 
 
 class _Aging:
-    """Something that was read, until it is too old."""
+    """A value that is read again when it is too old."""
 
     def __init__(self, read: Callable[[], Any]) -> None:
         self._read = read

@@ -12,7 +12,7 @@ from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import NO_AMOUNTS, STATES, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
+from dashboard.trees.tree import NO_USAGE, STATES, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
 from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
@@ -76,7 +76,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
 
 def _worst(tree: DialectTree, node: TreeNode) -> str:
     """The worst state over its flavors and resources."""
-    found = {state_of(tree, node, node.amounts(pair)) for pair in node.pairs} | {state_of(tree, node, NO_AMOUNTS)}
+    found = {state_of(tree, node, node.amounts(pair)) for pair in node.pairs} | {state_of(tree, node, NO_USAGE)}
     return max(found, key=STATES.index)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, lent
 from policies.impact.quotas import amount_text
 
 DIALECTS = ("Kueue", "Volcano", "YuniKorn")
@@ -42,7 +42,7 @@ class UsageBar(NamedTuple):
     quota: float
 
 
-def bar_of(found: Amounts) -> UsageBar:
+def bar_of(found: PairUsage) -> UsageBar:
     quota = found.quota or 0
     most = max(found.used, quota, 1)
     over = min(found.over, found.used)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard.pages.shown import UsageBar, bar_of, columns, node_text
 from dashboard.pages.view import TreePageView
-from dashboard.trees.tree import Amounts, DialectTree, TreeNode, natural, state_of
+from dashboard.trees.tree import DialectTree, PairUsage, TreeNode, natural, state_of
 
 FoundRow = tuple[int, TreeNode, bool | None]
 """The depth of a node, the node, and whether its children are hidden; see `TableRow`."""
@@ -90,7 +90,7 @@ def _folded(tree: DialectTree, view: TreePageView, *, large: bool) -> Iterator[F
 
 
 def _key(view: TreePageView) -> Callable[[TreeNode], Any]:
-    keys: dict[str, Callable[[Amounts], float]] = {
+    keys: dict[str, Callable[[PairUsage], float]] = {
         "quota": lambda amounts: amounts.quota or 0,
         "used": lambda amounts: amounts.used,
         "share": lambda amounts: amounts.share,

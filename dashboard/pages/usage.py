@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dashboard.pages.shown import amount, path_part
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import Amounts, FlavorPair, TreeNode
+from dashboard.trees.tree import FlavorPair, PairUsage, TreeNode
 from policies.model.quantity import Quantity
 
 WIDTH, HEIGHT = 240, 44
@@ -43,7 +43,7 @@ def charts(reader: CachedReader, node: TreeNode) -> dict[FlavorPair, UsageChart]
 
 
 def _chart(
-    pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], present: Amounts
+    pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], present: PairUsage
 ) -> UsageChart:
     """The last step has what is used at present, which is newer than the history."""
     quota = present.quota

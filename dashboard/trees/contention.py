@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dashboard.trees.tree import NO_AMOUNTS, USED, Amounts, DialectTree, FlavorPair, NodeKey, TreeNode, lent
+from dashboard.trees.tree import NO_USAGE, USED, DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, lent
 
 MOST = 3
 """How many borrowers, and how many nodes with unused quota, are named."""
@@ -27,7 +27,7 @@ class RootLoad:
     root: TreeNode
     pending: int
     pair: FlavorPair | None
-    amounts: Amounts | None
+    amounts: PairUsage | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Borrower:
 
     node: TreeNode
     pair: FlavorPair
-    amounts: Amounts
+    amounts: PairUsage
     lenders: tuple[TreeNode, ...]
     other_lenders: int
 
@@ -56,7 +56,7 @@ class OverLimit:
 
     node: TreeNode
     pair: FlavorPair
-    amounts: Amounts
+    amounts: PairUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class UnusedQuota:
 
     node: TreeNode
     pair: FlavorPair
-    amounts: Amounts
+    amounts: PairUsage
     pending: int
 
 
@@ -151,7 +151,7 @@ class ContendedTree(DialectTree):
                 continue
             pending = sum(queue.waiting for queue in waiting if pair in queue.pairs)
             for _, node in self.walk(root):
-                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else NO_AMOUNTS
+                amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else NO_USAGE
                 if amounts.quota and not amounts.used:
                     found.append((amounts.quota / whole, node.key, UnusedQuota(node, pair, amounts, pending)))
         return [each for *_, each in heapq.nlargest(MOST, found, key=lambda each: each[:2])]
@@ -200,7 +200,7 @@ def _in_use(node: TreeNode) -> Iterator[FlavorPair]:
             yield FlavorPair(row["flavor"], row["resource"])
 
 
-def _beyond(amounts: Amounts) -> float:
+def _beyond(amounts: PairUsage) -> float:
     return amounts.borrowed / amounts.quota if amounts.quota else float("inf")
 
 

@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 from math import ceil
 from typing import NamedTuple
 
-from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, natural, state_of, total
+from dashboard.trees.tree import DialectTree, FlavorPair, PairUsage, TreeNode, natural, state_of, total
 
 WIDE, NARROW = 1200.0, 360.0
 """Widths of the pictures, for two kinds of screens."""
@@ -63,7 +63,7 @@ class Block:
     parent: TreeNode | None
     node: TreeNode | None
     many: int
-    amounts: Amounts
+    amounts: PairUsage
     called: str = ""
     shared: int = 0
     tail: int = 0
@@ -141,7 +141,7 @@ class _Space(NamedTuple):
     width: float
     depth: int
     y: float
-    above: Amounts | None
+    above: PairUsage | None
     shared: int = 0
     tail: int = 0
 
@@ -152,7 +152,7 @@ class _Sized(NamedTuple):
     """
 
     node: TreeNode | None
-    amounts: Amounts
+    amounts: PairUsage
     needs: float
     least: float
     badge: float = 0.0
@@ -192,7 +192,7 @@ def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block
     sized.sort(key=lambda each: -each.weight)  # the widest first, else as they stand
     held = sum(each.weight for each in sized)
     if space.above and held and (own := (space.above.quota or 0) - held) > 0:
-        sized.append(_Sized(None, Amounts(own, 0, 0, {}, {}), _OWN, _OWN))
+        sized.append(_Sized(None, PairUsage(own, 0, 0, {}, {}), _OWN, _OWN))
     if sum(each.needs for each in sized) <= space.width:
         yield from _side_by_side(space, sized, space.width)
         return

@@ -52,10 +52,10 @@ class NodeKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
-    """What a node has of a pair, in nano: its quota with that of all below it, what is used of it, and beyond it.
+class PairUsage:
+    """The quota and usage of one flavor and resource in a node with its subtree, in nano.
 
-    `quota` None: it has none of its own. `own` are the fields as they are written, `below` their sums.
+    `quota`: None if it has no quota. `own`: its fields as they are written. `below`: their sums over its subtree.
     """
 
     quota: int | None
@@ -79,7 +79,7 @@ class Amounts:
         return self.used / self.quota
 
 
-NO_AMOUNTS = Amounts(None, 0, 0, _NO_FIELDS, _NO_FIELDS)
+NO_USAGE = PairUsage(None, 0, 0, _NO_FIELDS, _NO_FIELDS)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -144,14 +144,14 @@ class TreeNode:
     def pairs(self) -> tuple[FlavorPair, ...]:
         return tuple(FlavorPair(row["flavor"], row["resource"]) for row in self.entry["quota"])
 
-    def amounts(self, pair: FlavorPair) -> Amounts:
+    def amounts(self, pair: FlavorPair) -> PairUsage:
         for row in self.entry["quota"]:
             if (row["flavor"], row["resource"]) == pair:
                 return _amounts(self.dialect, row["own"], row["children"])
-        return NO_AMOUNTS
+        return NO_USAGE
 
 
-def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> Amounts:
+def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> PairUsage:
     quota = next((own[field] for field in _QUOTA[dialect] if field in own), None)
     total = None if quota is None else _nano(quota)
     if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
@@ -160,7 +160,7 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
     borrowed = _nano(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
     limit = _nano(own.get(_LIMIT.get(dialect, ""), ""))
     over = _nano(own["over"]) if "over" in own else max(0, used - limit) if limit else 0
-    return Amounts(total, used, borrowed, own, below, over)
+    return PairUsage(total, used, borrowed, own, below, over)
 
 
 def _nano(text: str) -> int:
@@ -251,7 +251,7 @@ STATES = ("idle", "used", "borrowed", "over", "stopped")
 """The best first."""
 
 
-def state_of(tree: DialectTree, node: TreeNode, amounts: Amounts) -> str:
+def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
     """The worst of the states that apply."""
     if node.stopped or node.key in tree.on_cycles:
         return "stopped"
@@ -262,11 +262,11 @@ def state_of(tree: DialectTree, node: TreeNode, amounts: Amounts) -> str:
     return "used" if amounts.used else "idle"
 
 
-def total(nodes: Iterable[TreeNode], pair: FlavorPair) -> Amounts:
+def total(nodes: Iterable[TreeNode], pair: FlavorPair) -> PairUsage:
     """The sum of the amounts of several siblings."""
     each = [node.amounts(pair) for node in nodes]
     quotas = [amounts.quota for amounts in each if amounts.quota is not None]
-    return Amounts(
+    return PairUsage(
         sum(quotas) if quotas else None,
         sum(amounts.used for amounts in each),
         sum(amounts.borrowed for amounts in each),

@@ -14,7 +14,7 @@ from generators.chart.template import When
 from generators.schemas.parts import COUNT, TEXT, YES, list_of, map_of
 
 OWN_LABEL = "app.kubernetes.io/component"
-"""The label by which Deployments and Services select their Pods."""
+"""Deployments and Services select their Pods by this label."""
 SUFFIX = ".quotree.dev"
 WEBHOOKS = {"ValidatingWebhookConfiguration": "validating", "MutatingWebhookConfiguration": "mutating"}
 PROCESSES = {
@@ -243,7 +243,7 @@ def only(objects: list[source.Object], kind: str) -> source.Object:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of the values, in which nothing else may stand."""
+    """The JSON schema of the values. It allows no other keys."""
     root = _object({"global": FREE})
     for option in all_options():
         *way, last = option.path.split(".")

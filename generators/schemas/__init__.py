@@ -33,7 +33,7 @@ _LACK = object_of(
             ],
         },
         "raise": {
-            "description": "Limits of which each would be enough if it were raised, nearest first.",
+            "description": "Limits, nearest first. To raise one of them is enough.",
             **list_of(object_of({"kind": _NODE, "name": TEXT, "limit": TEXT, "from": _AMOUNT, "to": _AMOUNT})),
         },
         "kept": list_of(object_of({"kind": _NODE, "name": TEXT, "amount": _AMOUNT})),

@@ -13,8 +13,8 @@ from policies.rules import registry
 from reconciler.api.routes import ROUTES
 from reconciler.metrics.catalogue import families
 from webhook.app import CONVERTING
-from webhook.desk import MUTATING, VALIDATING
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
+from webhook.review_handler import MUTATING, VALIDATING
 
 _PACKAGES = ("policies", "scheduling", "cluster", "certs", "webhook", "reconciler", "audit", "analysis", "cli")
 _MARK = re.compile(r"(?<![\w.-])((?:[a-z]+\.)*quotree\.dev/[A-Za-z0-9.-]*[A-Za-z0-9]|(?:[a-z]+\.)+quotree\.dev/)")

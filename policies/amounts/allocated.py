@@ -11,7 +11,7 @@ from typing import Any
 
 from policies.amounts.requests import container_requests, pod_requests, readable
 from policies.dialects.reading import listing, mapping
-from policies.model.quantity import Amounts, Quantity, maximum
+from policies.model.quantity import Quantities, Quantity, maximum
 
 _STATUSES = {"containers": "containerStatuses", "initContainers": "initContainerStatuses"}
 
@@ -50,5 +50,5 @@ def _kept(status: Mapping[str, Any]) -> dict[str, Quantity]:
     return maximum(readable(status.get("allocatedResources")), readable(resources.get("requests")))
 
 
-def _written(amounts: Amounts) -> dict[str, str]:
+def _written(amounts: Quantities) -> dict[str, str]:
     return {resource: str(quantity) for resource, quantity in amounts.items()}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from policies.amounts.requests import pod_requests, readable
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model import fields
-from policies.model.quantity import Amounts, maximum, minimum
+from policies.model.quantity import Quantities, maximum, minimum
 
 CONTAINER = "Container"
 POD = "Pod"
@@ -25,11 +25,11 @@ class Limits:
     The highest minimum, the lowest maximum and ratio, and of the defaults the first.
     """
 
-    minimum: Amounts = field(default_factory=dict)
-    maximum: Amounts = field(default_factory=dict)
-    ratio: Amounts = field(default_factory=dict)
-    limits: Amounts = field(default_factory=dict)
-    requests: Amounts = field(default_factory=dict)
+    minimum: Quantities = field(default_factory=dict)
+    maximum: Quantities = field(default_factory=dict)
+    ratio: Quantities = field(default_factory=dict)
+    limits: Quantities = field(default_factory=dict)
+    requests: Quantities = field(default_factory=dict)
 
 
 Summary: TypeAlias = Mapping[str, Limits]
@@ -88,13 +88,13 @@ def _beyond_limits(limits: Limits, container: Mapping[str, Any], at: str) -> Ite
     yield from _outside(limits, minimum(requests, limited), maximum(requests, limited), at)
 
 
-def _outside(limits: Limits, least: Amounts, most: Amounts, at: str) -> Iterator[Violation]:
+def _outside(limits: Limits, least: Quantities, most: Quantities, at: str) -> Iterator[Violation]:
     if above := greater(most, limits.maximum):
         yield Violation(at, above, "requests must not be above the limitRange max")
     if below := greater(limits.minimum, least):
         yield Violation(at, below, "requests must not be below the limitRange min")
 
 
-def greater(a: Amounts, b: Amounts) -> tuple[str, ...]:
-    """The resources of both of which `a` has more, by name."""
+def greater(a: Quantities, b: Quantities) -> tuple[str, ...]:
+    """The names of the resources that both have and `a` has more of."""
     return tuple(sorted(resource for resource, quantity in a.items() if resource in b and quantity > b[resource]))

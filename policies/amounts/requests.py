@@ -13,7 +13,7 @@ from typing import Any
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import listing, mapping
 from policies.model.pools import count
-from policies.model.quantity import Amounts, BadQuantity, Quantity, add, maximum, product
+from policies.model.quantity import BadQuantity, Quantities, Quantity, add, maximum, product
 
 _OF_THE_POD = ("cpu", "memory")
 """The resources, besides huge pages, for which requests of the whole pod override those of its containers."""
@@ -44,7 +44,7 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
     return add(of_the_pod(spec, maximum(running, starting)), readable(spec.get("overhead")))
 
 
-def of_the_pod(spec: Mapping[str, Any], together: Amounts) -> dict[str, Quantity]:
+def of_the_pod(spec: Mapping[str, Any], together: Quantities) -> dict[str, Quantity]:
     """What the containers request together, and what the pod as a whole says about cpu, memory and huge pages.
 
     Its requests win; its limit counts where neither it nor any container requests the resource, as in the API server.
@@ -67,12 +67,12 @@ class Transformation:
     still counts unless `replace` is set. Source: Kueue's Configuration, resources.transformations.
     """
 
-    outputs: Amounts
+    outputs: Quantities
     multiply_by: str = ""
     replace: bool = False
 
 
-def without(requests: Amounts, prefixes: Iterable[str]) -> Amounts:
+def without(requests: Quantities, prefixes: Iterable[str]) -> Quantities:
     """The requests but for resources whose name starts with one of the prefixes."""
     excluded = tuple(prefixes)
     if not excluded:
@@ -80,7 +80,9 @@ def without(requests: Amounts, prefixes: Iterable[str]) -> Amounts:
     return {resource: quantity for resource, quantity in requests.items() if not resource.startswith(excluded)}
 
 
-def transformed(requests: Amounts, by_input: Mapping[str, Transformation], excluded: Iterable[str] = ()) -> Amounts:
+def transformed(
+    requests: Quantities, by_input: Mapping[str, Transformation], excluded: Iterable[str] = ()
+) -> Quantities:
     """The requests as transformed, but for inputs whose name starts with one of the prefixes `excluded`.
 
     An excluded input is transformed all the same: it has its outputs, and multiplies those of others. A negative output
@@ -99,14 +101,14 @@ def transformed(requests: Amounts, by_input: Mapping[str, Transformation], exclu
     return add(without(kept, excluded), made)
 
 
-def _outputs(requests: Amounts, resource: str, transformation: Transformation) -> dict[str, Quantity]:
+def _outputs(requests: Quantities, resource: str, transformation: Transformation) -> dict[str, Quantity]:
     base, factor = requests[resource], requests.get(transformation.multiply_by)
     if factor is not None:
         base = product(base, factor)
     return {name: product(base, each) for name, each in transformation.outputs.items()}
 
 
-def counted(requests: Amounts, pods: int) -> dict[str, int]:
+def counted(requests: Quantities, pods: int) -> dict[str, int]:
     """The requests of `pods` pods in Kueue's units (see `policies.model.pools`); a negative request counts as 0."""
     return {resource: max(0, count(resource, quantity)) * pods for resource, quantity in requests.items()}
 

@@ -29,7 +29,7 @@ MANAGED_BY = {"app.kubernetes.io/managed-by": SOURCE}
 """The label of our reports. Objects without it, or with a name that does not begin with `PREFIX`, are never deleted."""
 PREFIX = "quotree-"
 LEFT_OUT = "quotree.dev/results-left-out"
-"""The annotation that counts the results for which there was no room. The summary counts them, too."""
+"""The annotation with the number of results that did not fit. The summary counts them, too."""
 MOST = 100
 """Results in one report by default."""
 _NO_TREE = f"{PREFIX}in-no-tree"

@@ -1,4 +1,4 @@
-"""Which tree an object belongs to, of which project: by the topmost node of the tree."""
+"""Finds the tree of an object, and its project: by the topmost node of the tree."""
 
 from __future__ import annotations
 

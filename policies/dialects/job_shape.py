@@ -1,4 +1,4 @@
-"""The form in which a kind of job is described once, by paths: its pods, its switch, and what its status says.
+"""The description of a kind of job, by paths: its pods, its switch, and what its status says.
 
 `policies.dialects.frameworks` has the kinds that Kueue knows; an administrator describes others in the configuration.
 
@@ -46,7 +46,7 @@ class PodSetPath:
     counts: tuple[Count, ...] = ()
     entries: str = ""
     index_label: str = ""
-    """The label by which its pods are numbered, for topology-aware scheduling."""
+    """The label with the number of a pod, for topology-aware scheduling."""
     sub_group_label: str = ""
     """The label that numbers the groups that its pods form, one for each of the first of the counts."""
     order: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from policies.dialects.addresses import link_local
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 BAD, INSECURE = "BadKubeConfig", "InsecureKubeConfig"
-"""The reasons for which a kubeconfig is refused: it cannot be read, or it is not safe."""
+"""Why a kubeconfig is refused: it cannot be read, or it is not safe."""
 PREFIX = "/etc/multikueue/kubeconfigs"
 """The folder below which files may be named."""
 KEY = "kubeconfig"

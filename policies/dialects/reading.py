@@ -130,7 +130,7 @@ class ManifestReader:
         return quantity
 
     def amounts(self, value: object, field: str, whole: Callable[[str], bool] | None = None) -> dict[str, Quantity]:
-        """Quantities by resource name; those of which `whole` holds come in whole units only."""
+        """Quantities by resource name; resources for which `whole` is true come in whole units only."""
         found: dict[str, Quantity] = {}
         for resource, item in mapping(value).items():
             quantity = self.quantity(item, field, resource)

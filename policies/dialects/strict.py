@@ -23,7 +23,7 @@ from policies.schema.declarations import FILES
 from policies.schema.field_names import POD_TEMPLATE, Unknown, field_names
 
 _ENTRIES = {volcano.JOB: "tasks", WORKLOAD: "podSets"}
-"""The lists in the spec of which each entry has a `template`."""
+"""The lists in the spec whose entries each have a `template`."""
 
 
 def strict(found: Parsed) -> Parsed:

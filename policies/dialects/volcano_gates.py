@@ -11,7 +11,7 @@ MARKED = "volcano"
 """The value of the label."""
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
-"""The annotations by which a Pod names its PodGroup."""
+"""The annotations that name the PodGroup of a Pod."""
 TASK_NAME = "volcano.sh/task-spec"
 TOGETHER = "quotree.dev/quota-gang"
 """The annotation that says how many Pods of its PodGroup passed together with it, and when the youngest was created."""

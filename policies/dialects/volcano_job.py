@@ -25,7 +25,7 @@ _MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """How a task is partitioned: `total` partitions of `size` pods each, `minimum` of which start together."""
+    """The partitions of a task: `total` of `size` pods each. At least `minimum` of them start together."""
 
     total: int
     size: int

@@ -15,7 +15,7 @@ from policies.model.objects import Ref
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What is done about a finding; `since` is the day on which it will be denied, where that is still to come."""
+    """What is done about a finding; `since`: the day from which it will be denied, if that is in the future."""
 
     action: Action
     since: date | None = None

@@ -64,7 +64,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """When a change is asked for, and by whom."""
+    """The time and the user of a change."""
 
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     user: User = User()

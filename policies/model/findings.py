@@ -87,7 +87,7 @@ class Finding:
     list); (rule, object, field, subject) is the finding's identity. `excess` says by how much, in any unit that stays
     the same for this identity: a finding that was there before with no less excess does not refuse the change.
     `profiles` are those under which it counts. `action` is this finding's own default where it differs from the rule's.
-    `follows` are places on which it rests: where another finding stands at one of them, or `concerns` it, this one is
+    `follows`: the places that cause it: where another finding stands at one of them, or `concerns` it, this one is
     its consequence. `patch` is the fix as JSON Patch operations on `object` as it was written, where it can be said.
     `text_patch` is the same for a field inside a YAML text of the object: each path leads to the text and on into it.
     """

@@ -75,7 +75,7 @@ class KubeObject:
 
     @property
     def judged_as(self) -> GroupKind:
-        """The kind by which it is known which rules judge it."""
+        """The kind that selects the rules for it."""
         return self.ref.group_kind
 
     @property

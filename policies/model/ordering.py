@@ -1,4 +1,4 @@
-"""The order in which many objects are best put into a forest."""
+"""The best order to put many objects into a forest."""
 
 from __future__ import annotations
 

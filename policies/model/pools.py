@@ -17,7 +17,7 @@ LEAST = -INT64_MAX - 1
 _CPU = "cpu"
 _BYTES = ("memory", "ephemeral-storage")
 _UNLIMITED_CPU = INT64_MAX // 1000 * 10**9
-"""The number of nano-CPU from which on milli-CPU would not fit 64 bits, as Kueue draws the line."""
+"""From this number of nano-CPU on, milli-CPU would not fit 64 bits. Kueue has the same bound."""
 
 
 class Terms(NamedTuple):

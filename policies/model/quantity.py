@@ -145,12 +145,13 @@ class Quantity:
 Quantity.ZERO = Quantity(0, "DecimalSI", "0")
 
 
-# -- amounts: quantities by resource name ------------------------------------------------------------------------------
+# -- quantities by resource name ---------------------------------------------------------------------------------------
 
-Amounts: TypeAlias = Mapping[str, Quantity]
+Quantities: TypeAlias = Mapping[str, Quantity]
+"""Quantities by resource name. Numbers of a fixed unit are `Amounts`."""
 
 
-def add(a: Amounts, b: Amounts) -> dict[str, Quantity]:
+def add(a: Quantities, b: Quantities) -> dict[str, Quantity]:
     """Resource by resource; a name that one side lacks counts as zero there."""
     return {name: a.get(name, Quantity.ZERO) + b.get(name, Quantity.ZERO) for name in {**a, **b}}
 
@@ -160,12 +161,12 @@ def product(a: Quantity, b: Quantity) -> Quantity:
     return Quantity(_divide_away_from_zero(a.nano * b.nano, _UNIT), a.format)
 
 
-def maximum(a: Amounts, b: Amounts) -> dict[str, Quantity]:
+def maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
     """The larger of both, resource by resource; a name that one side lacks keeps the amount of the other."""
     return {name: max(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
 
 
-def minimum(a: Amounts, b: Amounts) -> dict[str, Quantity]:
+def minimum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
     """The smaller of both, resource by resource; a name that one side lacks keeps the amount of the other."""
     return {name: min(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
 

@@ -13,7 +13,7 @@ from policies.amounts.limit_ranges import CONTAINER, NO_LIMITS, POD, Limits, Sum
 from policies.amounts.requests import pod_requests, readable
 from policies.dialects.reading import listing, mapping, text
 from policies.model import fields
-from policies.model.quantity import Amounts
+from policies.model.quantity import Quantities
 
 _LISTS = ("containers", "initContainers")
 
@@ -27,7 +27,7 @@ class Surroundings:
     """
 
     limit_ranges: Summary = field(default_factory=dict)
-    overheads: Mapping[str, Amounts] = field(default_factory=dict)
+    overheads: Mapping[str, Quantities] = field(default_factory=dict)
     compat: bool = False
 
 
@@ -81,5 +81,5 @@ def _resources(own: Mapping[str, Any], defaults: Limits, requested: Container[st
     return {**own, **{key: values for key, values in filled.items() if values}}
 
 
-def _texts(quantities: Amounts) -> dict[str, str]:
+def _texts(quantities: Quantities) -> dict[str, str]:
     return {resource: quantity.text for resource, quantity in quantities.items()}

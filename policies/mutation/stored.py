@@ -1,4 +1,4 @@
-"""Objects as a cluster would store them: with what the mutating webhook fills in."""
+"""Completes objects from files as the mutating webhook would."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 
 _UNREAD = frozenset({"/spec/reclaimable", "/spec/weight"})
-"""What is filled in for nearly every Volcano queue and no dialect reads. A sound object stays what it is."""
+"""The webhook adds these fields to nearly every Volcano queue. No dialect reads them, so nothing is read again."""
 
 
 def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuration) -> list[Parsed]:
-    """These objects, applied to the world, completed; work that it holds already only as an update completes it.
-
-    Kueue's own switches of such a job, as `suspend`, and the gates of such a Pod are no longer what its creation made
-    them.
+    """Complete these objects as the webhook would when they are applied to the world. Work that the world already has
+    is completed as for an update, not as for a creation: the switches of such a job (`suspend`) and the gates of such a
+    Pod may have changed since then.
     """
     every = list(objects)
     alone = all(isinstance(it.object, Node) or it.object.ref.group == GROUP for it in every)
@@ -37,7 +36,7 @@ def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuratio
 def completed(
     written: Parsed, around: Forest, configuration: Configuration, operation: ChangeOperation = ChangeOperation.CREATE
 ) -> Parsed:
-    """The object as it would be stored; the very same where nothing is filled in."""
+    """The object as it would be stored. It is the same value if the webhook adds nothing."""
     operations = patch(written.manifest, around, configuration, operation) if written.manifest is not None else []
     if written.manifest is None or not operations:
         return written

@@ -13,7 +13,7 @@ from policies.model import fields
 Patch = list[dict[str, Any]]
 
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
-"""The annotation by which a pod asks for the scheduling gate of the same name."""
+"""A pod with this annotation gets the scheduling gate of the same name."""
 GROUP_ANNOTATION = "volcano.sh/resource-group"
 
 

@@ -31,7 +31,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOrder:
-    """`edits` in an order in which none is refused. `stuck` are those for which there is none.
+    """`edits` in an order in which none is refused. `stuck`: the edits without such an order.
 
     `blocked` has for each object with a detour why it could not take its final form at once.
     """

@@ -27,7 +27,7 @@ def registry() -> Mapping[str, Rule]:
 
 @lru_cache(maxsize=1024)
 def about(kinds: frozenset[GroupKind]) -> tuple[Rule, ...]:
-    """The rules by which a change of these kinds is judged, by id. Modules of other rules need not be loaded."""
+    """The rules that judge a change of these kinds, by id. Modules of other rules need not be loaded."""
     judged: Mapping[str, list[str]] = json.loads((Path(__file__).parent / KINDS).read_text(encoding="utf-8"))
     names = {spelled(each) for each in kinds}
     _load(each for each in _modules() if each not in judged or not names.isdisjoint(judged[each]))

@@ -27,7 +27,7 @@ class Unknown(NamedTuple):
     """A field that its type does not have.
 
     `meant` is the path of a known field with a like name, or of that name in a type around or below; empty if there is
-    none. `near` are the fields missing beside it of which the name may be a slip, the nearest first: with any, the name
+    none. `near`: missing fields beside it that the name may be a slip for, the nearest first: with any, the name
     is certainly wrong. `short` tells that the name is that of `meant` without its last word, and that no other field
     beside it begins so.
     """

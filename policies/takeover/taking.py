@@ -38,7 +38,7 @@ from policies.takeover.translation import Translated
 UNASKED = "quotree-has-taken-over"
 """The name of the match condition that never holds."""
 INJECTED = "cert-manager.io/inject-ca-from"
-"""The annotation by which cert-manager writes a CA: Kueue's would come back."""
+"""The annotation that makes cert-manager write a CA: Kueue's would come back."""
 CONFIGURATION_KEY = "configuration.yaml"
 _REPLICAS = 2
 """The replicas of a reconciler that was installed with 0."""

@@ -70,7 +70,7 @@ _FEW = 200
 _PATIENCE = 5.0
 """Seconds that a request waits for its turn."""
 _TREE_KEPT = 2.0
-"""Seconds for which one copy of the trees, or of the order of Pods at a gate, serves all callers."""
+"""Seconds. One copy of the trees, or of the order of Pods at a gate, serves all callers for this long."""
 _MOST_PLACES = 8
 """Namespaces and queues whose order is kept."""
 _PODS = Access("list", "", "pods")

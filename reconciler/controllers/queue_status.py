@@ -142,7 +142,7 @@ def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:
     total: dict[FlavorResource, int] = {}
     for each in stored_below(node):
         if each.is_queue:
-            for pair, amount in world.state.queues[each.name].held.reserved.items():
+            for pair, amount in world.state.queues[each.name].usage.reserved.items():
                 total[pair] = plus(total.get(pair, 0), amount)
     pairs = sorted({pair for pair in node.subtree if node.quota(pair)} | total.keys())
     outside = node.up is not None and not world.state.tree.broken(node)

@@ -7,7 +7,7 @@ from policies.amounts.limit_ranges import summarize
 from policies.amounts.requests import readable
 from policies.dialects.reading import mapping
 from policies.model.objects import parted
-from policies.model.quantity import Amounts
+from policies.model.quantity import Quantities
 from reconciler.objects.observed import Key, Observed, put_or_drop
 from reconciler.objects.watched import LIMIT_RANGE_VIEW, PRIORITY_VIEWS, RUNTIME_CLASS_VIEW
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
@@ -50,7 +50,7 @@ class ClusterDefaults:
         """The priority classes of Jobs."""
         return read_priority_classes(self._priorities.values())
 
-    def _overheads(self) -> dict[str, Amounts]:
+    def _overheads(self) -> dict[str, Quantities]:
         found = self._classes.items()
         return {name: readable(mapping(each.get("overhead")).get("podFixed")) for name, each in found}
 

@@ -156,9 +156,9 @@ class Informer:
             controller.observe(observed)
         self._observer.changed(moment)
 
-    def shown(self, observed: Observed[object]) -> bool:
+    def selected(self, observed: Observed[object]) -> bool:
         """Whether the watch of the kind selects this object."""
-        return self.watched[observed.key[0]].shown(observed)
+        return self.watched[observed.key[0]].selected(observed)
 
     def missed(self, key: Key) -> None:
         """The answer to a read: the object does not exist."""

@@ -37,14 +37,14 @@ class InFlight:
 
     `decided`: the Workload that it writes, if a decision wants it.
     `wanted`, `controller`: the write and its controller, if a controller wants it.
-    `held`: it is not being sent at the moment, and is sent again after a pause.
+    `postponed`: it is not being sent at the moment, and is sent again after a pause.
     """
 
     request: WriteCommand | ReadObject
     decided: Workload | None = None
     wanted: WantedWrite | None = None
     controller: Controller | None = None
-    held: bool = False
+    postponed: bool = False
 
 
 @dataclass(slots=True)

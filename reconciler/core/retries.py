@@ -23,7 +23,7 @@ class Retries:
     def __init__(self) -> None:
         self.paused_until = 0
         self._backoff = RandomBackoff(_FIRST, _LONGEST)
-        self._held: dict[Key, int] = {}
+        self._postponed: dict[Key, int] = {}
 
     def paused(self, now: int) -> bool:
         return now < self.paused_until
@@ -33,26 +33,26 @@ class Retries:
 
         Failures within a pause do not make it longer.
         """
-        self._held[key] = 0
+        self._postponed[key] = 0
         if not self.paused(now):
             asked = asked_wait(error) if isinstance(error, ApiError) else None
             self.paused_until = now + int(self._backoff.next(asked) * SECOND)
 
-    def hold(self, key: Key, until: int) -> None:
+    def postpone(self, key: Key, until: int) -> None:
         """Send the request in flight for this one object again at that moment."""
-        self._held[key] = until
+        self._postponed[key] = until
 
-    def held(self) -> dict[Key, int]:
+    def postponed(self) -> dict[Key, int]:
         """The objects whose request is to be sent again, with the earliest moment of each."""
-        return dict(self._held)
+        return dict(self._postponed)
 
     def due(self, now: int) -> list[Key]:
         """The objects whose request is to be sent again now. Called when there is no pause."""
-        if not self._held:
+        if not self._postponed:
             return []
-        found = [key for key, until in self._held.items() if until <= now]
+        found = [key for key, until in self._postponed.items() if until <= now]
         for key in found:
-            del self._held[key]
+            del self._postponed[key]
         return found
 
     def answered(self) -> None:

@@ -99,21 +99,21 @@ class PendingWrites:
         self._commands.append(WriteCommand((EVENT, event.name), event))
 
     def send_again(self, now: int) -> None:
-        """Send the held requests that are due."""
+        """Send the postponed requests that are due."""
         for key in self.retries.due(now):
             record = self._records.find(key)
-            if record is not None and record.in_flight is not None and record.in_flight.held:
-                record.in_flight.held = False
+            if record is not None and record.in_flight is not None and record.in_flight.postponed:
+                record.in_flight.postponed = False
                 self._commands.append(record.in_flight.request)
 
     def doubt_decisions(self) -> None:
-        """Another process may have decided since: read the object of a held change instead of sending the change again.
+        """Another process may have decided since: read the objects of postponed changes instead of sending these again.
 
         A Workload gets an empty write instead: its change may still be on its way, and meets a conflict after that.
         """
         for key in self._records.in_flight:
             flight = self._in_flight(key)
-            if flight is not None and flight.held and _changes(flight.request):
+            if flight is not None and flight.postponed and _changes(flight.request):
                 stored = self._records.workload(key[1]) if key[0] == WORKLOAD else None
                 read = self._request(flight.request.key)
                 flight.request = WriteCommand(key, fence(stored)) if stored is not None else read
@@ -156,7 +156,7 @@ class PendingWrites:
             views = self._informer.views(key, outcome.manifest)
             self._show_writer(views[0], outcome)
             for observed in views:
-                if self._records.at(observed.key) is not None and self._informer.shown(observed):
+                if self._records.at(observed.key) is not None and self._informer.selected(observed):
                     self._informer.accept(observed, now)
         self._finish(key, now)
 
@@ -178,7 +178,7 @@ class PendingWrites:
         """Take in the answer to a request, unless a newer watch knows that the object is gone."""
         for observed in views:
             known = self._records.at(observed.key) is not None
-            if self._informer.shown(observed) and (known or not self._records.progress.passed(observed)):
+            if self._informer.selected(observed) and (known or not self._records.progress.passed(observed)):
                 self._informer.accept(observed, now)
         self._finish(key, now)
 
@@ -200,7 +200,7 @@ class PendingWrites:
         else:
             if action is not None:
                 log.warning("%s %s: %s", *key, error, extra=self._followed(key))
-            self._hold(key, self._request(key) if action is None else WriteCommand(key, action))
+            self._postpone(key, self._request(key) if action is None else WriteCommand(key, action))
             self.retries.pause(self._records.object_of(key), error, now)
 
     def _late(self, key: Key, action: Action | None, error: ClusterError, now: int) -> None:
@@ -210,8 +210,8 @@ class PendingWrites:
         """
         if not isinstance(error, LeaseLost):
             log.warning("%s %s: %s", *key, error, extra=self._followed(key))
-        self._hold(key, self._request(key) if action is None else WriteCommand(key, action))
-        self.retries.hold(self._records.object_of(key), self._informer.back_off(key, now))
+        self._postpone(key, self._request(key) if action is None else WriteCommand(key, action))
+        self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _read_again(self, key: Key) -> None:
         self._replace_request(key, self._request(key))
@@ -220,8 +220,8 @@ class PendingWrites:
     def _request(self, key: Key) -> ReadObject:
         return ReadObject(key, self._informer.watched[key[0]].resource.path(key[1]))
 
-    def _hold(self, key: Key, request: WriteCommand | ReadObject) -> None:
-        self._replace_request(key, request).held = True
+    def _postpone(self, key: Key, request: WriteCommand | ReadObject) -> None:
+        self._replace_request(key, request).postponed = True
 
     def _replace_request(self, key: Key, request: WriteCommand | ReadObject) -> InFlight:
         """Replace the request in flight for the object by this one."""
@@ -229,7 +229,7 @@ class PendingWrites:
         if flight is None:
             flight = InFlight(request)
             self._records.send(key, flight)
-        flight.request, flight.held = request, False
+        flight.request, flight.postponed = request, False
         return flight
 
     def _internal_error(self, key: Key, error: Exception, now: int) -> None:
@@ -237,8 +237,8 @@ class PendingWrites:
         log.warning(
             "%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error, extra=self._followed(key)
         )
-        self._hold(key, self._request(key))
-        self.retries.hold(self._records.object_of(key), self._informer.back_off(key, now))
+        self._postpone(key, self._request(key))
+        self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
         """The object is gone, unless it is known to exist again.

@@ -112,7 +112,7 @@ def elsewhere(kind: JobKind, job: Manifest) -> bool:
 
 
 def marked(kind: JobKind, job: Manifest) -> bool:
-    """Whether its pods carry the labels of a start, by which they are counted."""
+    """Whether its pods have the labels of a start. Pods are counted by these labels."""
     pods = list(pods_at(job, kind.shape.pod_sets))
     return bool(pods) and all(POD_SET in texts(metadata(each.template).get("labels")) for each in pods)
 

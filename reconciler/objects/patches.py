@@ -61,7 +61,7 @@ _CONDITIONS_OF_ADMISSION = {
 _OUR_OWN = "quotree.dev/"
 """Conditions that Kueue does not know are written in one request with those that they belong to."""
 _LISTS = {"conditions": "type", "admissionChecks": "name"}
-"""The lists of which each entry can have a manager of its own, with the key of an entry."""
+"""The lists whose entries each can have their own manager, with the key of an entry."""
 _Part = tuple[str, str]
 """A field of the status and, in one of these lists, the name of an entry."""
 

@@ -9,7 +9,7 @@ from reconciler.objects.versions import older, reached
 
 
 class ListProgress:
-    """`listed`: the kinds of which all objects are known."""
+    """`listed`: the kinds whose objects are all known."""
 
     def __init__(self) -> None:
         self.listed: set[str] = set()

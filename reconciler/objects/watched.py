@@ -120,7 +120,7 @@ class WatchedKind(Generic[T_co]):
         """The object with this name, from objects in any view."""
         return objects.get((self.kind, name))  # type: ignore[return-value]
 
-    def shown(self, observed: Observed[object]) -> bool:
+    def selected(self, observed: Observed[object]) -> bool:
         """Whether the watch selects this object. The object must be of this view."""
         return observed.value is None or self.selects(observed.value)  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ def unsupported(workload: Workload, in_topologies: bool = False, placed: bool = 
         return "the ClusterQueue has no flavor without a topology, and the Nodes are not known here"
     for pod_set in workload.pod_sets:
         if pod_set.asks_for_topology and not placed:
-            return f"pod set {pod_set.name} asks for a topology, and the Nodes are not known here"
+            return f"pod set {pod_set.name} requests a topology, and the Nodes are not known here"
         if pod_set.template.claims_devices:
             return (
                 f"pod set {pod_set.name} claims devices by ResourceClaim, which Quotree does not count yet; "

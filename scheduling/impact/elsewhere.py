@@ -30,7 +30,7 @@ class PlayedElsewhere(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkChange:
-    """Work of which other numbers of pods run because of the change. `queue` is where it is after it, or was."""
+    """Work whose number of running pods changes. `queue`: its queue after the change, else the one before."""
 
     name: str
     queue: str

@@ -57,7 +57,7 @@ def _ref(node: QuotaNode) -> Ref:
 
 
 def _quotas(node: QuotaNode) -> NodeQuotas:
-    """Pairs of which it has nothing are left out: the tree remembers some that no manifest names any more."""
+    """Pairs that it has no amount of are left out: the tree remembers some that no manifest names any more."""
     found = ((QuotaPair(*pair), _quota(node, pair)) for pair in sorted(_pairs_upward(node)))
     amounts = {pair: quota for pair, quota in found if quota != NO_QUOTA}
     return NodeQuotas(_ref(node), node.parent.name if node.parent is not None else "", amounts)

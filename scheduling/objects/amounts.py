@@ -1,4 +1,4 @@
-"""Amounts as decisions count them: exact integers by resource, or by pair of flavor and resource.
+"""Quantities as decisions count them: exact integers by resource, or by pair of flavor and resource.
 
 Milli-CPU for cpu, whole units for everything else, rounded up. Nothing exceeds 64 bits; UNLIMITED stands for quota
 without a limit. Sums and differences are those of `policies.model.pools`. Source: Kueue v0.19, pkg/resources.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from policies.dialects.reading import mapping
 from policies.model.pools import LEAST, UNLIMITED, minus, plus
-from policies.model.quantity import INT64_MAX, Amounts, BadQuantity, Quantity
+from policies.model.quantity import INT64_MAX, BadQuantity, Quantities, Quantity
 
 __all__ = ["LEAST", "UNLIMITED", "FlavorResource", "Requests", "Usage", "add_to", "minus", "plus"]
 
@@ -76,7 +76,7 @@ def approximate(resource: str, amount: int) -> float:
     return amount / 1000 if resource == _CPU else float(amount)
 
 
-def counted(quantities: Amounts) -> dict[str, int]:
+def counted(quantities: Quantities) -> dict[str, int]:
     """What requests for these quantities count, by resource."""
     return {resource: requested(resource, quantity) for resource, quantity in quantities.items()}
 

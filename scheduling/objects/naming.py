@@ -1,4 +1,4 @@
-"""The names by which Workloads, jobs and groups of Pods find each other.
+"""The names that connect Workloads, jobs and groups of Pods.
 
 Source: Kueue v0.19, pkg/controller/jobframework (workload names) and the gates ShortWorkloadNames and
 WorkloadIdentifierAnnotations.

@@ -291,7 +291,7 @@ class Workload:
 
     @property
     def preemption_gated(self) -> bool:
-        """Whether a preemption gate of its spec is closed, as one is of which its status says nothing."""
+        """Whether a preemption gate of its spec is closed. A gate that the status does not name is closed."""
         return any(self.gate_states.get(name, PreemptionGate(CLOSED)).position == CLOSED for name in self.gates)
 
     @property

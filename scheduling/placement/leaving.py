@@ -34,7 +34,7 @@ def leaves_here(worker: WorkerCluster, local: Workload) -> bool:
 
 
 def evicted_for(remote: Workload) -> str:
-    """The reason for which its worker evicts it; empty if it may stay."""
+    """Why its worker evicts it; empty if it may stay."""
     found = remote.holding(EVICTED)
     if found is not None:
         return found.reason

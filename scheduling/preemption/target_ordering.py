@@ -1,7 +1,7 @@
 """Which ClusterQueue loses the next workload under fair sharing: from the root, always the highest weighted share.
 
-Shares only fall while victims leave, so an earlier result is an upper bound. A heap per cohort, of which only the top
-is recomputed, finds the next child without looking at all of them.
+Shares only fall while victims leave, so an earlier result is an upper bound. Each cohort has a heap whose top alone is
+recomputed. So the next child is found without a look at all children.
 Source: Kueue v0.19, pkg/scheduler/preemption/fairsharing/ordering.go.
 """
 

@@ -1,4 +1,4 @@
-"""Queues that come, go and move in any order: one mutable structure, each change of which costs the tree's depth."""
+"""Queues that come, go and move in any order: one mutable structure. A change costs the tree's depth."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Shares:
 
 
 def borrows_on(node: QuotaNode, requested: Usage) -> bool:
-    """Whether the node borrows a pair of which more than 0 is requested; never at a root."""
+    """Whether the node borrows a pair that the request has more than 0 of; never at a root."""
     return node.up is not None and any(amount > 0 and node.borrows(pair) for pair, amount in requested.items())
 
 

@@ -101,13 +101,14 @@ class Reservation:
 
 @dataclass(slots=True, eq=False)
 class ClusterQueueState:
-    """A ClusterQueue with its node in the tree. `generation`: see `QuotaState.generation`.
+    """A ClusterQueue with its node in the tree.
 
-    `inactive` says why it admits nothing, empty if it does. An inactive queue still lends, and nobody is preempted in
-    it. `by_priority` has the reservations by priority, where most searches for victims end early. `in_turn` has them by
-    priority in the order of preemption, kept by `scheduling.preemption.candidates`; a priority is missing until a
-    search asks for it, and again once one of its reservations changes. `held` and `held_by` are their sums, in total
-    and by LocalQueue (`namespace/name`).
+    `by_priority`: the reservations by priority, where most searches for victims end early.
+    `in_turn`: the reservations by priority, in the order of preemption, kept by `scheduling.preemption.candidates`.
+    A priority is missing until a search requests it, and after one of its reservations changed.
+    `usage`, `usage_by_local_queue`: sums of the reservations, in total and by LocalQueue (`namespace/name`).
+    `inactive`: why it admits nothing; empty if it admits. An inactive queue still lends, and nobody is preempted in it.
+    `generation`: see `QuotaState.generation`.
     """
 
     settings: ClusterQueueSettings
@@ -115,8 +116,8 @@ class ClusterQueueState:
     reservations: dict[str, Reservation] = field(default_factory=dict)
     by_priority: dict[int, dict[str, Reservation]] = field(default_factory=dict)
     in_turn: dict[int, list[Reservation]] = field(default_factory=dict)
-    held: UsageSum = field(default_factory=UsageSum)
-    held_by: dict[str, UsageSum] = field(default_factory=dict)
+    usage: UsageSum = field(default_factory=UsageSum)
+    usage_by_local_queue: dict[str, UsageSum] = field(default_factory=dict)
     inactive: str = ""
     generation: int = 0
 
@@ -148,11 +149,11 @@ class ClusterQueueState:
 
     def _count(self, reservation: Reservation, sign: int) -> None:
         workload, local = reservation.workload, reservation.local_queue
-        mine = self.held_by.get(local) or self.held_by.setdefault(local, UsageSum())
-        for held in (self.held, mine):
-            held.add(reservation.usage, workload.admitted, sign)
+        mine = self.usage_by_local_queue.get(local) or self.usage_by_local_queue.setdefault(local, UsageSum())
+        for total in (self.usage, mine):
+            total.add(reservation.usage, workload.admitted, sign)
         if not mine.reserving:
-            del self.held_by[local]
+            del self.usage_by_local_queue[local]
 
 
 class QuotaState:

@@ -16,7 +16,7 @@ from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
-from policies.model.quantity import Amounts
+from policies.model.quantity import Quantities
 from scheduling.objects.naming import NAMING
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates
 from scheduling.objects.priority import POD_PRIORITY_CLASS
@@ -84,7 +84,7 @@ class KueueIntake:
         self.declared: set[str] = set()
         self._pods: dict[str, PodReading] = {}
         self._ranges: dict[str, dict[str, Manifest]] = {}
-        self._overheads: dict[str, Amounts] = {}
+        self._overheads: dict[str, Quantities] = {}
 
     def put(self, manifests: Iterable[Manifest], now: int) -> None:
         by_kind: dict[GroupKind, list[Manifest]] = {}
@@ -234,7 +234,7 @@ class KueueIntake:
             found.append("AdmissionChecks are assumed to be Ready unless an event sets another state")
         options = self.world.state.options
         if self.world.state.fleet is None and options.topologies and self._asks_for_topologies():
-            found.append("there is no Node in the input, so work that asks for a topology is not placed, and waits")
+            found.append("the input has no Node, so work that requests a topology is not placed, and waits")
         unknown = sorted(
             {
                 local.namespace

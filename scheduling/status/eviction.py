@@ -51,11 +51,6 @@ def target_for_deactivation(workload: Workload, reason: str, message: str, now: 
     return with_condition(workload, DEACTIVATION_TARGET, "True", reason, message, now)
 
 
-def evicted_by_deactivation(workload: Workload) -> bool:
-    found = workload.holding(EVICTED)
-    return found is not None and found.reason.startswith(DEACTIVATED)
-
-
 class PendingAgain(NamedTuple):
     """A workload that gave its quota back: where, why it was evicted, and how long it took in nanoseconds."""
 

@@ -208,8 +208,8 @@ def shortage_text(short: TopologyShortage) -> str:
 
 def _less(short: TopologyShortage) -> str:
     if short.domain.of_slice:
-        return "ask for smaller slices"
-    return "ask for fewer pods or a higher level" if len(short.domain.values) > 1 else "ask for fewer pods"
+        return "request smaller slices"
+    return "request fewer pods or a higher level" if len(short.domain.values) > 1 else "request fewer pods"
 
 
 def _limits(why: Explanation) -> Iterator[str]:

@@ -94,19 +94,19 @@ def _of_flavor(state: QuotaState, settings: ClusterQueueSettings, workload: Work
             )
         case ForTopology(flavor):
             return Exclusion(
-                f"flavor {flavor} is only for pods that ask for a topology",
+                f"flavor {flavor} is only for pods that request a topology",
                 "",
                 f"have a flavor without topologyName added to ClusterQueue {settings.name}",
             )
         case WithoutTopology(flavor):
             return Exclusion(
-                f"flavor {flavor} has no topology, and its pods ask for one", "remove the topology request of its pods"
+                f"flavor {flavor} has no topology, and its pods request one", "remove the topology request of its pods"
             )
         case WithoutLevel(flavor):
             levels = _some(_levels(state, flavor))
             return Exclusion(
-                f"its pods ask for a level that the topology of flavor {flavor} does not have",
-                f"ask for one of its levels, which are {levels}",
+                f"its pods request a level that the topology of flavor {flavor} does not have",
+                f"request one of its levels, which are {levels}",
             )
         case Untolerated(flavor, taint):
             named = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"

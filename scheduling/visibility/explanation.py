@@ -1,7 +1,7 @@
 """Why a workload waits, as data: from the last cycle that tried it, not from a second calculation.
 
-For each flavor that was tried and each resource that it is short of: which node of the tree blocks the request, by
-which limit, how much is missing there, and who holds it. `scheduling.flavors.messages` says the same in Kueue's words.
+For each flavor that was tried and each resource that it is short of: the node of the tree that blocks the request, its
+limit, the missing amount, and the workloads that use it. `scheduling.flavors.messages` says the same in Kueue's words.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Way, wanted: i
 
 
 def _lenders(top: QuotaNode, pair: FlavorResource) -> Iterator[QuotaNode]:
-    """The nodes below with quota of their own, from which no lendingLimit keeps a part."""
+    """The nodes below that have their own quota and no lendingLimit that keeps a part of it."""
     stack = [top]
     while stack:
         here = stack.pop()

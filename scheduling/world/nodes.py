@@ -91,8 +91,8 @@ def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeSta
 
 
 def _counts(world: World, name: str) -> WorkloadCounts:
-    held, pending = world.state.queues[name].held, world.queues.pending.get(name)
-    return WorkloadCounts(len(pending) if pending is not None else 0, held.reserving, held.admitted)
+    usage, pending = world.state.queues[name].usage, world.queues.pending.get(name)
+    return WorkloadCounts(len(pending) if pending is not None else 0, usage.reserving, usage.admitted)
 
 
 def _queue_state(world: World, state: NodeState) -> NodeState:

@@ -23,7 +23,7 @@ class WorkloadSlices:
         self._later: dict[str, str] = {}
 
     def predecessor(self, workload: Workload, queue: ClusterQueueState) -> Reservation | None:
-        """The slice with quota in this ClusterQueue from which the workload takes over; None for most."""
+        """The slice with quota in this ClusterQueue that the workload replaces; None for most."""
         found = self._state.reservations.get(workload.replaces) if workload.replaces else None
         return found if found is not None and self._follows(workload, queue, found) else None
 

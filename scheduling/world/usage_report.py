@@ -37,25 +37,25 @@ class QueueUsage:
 
 def queue_usage(queue: ClusterQueueState) -> QueueUsage:
     """The usage of a ClusterQueue."""
-    held = queue.held
-    return QueueUsage(_of_queue(queue, queue.node.usage), _of_queue(queue, held.used), held.reserving, held.admitted)
+    usage = queue.usage
+    return QueueUsage(_of_queue(queue, queue.node.usage), _of_queue(queue, usage.used), usage.reserving, usage.admitted)
 
 
 def local_queue_usage(queue: ClusterQueueState, namespace: str, name: str) -> QueueUsage:
     """The usage of a LocalQueue, in the flavors of its ClusterQueue."""
-    held = queue.held_by.get(f"{namespace}/{name}", _NOTHING)
-    return QueueUsage(_listed(queue, held.reserved), _listed(queue, held.used), held.reserving, held.admitted)
+    usage = queue.usage_by_local_queue.get(f"{namespace}/{name}", _NOTHING)
+    return QueueUsage(_listed(queue, usage.reserved), _listed(queue, usage.used), usage.reserving, usage.admitted)
 
 
 def in_use(queue: ClusterQueueState, local_queue: str, *, reserved: bool = False) -> dict[str, Decimal]:
     """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units.
 
-    `reserved`: what all workloads with quota use. Every resource that the ClusterQueue has is there, also one of which
-    nothing is used.
+    `reserved`: what all workloads with quota use. It has every resource of the ClusterQueue, also those that are not
+    used.
     """
-    held = queue.held_by.get(local_queue, _NOTHING)
+    usage = queue.usage_by_local_queue.get(local_queue, _NOTHING)
     found = {pair.resource: Decimal(0) for pair in queue.settings.terms}
-    for pair, amount in (held.reserved if reserved else held.used).items():
+    for pair, amount in (usage.reserved if reserved else usage.used).items():
         found[pair.resource] = found.get(pair.resource, Decimal(0)) + in_units(pair.resource, amount)
     return found
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from policies.amounts.limit_ranges import Summary
 from policies.dialects.kueue_flavor import Flavor
-from policies.model.quantity import Amounts
+from policies.model.quantity import Quantities
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.amounts import Usage
 from scheduling.objects.order import Ordering
@@ -68,7 +68,7 @@ class World:
         self.readiness: dict[str, Readiness] = {}
         self.readiness_changed: set[str] = set()
         self.surroundings: dict[str, Surroundings] = {}
-        self.overheads: Mapping[str, Amounts] = {}
+        self.overheads: Mapping[str, Quantities] = {}
         self.terminating: set[str] = set()
         self.assumed: set[str] = set()
         self.undecided: set[str] = set()
@@ -291,7 +291,7 @@ class World:
     def drop_namespace(self, name: str) -> None:
         self.queues.namespaces.pop(name, None)
 
-    def put_overheads(self, overheads: Mapping[str, Amounts], now: int) -> None:
+    def put_overheads(self, overheads: Mapping[str, Quantities], now: int) -> None:
         """The pod overheads of the RuntimeClasses, by name."""
         self.overheads = overheads
         for namespace in [*self.queues.namespaces]:

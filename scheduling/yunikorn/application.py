@@ -51,11 +51,14 @@ class NamespaceQuota:
 
 @dataclass(slots=True, eq=False)
 class Application:
-    """`pending` has what waits and may be tried, `kept` what waits for the placeholders of its gang.
+    """An application of YuniKorn with its asks.
 
-    `pods` counts its Pods, which are not all of its asks. `placeholders` counts those that no Pod has replaced yet, by
-    group; None before they have their room. `quota` holds beside those of the queues; None: only these count, as in
-    YuniKorn.
+    `pending`: asks that wait and may be tried, by key; `order` has them in the order in which they are tried.
+    `kept`: asks that wait until the placeholders of the gang are allocated.
+    `allocations`: asks that are allocated, by key; `allocated` is their sum.
+    `pods`: the number of its Pods. Not every ask is a Pod.
+    `placeholders`: those that no Pod has replaced yet, by group. None until they are allocated.
+    `quota`: a limit besides those of the queues. None: only the queues limit it, as in YuniKorn.
     """
 
     name: str
@@ -69,7 +72,7 @@ class Application:
     pending: dict[str, Ask] = field(default_factory=dict)
     order: Ordered[Ask] = field(default_factory=Ordered)
     kept: dict[str, Ask] = field(default_factory=dict)
-    held: dict[str, Ask] = field(default_factory=dict)
+    allocations: dict[str, Ask] = field(default_factory=dict)
     allocated: Amounts = field(default_factory=dict)
     placeholders: Counter[str] | None = None
     quota: NamespaceQuota | None = None
@@ -77,7 +80,7 @@ class Application:
 
     @property
     def priority(self) -> int:
-        """The highest of what waits. Raises ValueError where nothing waits."""
+        """The highest priority of a waiting ask. Raises ValueError if none waits."""
         return max(self._priorities)
 
     def wait(self, ask: Ask) -> None:
@@ -86,7 +89,7 @@ class Application:
         self._priorities[ask.priority] += 1
 
     def give_up(self, key: str) -> Ask:
-        """What no longer waits. Raises KeyError."""
+        """Remove an ask that waits, and return it. Raises KeyError."""
         ask = self.pending.pop(key)
         self.order.drop(key)
         self._priorities[ask.priority] -= 1
@@ -95,12 +98,12 @@ class Application:
         return ask
 
     def hold(self, ask: Ask) -> None:
-        self.held[ask.key] = ask
+        self.allocations[ask.key] = ask
         self.allocated = plus(self.allocated, ask.amounts)
 
     def let_go(self, key: str) -> Ask:
-        """What no longer holds its amounts. Raises KeyError."""
-        ask = self.held.pop(key)
+        """Free an allocation, and return its ask. Raises KeyError."""
+        ask = self.allocations.pop(key)
         self.allocated = {name: amount for name, amount in minus(self.allocated, ask.amounts).items() if amount}
         return ask
 
@@ -108,6 +111,6 @@ class Application:
         return next((group for group in self.gang if group.name == name), None)
 
     def waiting(self) -> Iterator[Ask]:
-        """All that waits, in the order in which it is tried."""
+        """All asks that wait, in the order in which they are tried."""
         yield from self.order
         yield from sorted(self.kept.values(), key=lambda ask: (-ask.priority, ask.created, ask.key))

@@ -1,4 +1,4 @@
-"""What waits in one leaf: its applications in the order in which they are tried, and the least that any of it needs."""
+"""The waiting asks of one leaf: the order of their applications, and the bounds of their amounts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scheduling.yunikorn.properties import FAIR
 from scheduling.yunikorn.queue import YuniKornQueue
 
 T = TypeVar("T")
-Sort = frozenset[tuple[str, int]]
-"""Equal amounts are one sort: where one of them does not fit, none does."""
+AskShape = frozenset[tuple[str, int]]
+"""The amounts of an ask. Asks of one shape fit, or do not fit, together."""
 
 
-class Reach(NamedTuple):
-    """A bound for all that waits in a subtree: at most its smallest amount of each type, and its highest priority."""
+class AskBounds(NamedTuple):
+    """Bounds of the asks that wait in a subtree: the smallest amount of each type, and the highest priority."""
 
     least: Amounts
     priority: int
 
 
 def _one_less(counts: Counter[T], item: T) -> bool:
-    """Whether that was the last one."""
+    """Count one less. Returns whether it was the last one."""
     counts[item] -= 1
     if counts[item]:
         return False
@@ -33,43 +33,43 @@ def _one_less(counts: Counter[T], item: T) -> bool:
     return True
 
 
-def sort_of(amounts: Amounts) -> Sort:
+def shape_of(amounts: Amounts) -> AskShape:
     return frozenset(amounts.items())
 
 
-def joined(every: Any) -> Reach | None:
-    """The reach of several subtrees together."""
-    found = [reach for reach in every if reach is not None]
+def merged(every: Any) -> AskBounds | None:
+    """The bounds of several subtrees together; None if nothing waits in any of them."""
+    found = [bounds for bounds in every if bounds is not None]
     if not found:
         return None
     least = dict(found[0].least)
-    for reach in found[1:]:
-        least = {name: min(amount, reach.least[name]) for name, amount in least.items() if name in reach.least}
-    return Reach(least, max(reach.priority for reach in found))
+    for bounds in found[1:]:
+        least = {name: min(amount, bounds.least[name]) for name, amount in least.items() if name in bounds.least}
+    return AskBounds(least, max(bounds.priority for bounds in found))
 
 
 class LeafWork:
-    """`applications` are those of which something waits that may be tried."""
+    """The waiting asks of a leaf. `applications`: those with an ask that may be tried. `shapes`: by key of the ask."""
 
     def __init__(self, leaf: YuniKornQueue) -> None:
         self.leaf = leaf
         self.applications: Ordered[Application] = Ordered()
-        self.sorts: dict[str, Sort] = {}
-        self._counts: Counter[Sort] = Counter()
+        self.shapes: dict[str, AskShape] = {}
+        self._counts: Counter[AskShape] = Counter()
         self._priorities: Counter[int] = Counter()
         self._least: Amounts | None = None
 
     def wait(self, application: Application, ask: Ask) -> None:
-        sort = self.sorts[ask.key] = sort_of(ask.amounts)
-        self._counts[sort] += 1
+        shape = self.shapes[ask.key] = shape_of(ask.amounts)
+        self._counts[shape] += 1
         self._priorities[ask.priority] += 1
-        if self._counts[sort] == 1:
+        if self._counts[shape] == 1:
             self._least = None
         self.place(application)
 
     def give_up(self, application: Application, ask: Ask) -> None:
-        sort = self.sorts.pop(ask.key)
-        if _one_less(self._counts, sort):
+        shape = self.shapes.pop(ask.key)
+        if _one_less(self._counts, shape):
             self._least = None
         _one_less(self._priorities, ask.priority)
         self.place(application)
@@ -82,7 +82,7 @@ class LeafWork:
             self.applications.drop(application.name)
 
     def place_all(self) -> None:
-        """What the leaf is guaranteed has changed, by which a fair leaf compares applications."""
+        """Sort anew: the guarantee of the leaf has changed, by which a fair leaf compares applications."""
         for application in [*self.applications]:
             self.place(application)
 
@@ -94,12 +94,12 @@ class LeafWork:
         submitted = application.submitted
         return (priority, submitted) if properties.by_priority else (submitted, priority)
 
-    def reach(self) -> Reach | None:
-        """The reach of the waiting applications; None if none waits."""
+    def bounds(self) -> AskBounds | None:
+        """The bounds of the waiting asks; None if none waits."""
         if not self._counts:
             return None
         if self._least is None:
-            found = joined(Reach(dict(sort), 0) for sort in self._counts)
+            found = merged(AskBounds(dict(shape), 0) for shape in self._counts)
             assert found
             self._least = found.least
-        return Reach(self._least, max(self._priorities))
+        return AskBounds(self._least, max(self._priorities))

@@ -46,7 +46,7 @@ DEFAULTS = Properties()
 
 
 def inherited(own: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
-    """The texts that count for a managed queue below a queue for which `above` counts."""
+    """The texts that apply to a managed queue below a queue with the texts `above`."""
     handed = {key: above[key] for key in _INHERITED if key in above}
     if above.get(_PREEMPTION) == DISABLED:
         handed[_PREEMPTION] = DISABLED

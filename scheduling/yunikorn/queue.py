@@ -17,7 +17,7 @@ from scheduling.queue_tree.node import QueueNode
 from scheduling.yunikorn.properties import DEFAULTS, Properties
 
 ALLOCATED, PENDING, PREEMPTING = "allocated", "pending", "preempting"
-"""What is in use, what waits, and what is being preempted: accounts, each of which counts a queue and all below it."""
+"""What is in use, what waits, and what is being preempted: accounts. Each counts a queue with its descendants."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Where in the tree something waits that could run, as far as the limits below a queue say.
+"""Finds the leaves of the tree with a waiting ask that the limits of the queues may allow.
 
-A full subtree is not visited at all. What changes in a leaf costs the depth of the tree and the logarithm of the number
-of siblings on each level.
+A full subtree is not visited at all. A change in a leaf costs the depth of the tree and the logarithm of the number of
+siblings on each level.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.model.trie import Trie
-from scheduling.yunikorn.leaf_work import Reach, joined
+from scheduling.yunikorn.leaf_work import AskBounds, merged
 from scheduling.yunikorn.ordered import Ordered
 from scheduling.yunikorn.queue import YuniKornQueue
 
@@ -17,28 +17,28 @@ _INT32 = 2**31
 
 
 class ReadyChildren:
-    """The children of each queue with work that their own limits allow, in the order in which they are tried.
+    """The children of each queue whose work fits their own limits, in the order in which they are tried.
 
-    Of two with equal priority and share, the one that waits for more of every type is first. Where each waits for more
-    of some type, YuniKorn has no order.
+    If two have equal priority and share, the one that waits for more of every type is first. If each waits for more of
+    some type, YuniKorn has no order.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[YuniKornQueue, Reach] = {}
-        self._below: dict[YuniKornQueue, Trie[str, Reach, Reach | None]] = {}
+        self._waiting: dict[YuniKornQueue, AskBounds] = {}
+        self._below: dict[YuniKornQueue, Trie[str, AskBounds, AskBounds | None]] = {}
         self._order: dict[YuniKornQueue, Ordered[YuniKornQueue]] = {}
-        self._shown: dict[YuniKornQueue, Reach] = {}
+        self._shown: dict[YuniKornQueue, AskBounds] = {}
 
-    def put(self, leaf: YuniKornQueue, reach: Reach | None) -> None:
-        """What waits in the leaf, or what is allocated on its path, has changed."""
-        if reach is None:
+    def put(self, leaf: YuniKornQueue, bounds: AskBounds | None) -> None:
+        """The waiting asks of the leaf, or the allocations on its path, have changed."""
+        if bounds is None:
             self._waiting.pop(leaf, None)
         else:
-            self._waiting[leaf] = reach
+            self._waiting[leaf] = bounds
         self.refresh(leaf)
 
     def refresh(self, queue: YuniKornQueue) -> None:
-        """The limits of the queue, or what is allocated on its path, have changed."""
+        """The limits of the queue, or the allocations on its path, have changed."""
         for here in queue.up():
             below = self._below.get(here)
             found = self._waiting.get(here) or (below.total if below is not None else None)
@@ -52,19 +52,19 @@ class ReadyChildren:
         self._below.pop(queue, None)
         self._order.pop(queue, None)
 
-    def _show(self, queue: YuniKornQueue, reach: Reach | None) -> None:
+    def _show(self, queue: YuniKornQueue, bounds: AskBounds | None) -> None:
         above = queue.parent
-        if reach is None:
+        if bounds is None:
             if self._shown.pop(queue, None) is not None and above is not None:
                 self._below[above] = self._below[above].drop(queue.name)
                 self._order[above].drop(queue.name)
             return
-        self._shown[queue] = reach
+        self._shown[queue] = bounds
         if above is None:
             return
-        priority = _priority(queue, reach.priority)
-        below = self._below.get(above) or Trie(joined)
-        self._below[above] = below.put(queue.name, Reach(reach.least, priority))
+        priority = _priority(queue, bounds.priority)
+        below = self._below.get(above) or Trie(merged)
+        self._below[above] = below.put(queue.name, AskBounds(bounds.least, priority))
         share, waiting = queue.share(), sum(queue.pending.values())
         by_priority = above.settings.properties.by_priority
         key = (-priority, share, -waiting) if by_priority else (share, -priority, -waiting)
@@ -94,7 +94,7 @@ class ReadyChildren:
 
 
 def _priority(queue: YuniKornQueue, priority: int) -> int:
-    """What a queue shows of the priority of its work to the queue above."""
+    """The priority of a queue's work as its parent sees it."""
     properties = queue.settings.properties
     if properties.priority_fence:
         return properties.priority_offset

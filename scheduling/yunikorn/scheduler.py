@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from policies.dialects.yunikorn_config.resources import Amounts, times
 from policies.dialects.yunikorn_gangs import together
 from scheduling.yunikorn.application import Application, ApplicationState, Ask
-from scheduling.yunikorn.leaf_work import LeafWork, Sort
+from scheduling.yunikorn.leaf_work import AskShape, LeafWork
 from scheduling.yunikorn.preemptors import ANYWHERE, Preemptors
 from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
 from scheduling.yunikorn.ready import ReadyChildren
@@ -171,18 +171,18 @@ class Scheduler:
     def _tried(self, leaf: YuniKornQueue) -> Iterator[tuple[Application, Ask]]:
         """What fits into the queues, in order."""
         work, path = self._leaves[leaf], list(leaf.up())
-        misfits: set[Sort] = set()
+        misfits: set[AskShape] = set()
         for application in work.applications:
             if not self.may_run(application):
                 continue
             for ask in application.order:
-                sort = work.sorts[ask.key]
-                if sort in misfits:
+                shape = work.shapes[ask.key]
+                if shape in misfits:
                     continue
                 if all(queue.fits(ask.amounts) for queue in path):
                     yield application, ask
                 else:
-                    misfits.add(sort)
+                    misfits.add(shape)
 
     def _preempting(self, now: int) -> Allocated | None:
         found = self.preemption(now)
@@ -191,7 +191,7 @@ class Scheduler:
         return found
 
     def preemption(self, now: int, waits: Callable[[YuniKornQueue], bool] = lambda _: False) -> Allocated | None:
-        """The first ask, by leaf, that has waited long enough and for which others have to leave.
+        """The first ask, by leaf, that has waited long enough and needs victims.
 
         Nothing is carried out. A leaf that `waits` is left out.
         """
@@ -202,7 +202,7 @@ class Scheduler:
 
     def _preemption_in(self, leaf: YuniKornQueue, now: int) -> Allocated | None:
         work, delay = self._work(leaf), leaf.settings.properties.preemption_delay
-        tried: set[tuple[Sort, int]] = set()
+        tried: set[tuple[AskShape, int]] = set()
         waits_for: set[str] = set()
         later: list[int] = []
         for application in work.applications:
@@ -210,7 +210,7 @@ class Scheduler:
                 waits_for.add(ANYWHERE)
                 continue
             for ask in application.order:
-                kind = (work.sorts[ask.key], ask.priority)
+                kind = (work.shapes[ask.key], ask.priority)
                 if kind in tried:
                     continue
                 if now < ask.created + delay:
@@ -281,14 +281,14 @@ class Scheduler:
         leaf = application.leaf
         work = self._work(leaf)
         work.place(application)
-        self._ready.put(leaf, work.reach())
+        self._ready.put(leaf, work.bounds())
 
     def _work(self, leaf: YuniKornQueue) -> LeafWork:
         return self._leaves.get(leaf) or self._leaves.setdefault(leaf, LeafWork(leaf))
 
     def _end(self, application: Application) -> None:
         """Nothing is left of it but placeholders, and an ask for them."""
-        for key in [*application.held]:
+        for key in [*application.allocations]:
             self._release(application, key)
         for ask in [*application.pending.values()]:
             self._give_up(application, ask)

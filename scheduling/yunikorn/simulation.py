@@ -174,7 +174,9 @@ class YuniKornSimulation:
     def running(self) -> dict[str, RunningPods]:
         """The running pods of each application; the placeholders of a gang count as the Pods that they stand for."""
         every = self.scheduler.applications.values()
-        return {f"application {each.name}": RunningPods(each.leaf.path, _pods(each)) for each in every if each.held}
+        return {
+            f"application {each.name}": RunningPods(each.leaf.path, _pods(each)) for each in every if each.allocations
+        }
 
     def excesses(self) -> Iterator[Excess]:
         """The queues that use more than their max, and the Namespaces that use more than their quota."""
@@ -193,9 +195,9 @@ class YuniKornSimulation:
         used: dict[str, Amounts] = {}
         for key, request in self.intake.pods.items():
             application = self.scheduler.owners.get(key)
-            if application is not None and key in application.held:
+            if application is not None and key in application.allocations:
                 space = request.pod.ref.namespace
-                used[space] = plus(used.get(space, {}), application.held[key].amounts)
+                used[space] = plus(used.get(space, {}), application.allocations[key].amounts)
         return used
 
     def application_of(self, key: str) -> Application | None:
@@ -294,7 +296,7 @@ class YuniKornSimulation:
 
 def _pods(application: Application) -> int:
     gang = sum(group.members for group in application.gang)
-    return sum(1 if "/" in key else gang for key in application.held)
+    return sum(1 if "/" in key else gang for key in application.allocations)
 
 
 def _excesses(ref: Ref, used: Amounts, limits: Amounts) -> Iterator[Excess]:

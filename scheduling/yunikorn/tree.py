@@ -125,7 +125,7 @@ class ApplicationTree:
         return queue
 
     def resumed(self, path: str, submission: Submission) -> YuniKornQueue:
-        """The leaf in which work of an earlier process counts, as far as the tree still has a place for it."""
+        """The leaf where work of an earlier process counts, if the tree still has one for it."""
         if self.is_leaf(path) or (path not in self.queues and self._has_room_for(path)):
             return self.leaf(path, submission)
         return self.adopt(YuniKornQueue(YuniKornQueueSettings(path, managed=False)))

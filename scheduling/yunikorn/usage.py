@@ -51,7 +51,7 @@ def applications_by_namespace(simulation: YuniKornSimulation) -> dict[str, Appli
     for key, request in simulation.intake.pods.items():
         space, application = request.pod.ref.namespace, simulation.application_of(key)
         known.setdefault(space, set()).add(request.application)
-        if application is not None and key in application.held:
+        if application is not None and key in application.allocations:
             running.setdefault(space, set()).add(request.application)
     counts = ((space, len(running.get(space, ())), len(every)) for space, every in known.items())
     return {space: Applications(runs, every - runs) for space, runs, every in counts}

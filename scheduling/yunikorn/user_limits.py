@@ -85,7 +85,7 @@ class UserLimits:
                     yield QueueLack(bound.key[0], name, asked[name], uses, limit, bound.whose)
 
     def full(self, application: Application) -> Bound | None:
-        """The limit because of which no further application of this user or group may run."""
+        """The limit that stops further applications of this user or group."""
         for bound in self.bounds(application):
             if 0 < bound.applications <= self._use[bound.key].running:
                 return bound

@@ -42,7 +42,7 @@ def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications) -> list[Victi
 
 
 def barriers(leaf: YuniKornQueue, ask: Ask) -> set[str]:
-    """The queues of which one has to use less before there can be victims for the ask; ANYWHERE: that may be any.
+    """Queues: one of them has to use less before there can be victims for the ask; ANYWHERE: that may be any.
 
     One resource that it may not preempt for is enough; of several the one whose queues have the fewest others below.
     """
@@ -99,7 +99,7 @@ def _candidates(
             ]
         elif queue.settings.properties.preemption != DISABLED:
             for application in work.get(queue, {}).values():
-                for ask in application.held.values():
+                for ask in application.allocations.values():
                     if not ask.pinned and (fenced or ask.priority <= priority):
                         yield Victim(application, ask)
 

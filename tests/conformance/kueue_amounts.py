@@ -8,7 +8,7 @@ from pathlib import Path
 from policies.amounts.limit_ranges import Limits, summarize, violations
 from policies.amounts.requests import readable
 from policies.model.pools import count
-from policies.model.quantity import Amounts, Quantity
+from policies.model.quantity import Quantities, Quantity
 from scheduling.objects import amounts
 from scheduling.objects.amounts import Requests
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass, read_priority_classes
@@ -100,7 +100,7 @@ def _summary(case: Data) -> str | None:
     return mismatch(_values(wanted), _values(summarize(case["given"].get("ranges") or [])))
 
 
-def _values(summary: dict[str, Limits]) -> dict[str, list[Amounts]]:
+def _values(summary: dict[str, Limits]) -> dict[str, list[Quantities]]:
     return {kind: [getattr(entry, name) for name in _FIELDS.values()] for kind, entry in summary.items()}
 
 

@@ -12,11 +12,11 @@ from scheduling.cycle.second_pass import needs_second_pass
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_queue_settings
 from scheduling.objects.reading import admission, check, conditions, read_workload, reclaimable
-from scheduling.objects.workload import EVICTED, PODS_READY_TIMEOUT, CheckState, Condition, Workload
+from scheduling.objects.workload import DEACTIVATED, EVICTED, PODS_READY_TIMEOUT, CheckState, Condition, Workload
 from scheduling.status.checks import checks_of, nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WaitForPodsReady, pods_ready_deadline
-from scheduling.status.eviction import evicted_by_deactivation, lost_quota, pending_again
+from scheduling.status.eviction import lost_quota, pending_again
 from scheduling.status.observability import GRANULAR, LEGACY
 from scheduling.status.progress import finish, limited_to_sizes, with_reclaimable
 from scheduling.status.requeue import requeue_at
@@ -242,12 +242,17 @@ def _reclaimable_set(case: Data) -> str | None:
     return mismatch(reclaimable((case["expect"]["status"] or {}).get("reclaimablePods")), dict(found.reclaimable))
 
 
+def _evicted_by_deactivation(workload: Workload) -> bool:
+    found = workload.holding(EVICTED)
+    return found is not None and found.reason.startswith(DEACTIVATED)
+
+
 _CHECKS: dict[str, Check] = {
     "TestSyncAdmittedCondition": _admitted,
     "TestSetConditionAndUpdate": _set_condition,
     "TestFinish": _finished,
     "TestIsOnHold": _asks(lambda workload: workload.on_hold),
-    "TestIsEvictedByDeactivation": _asks(evicted_by_deactivation),
+    "TestIsEvictedByDeactivation": _asks(_evicted_by_deactivation),
     "TestNeedsSecondPass": _asks(needs_second_pass),
     "TestFilterChecksForAdmission": partial(_checks, of_admission=True),
     "TestAdmissionChecksForWorkload": partial(_checks, of_admission=False),

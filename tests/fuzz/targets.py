@@ -46,7 +46,7 @@ from tests.fuzz import corpus
 from tests.fuzz.gates import quota_gates, volcanos_gates
 from tests.fuzz.mutations import Mutator, copied, written
 from webhook.app import CONVERTING, create_app
-from webhook.desk import MUTATING, VALIDATING
+from webhook.review_handler import MUTATING, VALIDATING
 from webhook.settings import WebhookSettings
 
 ANSWERS = ("200 OK", "400 BAD REQUEST")

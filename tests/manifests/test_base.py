@@ -17,9 +17,9 @@ from policies.dialects.core import CONFIG_MAP
 from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import KINDS
 from webhook.app import CONVERTING
-from webhook.desk import DEMANDING, MUTATING, VALIDATING
 from webhook.ledger.contents import ORDERED
 from webhook.ledger.store import NAME, NAMESPACE
+from webhook.review_handler import DEMANDING, MUTATING, VALIDATING
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "manifests" / "base"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from policies.dialects.quota_gates import MARK
 from policies.dialects.volcano_gates import ANNOTATIONS, GROUP_NAMES, LABELS, MARKED
 from tests.manifests.component import MANIFESTS, allowed, base, documents, marks_are_guarded, objects, only
-from webhook.desk import DEMANDING
+from webhook.review_handler import DEMANDING
 
 NAME = "volcano-gates"
 

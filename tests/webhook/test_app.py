@@ -39,10 +39,10 @@ from tests.webhook.reviews import (
     review,
 )
 from webhook.app import create_app
-from webhook.desk import MUTATING, VALIDATING, Desk
 from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.sequencer import AlreadyExists, LedgerBusy, LedgerUnavailable
 from webhook.metrics import WebhookMetrics
+from webhook.review_handler import MUTATING, VALIDATING, ReviewHandler
 from webhook.settings import WebhookSettings
 
 ORG = """
@@ -432,7 +432,7 @@ def test_a_creation_of_a_name_that_exists_is_answered_as_the_api_server_would() 
 
 def test_who_has_gone_is_not_told_that_a_change_is_allowed_and_its_entry_ends() -> None:
     order, known = Noting(), FixedCache(forest(ORG))
-    judge = Desk(WebhookSettings(), lambda: known, WebhookMetrics(), order)
+    judge = ReviewHandler(WebhookSettings(), lambda: known, WebhookMetrics(), order)
 
     def asked(gone: bool, **request: Any) -> bool:
         reply = judge.answer(VOLCANO, body(review(queue("new", "eng"), **request)), gone=lambda: gone)
@@ -480,7 +480,7 @@ def test_until_the_ledger_is_read_the_probe_says_so_and_requests_are_served() ->
 
 
 def test_each_refusal_is_logged_and_a_sample_of_what_passes(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "webhook.desk")
+    caplog.set_level(logging.INFO, "webhook.review_handler")
     app = client(forest(ORG), WebhookSettings(log_one_allowed_in=3))
 
     for _ in range(6):

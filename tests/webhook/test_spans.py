@@ -16,11 +16,11 @@ from tests.cluster.tracing.kept import Kept
 from tests.webhook.reviews import answer, body, client, review
 from webhook.answer import denied, mutated, unavailable
 from webhook.app import create_app
-from webhook.desk import JSON, Desk
 from webhook.front.quick import Quick
 from webhook.front.reading import WholeRequest
 from webhook.metrics import WebhookMetrics
 from webhook.review import parse
+from webhook.review_handler import JSON, ReviewHandler
 from webhook.settings import WebhookSettings
 from webhook.spans import HEADER
 
@@ -31,8 +31,8 @@ ABOVE = SpanContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 SAMPLED, UNSAMPLED = (f"00-{ABOVE.trace}-{ABOVE.span}-{flags}" for flags in ("01", "00"))
 
 
-def desk(kept: Kept | None, world: Forest | None = None) -> Desk:
-    return Desk(WebhookSettings(), lambda: FixedCache(world or forest(ORG)), WebhookMetrics(), None, kept)
+def handler(kept: Kept | None, world: Forest | None = None) -> ReviewHandler:
+    return ReviewHandler(WebhookSettings(), lambda: FixedCache(world or forest(ORG)), WebhookMetrics(), None, kept)
 
 
 def posted(header: str = "", path: str = VOLCANO) -> WholeRequest:
@@ -58,7 +58,7 @@ def test_the_audit_log_gets_the_uid_with_every_answer_that_changes_something(ans
 def test_a_review_is_a_span_with_its_verdict_and_its_steps() -> None:
     kept = Kept()
 
-    desk(kept).answer(VOLCANO, body(review(queue("lost", "nowhere"))))
+    handler(kept).answer(VOLCANO, body(review(queue("lost", "nowhere"))))
 
     judged, whole = sorted(kept.spans, key=lambda each: each.name)
     assert (judged.name, whole.name) == ("judge", "review")
@@ -85,7 +85,7 @@ def test_a_review_is_a_span_with_its_verdict_and_its_steps() -> None:
 def test_the_api_servers_own_span_is_the_parent(header: str, sampled: bool) -> None:
     kept = Kept()
 
-    assert Quick(desk(kept))(posted(header)) is not None
+    assert Quick(handler(kept))(posted(header)) is not None
 
     whole = next(each for each in kept.spans if each.name == "review")
     assert whole.parent is not None
@@ -109,14 +109,14 @@ def test_the_api_servers_own_span_is_the_parent(header: str, sampled: bool) -> N
 def test_a_malformed_parent_is_none(header: str) -> None:
     kept = Kept()
 
-    desk(kept).answer(VOLCANO, body(review(queue("lost", "nowhere"))), parent=header)
+    handler(kept).answer(VOLCANO, body(review(queue("lost", "nowhere"))), parent=header)
 
     assert {each.context.trace for each in kept.spans} == {TRACE}
 
 
 def test_the_app_passes_the_header_on_as_the_loop_does() -> None:
     kept = Kept()
-    judge = desk(kept)
+    judge = handler(kept)
     app = create_app(WebhookSettings(), lambda: FixedCache(forest(ORG)), judge=judge).test_client()
 
     app.post(VOLCANO, data=body(review(queue("new", "eng"))), content_type=JSON, headers={HEADER: SAMPLED})
@@ -125,8 +125,8 @@ def test_the_app_passes_the_header_on_as_the_loop_does() -> None:
 
 
 def test_the_log_line_has_the_trace_of_the_span(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "webhook.desk"):
-        desk(Kept()).answer(VOLCANO, body(review(queue("lost", "nowhere"))), parent=SAMPLED)
+    with caplog.at_level("INFO", "webhook.review_handler"):
+        handler(Kept()).answer(VOLCANO, body(review(queue("lost", "nowhere"))), parent=SAMPLED)
 
     (line,) = (getattr(record, "fields", {}) for record in caplog.records)
     assert (line["uid"], line["trace"]) == (UID, ABOVE.trace)
@@ -138,7 +138,7 @@ def test_what_cannot_be_answered_is_a_failed_span() -> None:
             raise RuntimeError("odd")
 
     kept = Kept()
-    Desk(WebhookSettings(), lambda: Broken(forest(ORG)), WebhookMetrics(), None, kept).answer(
+    ReviewHandler(WebhookSettings(), lambda: Broken(forest(ORG)), WebhookMetrics(), None, kept).answer(
         VOLCANO, body(review(queue("new", "eng")))
     )
 
@@ -152,7 +152,7 @@ def test_a_change_that_is_judged_in_many_worlds_has_few_spans() -> None:
 
     kept = Kept()
     order: Any = Order()
-    Desk(WebhookSettings(), lambda: FixedCache(forest(ORG)), WebhookMetrics(), order, kept).answer(
+    ReviewHandler(WebhookSettings(), lambda: FixedCache(forest(ORG)), WebhookMetrics(), order, kept).answer(
         VOLCANO, body(review(queue("new", "eng")))
     )
 
@@ -164,7 +164,7 @@ def test_without_traces_no_header_is_looked_for(monkeypatch: pytest.MonkeyPatch)
     find = WholeRequest.header
     monkeypatch.setattr(WholeRequest, "header", lambda self, name: (looked.append(name), find(self, name))[1])
 
-    Quick(desk(None))(posted(SAMPLED))
+    Quick(handler(None))(posted(SAMPLED))
 
     assert HEADER not in looked
 
@@ -172,7 +172,7 @@ def test_without_traces_no_header_is_looked_for(monkeypatch: pytest.MonkeyPatch)
 def test_a_patch_is_followed_as_a_refusal_is() -> None:
     kept = Kept()
     manifest = pod("p", labels={"kueue.x-k8s.io/queue-name": "q"})
-    desk(kept).answer("/v1/mutate/kueue", body(review(manifest)))
+    handler(kept).answer("/v1/mutate/kueue", body(review(manifest)))
 
     (whole,) = kept.spans
     assert whole.attributes["quotree.verdict"] in ("patched", "allowed")

@@ -1,7 +1,7 @@
-"""Small reviews are answered in the thread that holds the connections, as the app would answer them.
+"""Answers small reviews in the thread that holds the connections. The answers are those of the app.
 
-Python runs one thread at a time, so a thread of its own makes a short request no shorter: it costs two changes of
-threads, which is as much as judging it. What may be long still gets one.
+Python runs one thread at a time, so a worker thread does not speed up a short request: switching threads twice costs as
+much as judging it. A request that may take long still gets a worker thread.
 """
 
 from __future__ import annotations
@@ -10,59 +10,59 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from webhook.desk import JSON, Desk, KnownRequest, MustWait, Reply
 from webhook.front.answering import AppAnswer, DeferredAnswer
 from webhook.front.reading import WholeRequest
 from webhook.ledger.entry import author
+from webhook.review_handler import JSON, KnownRequest, MustWait, Reply, ReviewHandler
 from webhook.spans import HEADER
 
 SMALL = 16 * 1024
 """Bytes of a body that is judged at once. A review of a queue has 2 KiB, of a Pod 10 KiB."""
 ENTRIES = 600
-"""Opening brackets and commas of such a body: one with a defect costs up to 0.1 ms. A review of a Pod has 300."""
+"""The most opening brackets and commas in such a body. Each defect costs up to 0.1 ms. A review of a Pod has 300."""
 SLOW = 0.01
-"""Seconds of processor time, after which a path gets threads again. Most reviews take a fortieth of it."""
+"""Seconds of CPU time. A review that takes longer sends its path to threads. Most reviews take a fortieth of this."""
 REST = 100
-"""How many times as long as a slow review took its path pauses. So such reviews delay others for 1 % of the time."""
+"""A slow review sends its path to threads for this many times as long, so it delays others at most 1 % of the time."""
 
 _SIGNS = (b"{", b"[", b",")
 
 
 class Quick:
-    """`clock` counts the seconds, `cost` those of the processor that this thread has used."""
+    """Answers small reviews at once. `clock`: seconds. `cost`: seconds of CPU time that this thread has used."""
 
     def __init__(
         self,
-        desk: Desk,
+        handler: ReviewHandler,
         clock: Callable[[], float] = time.monotonic,
         cost: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._desk = desk
+        self._handler = handler
         self._clock = clock
         self._cost = cost
-        self._resting = dict.fromkeys(desk.paths, 0.0)
+        self._resting = dict.fromkeys(handler.paths, 0.0)
         """The time until which the requests of a path are not answered here."""
 
     def __call__(self, request: WholeRequest) -> AppAnswer | DeferredAnswer | None:
-        """The answer, or what a thread is to do for it; None where that is to ask the app."""
+        """The answer, or the work that a thread must do for it. None: the app must answer."""
         path = request.path
         until = self._resting.get(path)
         if until is None or not _plain(request) or (until and self._clock() < until):
             return None
         began = self._cost()
         try:
-            parent = request.header(HEADER) if self._desk.traced else ""
-            reply = self._desk.answer(path, request.body, waits=False, parent=parent, gone=request.gone)
+            parent = request.header(HEADER) if self._handler.traced else ""
+            reply = self._handler.answer(path, request.body, waits=False, parent=parent, gone=request.gone)
         except MustWait as waiting:
-            return DeferredAnswer(partial(self._later, waiting.asked), author(waiting.asked.user))
+            return DeferredAnswer(partial(self._later, waiting.request), author(waiting.request.user))
         finally:
             took = self._cost() - began
             if took > SLOW:
                 self._resting[path] = self._clock() + took * REST
         return _rendered(reply)
 
-    def _later(self, asked: KnownRequest) -> AppAnswer:
-        return _rendered(self._desk.go_on(asked))
+    def _later(self, request: KnownRequest) -> AppAnswer:
+        return _rendered(self._handler.go_on(request))
 
 
 def _rendered(reply: Reply) -> AppAnswer:
@@ -72,7 +72,7 @@ def _rendered(reply: Reply) -> AppAnswer:
 
 
 def _plain(request: WholeRequest) -> bool:
-    """Whether the app would read the request as the desk does."""
+    """Whether the app and the handler would read the same request."""
     return (
         request.method == "POST"
         and not request.cut

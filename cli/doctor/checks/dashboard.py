@@ -42,7 +42,7 @@ def dashboard(target: CheckedCluster) -> Iterator[CheckResult]:
     try:
         missing = missing_rights(target.cluster, account, _IMPERSONATION)
     except Forbidden as error:
-        yield skipped(subject, f"you may not ask for the rights of others: {error.message}", "ask an administrator")
+        yield skipped(subject, f"you may not check the rights of other users: {error.message}", "ask an administrator")
     else:
         yield check_impersonation(subject, account.name, missing)
 

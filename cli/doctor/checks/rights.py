@@ -66,7 +66,7 @@ def _of_role(role: Role, deployment: Manifest, target: CheckedCluster) -> CheckR
         return check_rights(str(role), account.name, wanted, missing_rights(target.cluster, account, wanted), role.file)
     except Forbidden as error:
         fix = f"ask an administrator, or try `kubectl auth can-i --list --as={account.name}`"
-        return skipped(str(role), f"you may not ask for the rights of others: {error.message}", fix)
+        return skipped(str(role), f"you may not check the rights of other users: {error.message}", fix)
 
 
 def check_rights(

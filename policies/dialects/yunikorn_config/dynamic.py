@@ -45,7 +45,7 @@ def with_tags(leaf: Leaf, application: ReportedApplication) -> Leaf:
 
 
 def gang_excess(maxima: Iterable[Amounts | None], gang: Amounts) -> list[str]:
-    """The types of which a gang requests more than the queues on its path have, without root: it is then rejected."""
+    """The types that a gang requests more of than the queues on its path have, without root: it is then rejected."""
     most: Amounts = {}
     for maximum in maxima:
         most = least(most, maximum)

@@ -63,7 +63,7 @@ def edited(last: DecodedText, text: str) -> DecodedText | None:
 
 
 class TextDifference(NamedTuple):
-    """The characters [start, stop) of the old text, in the place of which the new one has `added` characters.
+    """The new text replaces the characters [start, stop) of the old text by `added` characters.
 
     Where a line is new, it begins at the end of the line before.
     """
@@ -88,7 +88,7 @@ def difference(old: str, new: str) -> TextDifference:
 
 
 def _longest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number up to `most` of which it holds; it holds of every smaller one, and of 0."""
+    """The largest number up to `most` for which it is true. It must be true for every smaller one, and for 0."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

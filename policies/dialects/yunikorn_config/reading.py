@@ -9,7 +9,7 @@ from policies.dialects.yunikorn_config.edits import difference, edited
 from policies.dialects.yunikorn_config.model import Config
 
 _LARGE = 2**12
-"""Characters of a text of which the difference is worth a search; a shorter one is read in 3 ms."""
+"""The length from which a search for the difference pays, in characters; a shorter one is read in 3 ms."""
 _KEPT = 4
 """A cluster has one tree, and changes to it that are being judged."""
 

@@ -89,7 +89,7 @@ def has_negative(amounts: Amounts | None) -> bool:
 
 
 def over(wanted: Amounts, limit: Amounts) -> list[str]:
-    """The types of which more is wanted than the limit names; a type that it does not name is unlimited."""
+    """The types whose amount is above the limit; a type that it does not name is unlimited."""
     return sorted(name for name, amount in wanted.items() if name in limit and amount > max(0, limit[name]))
 
 

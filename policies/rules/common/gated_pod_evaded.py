@@ -81,7 +81,7 @@ def _counted(pod: Pod, projects: Mapping[str, _Counted], *, waits: bool) -> tupl
 
 def _loosened(before: Pod, pod: Pod, labels: Iterable[str], annotations: Iterable[str]) -> Iterator[Finding]:
     if MARK in before.gates and MARK not in pod.gates:
-        message = f"the scheduling gate {MARK} can only be taken off by who admits the pod"
+        message = f"only the controller that admits the pod may remove the scheduling gate {MARK}"
         yield Finding(pod.ref, "spec.schedulingGates", message, fix=_FIX, subject=MARK, profiles=STRICT_ONLY)
     yield from _changed(before, pod, "labels", labels)
     yield from _changed(before, pod, "annotations", annotations)
@@ -107,6 +107,6 @@ def _grown(before: Pod, pod: Pod) -> Iterator[Finding]:
     for resource, amount in sorted(asks.items()) if before.sized and pod.sized else ():
         had = asked.get(resource, Quantity.ZERO)
         if amount > had:
-            message = f"asks for {resource}={amount}, but was queued for {resource}={had}"
+            message = f"requests {resource}={amount}, but was queued with {resource}={had}"
             fix = "create a new pod"
             yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)

@@ -29,8 +29,8 @@ def unknown_field(proposal: Proposal) -> Iterator[Finding]:
     parent that somebody wrote does not exist. Only manifests in files can have such a field: what a webhook or an audit
     sees has passed the API server. If your definitions are newer than this version of Quotree, set the rule to `warn`.
     Kubernetes' own kinds and the pod templates of jobs are compared with the names of Kubernetes 1.36. Your cluster may
-    be newer. So a field is refused there where its name is nearly that of a known field that is missing. Any other
-    unknown field is a warning, also one that belongs in another place. A status is not compared.
+    be newer. So a field of these is refused only if its name is nearly that of a known field that is missing. Any
+    other unknown field gets a warning, even if it belongs in another place. The status is not compared.
     Example: `nominalQouta: 4`; `cohort` in kueue.x-k8s.io/v1beta2, where it is `cohortName`; `NodeSelector` in a Job.
     Fix: write the name that the message suggests, or remove the field.
     """

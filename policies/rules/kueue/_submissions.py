@@ -120,7 +120,7 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
 
 
 class Labelled(NamedTuple):
-    """Labels by which a job, a Pod or a CronJob speaks to Kueue, as they were and as they are; `at` is their path."""
+    """The labels of a job, a Pod or a CronJob that Kueue reads, before and after the change; `at` is their path."""
 
     ref: Ref
     at: str

@@ -108,7 +108,7 @@ def offset_faults(notes: Mapping[str, str]) -> Iterator[Fault]:
         message = f"{notes[OFFSET][:40]!r} is not a whole number from 0 on"
         yield OFFSET, message, "write the number of pods that come before, or remove it"
     if GROUP in notes:
-        message = "the pods of a group are numbered after its leader already"
+        message = "the pods of a group are already numbered after its leader"
         yield OFFSET, message, "remove pod-index-offset or podset-group-name"
 
 
@@ -150,7 +150,7 @@ def _levels(notes: Mapping[str, str], enabled: Enabled) -> Iterator[Fault]:
     if (anywhere := notes.get(LEVELS[2])) is None:
         return
     if anywhere in go_booleans.FALSE and enabled("TASRejectFalseUnconstrainedTopology"):
-        yield LEVELS[2], "false asks for a topology and names no level, so it never fits", "write true, or remove it"
+        yield LEVELS[2], "false requests a topology without a level, so it never fits", "write true, or remove it"
     elif anywhere not in go_booleans.TRUE | go_booleans.FALSE:
         yield LEVELS[2], f"{anywhere[:40]!r} is neither true nor false", "write true or false"
 

@@ -32,7 +32,7 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Why it is refused: a ClusterQueue without its flavor or check admits nothing at all, and work in a LocalQueue
     without its ClusterQueue waits forever. Kueue accepts the deletion and leaves the object hanging on its finalizer.
     Example: deleting ResourceFlavor `spot` while ClusterQueue `ml` has quota in it.
-    Fix: change or delete what refers to it first, or in the same change set.
+    Fix: change or delete the objects that refer to it first, or in the same change set.
     """
     for obj in proposal.deleted(KubeObject):
         kind = obj.ref.group_kind
@@ -42,7 +42,9 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if not count:
             needed: GroupKind = LOCAL_QUEUE if kind == CLUSTER_QUEUE else CLUSTER_QUEUE
             if proposal.unknown(needed):
-                yield NotEvaluated(f"what refers to {obj.ref.kind} objects: not all {needed.kind} objects are known")
+                yield NotEvaluated(
+                    f"the references to {obj.ref.kind} objects are not known: not all {needed.kind} objects are known"
+                )
             continue
         more = f" and {count - len(first)} more" if count > len(first) else ""
         yield Finding(
@@ -50,7 +52,7 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             "metadata.name",
             f"cannot be deleted: {', '.join(map(str, first))}{more} {'refers' if count == 1 else 'refer'} to it, and "
             f"{_LOSS[kind]}",
-            fix="change or delete what refers to it first, or in the same change set",
+            fix="change or delete the objects that refer to it first, or in the same change set",
             excess=count,
             causes=tuple(Cause(user, "spec", f"refers to {obj.ref}") for user in first),
             profiles=STRICT_ONLY,

@@ -40,7 +40,7 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield NotEvaluated("not all objects of LocalQueue are known")
             return
         if known.of_files and not known.namespaces:
-            yield NotEvaluated("whether the LocalQueues exist that jobs name: the files have no LocalQueue")
+            yield NotEvaluated("the files have no LocalQueue, so the queue names of jobs cannot be checked")
             return
         if not (known.may_be_elsewhere(job.namespace) and queue in known.namespaces):
             yield _missing(known, each, queue)

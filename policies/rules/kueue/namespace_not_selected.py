@@ -76,7 +76,7 @@ def _slip(queue: ClusterQueue, wanted: Requirement, value: str, near: list[str])
     return Finding(
         queue.ref,
         field,
-        f"asks for {wanted}, which no namespace with a LocalQueue of {queue.name} has: nothing is admitted from there",
+        f"requires {wanted}, which no namespace with a LocalQueue of {queue.name} has: nothing is admitted from there",
         fix=did_you_mean([f"{wanted.key}={each}" for each in near]),
         patch=write_only(field, value, near) if wanted.exact else (),
         subject=wanted.key,
@@ -119,11 +119,11 @@ def _finding(ref: Ref, at: str, local: LocalQueue, queue: ClusterQueue, unmet: I
     return Finding(
         ref,
         at,
-        f"ClusterQueue {queue.name} does not serve namespace {namespace}, since its namespaceSelector asks for "
+        f"ClusterQueue {queue.name} does not serve namespace {namespace}, since its namespaceSelector requires "
         f"{terms}: nothing is admitted from LocalQueue {local.ref.name}",
         fix=f"label the namespace, or change the namespaceSelector of {queue.name}",
         subject=str(local.ref),
-        causes=(Cause(queue.ref, SELECTOR, f"asks for {terms}"),) if ref != queue.ref else (),
+        causes=(Cause(queue.ref, SELECTOR, f"requires {terms}"),) if ref != queue.ref else (),
         profiles=STRICT_ONLY,
         follows=(
             (local.ref, "metadata.namespace"),

@@ -43,7 +43,7 @@ def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
             continue
         for mark, field in before.marks.items():
             if mark not in pod.marks and (settings.manage_pods or mark in of_jobs):
-                message = f"the {mark} can only be taken off by who admits the pod"
+                message = f"only the controller that admits the pod may remove the {mark}"
                 yield Finding(pod.ref, field, message, fix=_FIX, subject=mark, profiles=STRICT_ONLY)
         if settings.manage_pods and LABEL in before.marks:
             yield from _reshaped(before, pod)
@@ -52,13 +52,13 @@ def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
 def _reshaped(before: Pod, pod: Pod) -> Iterator[Finding]:
     """What it was admitted as."""
     if before.annotations.get(ROLE_HASH) != pod.annotations.get(ROLE_HASH):
-        message = "the role of a pod follows from what it asks for, and cannot be changed"
+        message = "the role of a pod follows from its requests, and cannot be changed"
         field = fields.join("metadata.annotations", ROLE_HASH)
         yield Finding(pod.ref, field, message, fix=_FIX, subject=ROLE_HASH, profiles=STRICT_ONLY)
     asked, asks = pod_requests(before.sized), pod_requests(pod.sized)
     for resource, amount in sorted(asks.items()) if pod.sized else ():
         had = asked.get(resource, Quantity.ZERO)
         if amount > had:
-            message = f"asks for {resource}={amount}, but was queued for {resource}={had}"
+            message = f"requests {resource}={amount}, but was queued with {resource}={had}"
             fix = "create a new pod"
             yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)

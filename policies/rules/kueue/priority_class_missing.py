@@ -39,7 +39,9 @@ def priority_class_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
             yield NotEvaluated("not all objects of WorkloadPriorityClass are known")
             return
         if known.of_files and not _any(proposal):
-            yield NotEvaluated("whether the WorkloadPriorityClasses exist that jobs name: the files have none")
+            yield NotEvaluated(
+                "the files have no WorkloadPriorityClass, so the priority classes of jobs cannot be checked"
+            )
             return
         field, near = fields.join(each.at, PRIORITY_CLASS), proposal.near(wanted)
         yield Finding(

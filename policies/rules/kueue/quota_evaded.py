@@ -41,7 +41,7 @@ _ALONE = "leave the template as it is; to change a number alone, use kubectl pat
 _LEAVE = "name another queue, or delete the job and create one without a queue"
 
 
-@rule("quota-evaded", source="Quotree: who asks for quota does not give it", kinds=(*_KINDS, POD))
+@rule("quota-evaded", source="Quotree: a user who requests quota does not grant it", kinds=(*_KINDS, POD))
 def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     """A job that waits for quota is started by hand, or one that runs takes more than it was admitted for.
 
@@ -49,8 +49,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     `kueue.manageJobs` only the users in `kueue.admittingUsers` start a job that names a LocalQueue. Others may suspend
     it, make it smaller, and move it to another queue while it is suspended. They may not make it larger while it runs
     unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
-    runs may start what belongs to that job, as long as it asks for no more. The marks by which started Pods are counted
-    stay, also in the pod templates of an elastic job, of which Pods are made at any time. A Pod that runs stays with
+    runs may start what belongs to that job, as long as it asks for no more. Started Pods are counted by their marks, so
+    these stay, also in the pod templates of an elastic job, which creates Pods at any time. A Pod that runs stays with
     its job: only Kubernetes' own controllers change its owner, or the labels of the Job controller. A job may not name
     the Workload of another job as its own. A Pod that runs is not resized to more.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
@@ -95,7 +95,7 @@ def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
     had, asks = pod_requests(old.sized), pod_requests(pod.sized)
     for resource, amount in sorted(asks.items()) if pod.sized and LABEL not in old.marks else ():
         if amount > had.get(resource, Quantity.ZERO):
-            message = f"asks for {resource}={amount}, where {had.get(resource, Quantity.ZERO)} was admitted"
+            message = f"requests {resource}={amount}, but {had.get(resource, Quantity.ZERO)} was admitted"
             fix = "change the pod template of its job"
             yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)
 
@@ -175,7 +175,7 @@ class _Change:
                 now, then = (
                     ", ".join(f"{name}={written(name, each.get(name, 0))}" for name in more) for each in (asked, held)
                 )
-                message = f"it runs, and asks for {now}, where {then} was admitted"
+                message = f"it runs and requests {now}, but {then} was admitted"
                 yield self._finding(pods.at, message, "suspend the job first; it waits for the larger quota then")
 
     def _replaced(self, before: QueuedJob) -> Iterator[Finding]:

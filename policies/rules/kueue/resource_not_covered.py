@@ -25,8 +25,8 @@ def resource_not_covered(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     """A Workload or a job requests a resource that its ClusterQueue does not cover.
 
     Why it is reported: Kueue accepts it and lets it wait until the queue covers the resource. Kueue's Configuration may
-    transform resources: nothing is said where the queue covers another resource of the same domain that the pods do not
-    request. If yours excludes resources, switch the rule off.
+    transform resources: the rule is silent if the queue covers another resource of the same domain that the pods do not
+    request. If your Configuration excludes resources, switch the rule off.
     Example: a Job that requests `nvidia.com/gpu` in a queue with `coveredResources: [cpu, memory]`.
     Fix: remove the request, submit to another queue, or add the resource to a group of the queue.
     """
@@ -50,8 +50,8 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
             yield Finding(
                 submitted.ref,
                 asking.field,
-                f"pod set {asking.name} requests {resource}, which ClusterQueue {queue.name} does not cover: it waits "
-                "until it does",
+                f"pod set {asking.name} requests {resource}, which ClusterQueue {queue.name} does not cover; the "
+                "Workload waits until the queue covers it",
                 fix=_fix(resource, near, queue),
                 subject=resource,
                 causes=(Cause(queue.ref, "spec.resourceGroups", f"covers {', '.join(sorted(covered))}"),),

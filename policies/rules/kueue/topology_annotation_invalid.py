@@ -22,9 +22,9 @@ _UNREAD = (*_ONE_BY_ONE, wrapped.APP_WRAPPER)
 """Kinds whose topology Kueue 0.19 does not validate; 0.20 validates that of a StatefulSet."""
 _MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
 _UNGROUPED = tuple(each.kind for each in kubeflow.FRAMEWORKS if each.kind != _MPI_JOB)
-"""Kinds of which Kueue validates the pods of each pod set, but not the groups of pod sets."""
+"""Kueue validates the pods of each pod set of these kinds, but not their groups of pod sets."""
 _NUMBERED = (_MPI_JOB, LEADER_WORKER_SET)
-"""Kinds of which Kueue 0.20 validates pod-index-offset."""
+"""Kueue 0.20 validates pod-index-offset of these kinds."""
 
 
 @rule(

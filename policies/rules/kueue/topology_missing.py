@@ -41,7 +41,7 @@ def topology_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield NotEvaluated("not all objects of Topology are known")
             return
         if NamedQueues(proposal).of_files and not proposal.holds(WrittenTopology):
-            yield NotEvaluated("whether the Topologies exist that flavors name: the files have none")
+            yield NotEvaluated("the files have no Topology, so the topologies of flavors cannot be checked")
             return
         wanted = topology_ref(name)
         near = proposal.near(wanted)

@@ -59,7 +59,7 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _first_absent(proposal: Proposal, queue: Queue) -> tuple[Ref, Ref | None]:
-    """The way up ends where a queue is missing, so only its last can be; with the queue that names it."""
+    """The queue that names the last ancestor, and this ancestor if it is missing. A missing queue has no ancestors."""
     below, last = queue.ref, queue.ref
     for ref in islice(proposal.after.ancestors(queue.ref), _FAR):
         below, last = last, ref

@@ -6,7 +6,7 @@ from policies.dialects.volcano import BUILT_IN, QUEUE, ROOT, Queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
-from policies.model.quantity import Amounts
+from policies.model.quantity import Quantities
 
 
 @rule("protected-queue", source="Volcano's webhook queues/validate: root, default and deletion", kinds=(QUEUE,))
@@ -56,7 +56,7 @@ def _root_changes(before: Queue, root: Queue) -> Iterator[Finding]:
             )
 
 
-def _listed(amounts: Amounts) -> str:
+def _listed(amounts: Quantities) -> str:
     return ", ".join(f"{resource}={amount.text}" for resource, amount in sorted(amounts.items())) or "none"
 
 

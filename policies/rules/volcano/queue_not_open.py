@@ -39,7 +39,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         elif proposal.unknown(QUEUE):
             yield NotEvaluated("not all objects of Queue are known")
         elif proposal.unknown(POD_GROUP) and not proposal.holds(Queue):
-            yield NotEvaluated("whether the queues exist that work names: the files have no Queue")
+            yield NotEvaluated("the files have no Queue, so the queue names of work cannot be checked")
             return
         else:
             near = proposal.near(work.queue)

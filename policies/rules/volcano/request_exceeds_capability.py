@@ -10,7 +10,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.objects import Attached
-from policies.model.quantity import Amounts, Quantity
+from policies.model.quantity import Quantities, Quantity
 
 _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 
@@ -39,7 +39,7 @@ def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEval
             yield from _findings(proposal, work, field, minimum, queue)
 
 
-def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Amounts]]:
+def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Quantities]]:
     """The work whose need or queue is new, the field that says the need, and the need."""
     for old, group in proposal.changed(WrittenPodGroup):
         if old is None or (old.minimum, old.queue) != (group.minimum, group.queue):
@@ -49,7 +49,7 @@ def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Amounts]]:
             yield job, "spec.minAvailable", _least(job.spec)
 
 
-def _least(spec: JobSpec) -> Amounts:
+def _least(spec: JobSpec) -> Quantities:
     """What `minAvailable` pods request at least, whichever they are; those that the tasks need where it is absent."""
     every = sum(task.replicas for task in spec.tasks)
     needed = sum(task.needed for task in spec.tasks)
@@ -71,7 +71,7 @@ def _smallest(sizes: list[tuple[Quantity, int]], pods: int) -> Quantity:
     return total
 
 
-def _findings(proposal: Proposal, work: Attached, field: str, minimum: Amounts, queue: Queue) -> Iterator[Finding]:
+def _findings(proposal: Proposal, work: Attached, field: str, minimum: Quantities, queue: Queue) -> Iterator[Finding]:
     way = (queue.ref, *islice(proposal.after.ancestors(queue.ref), _FAR))
     above = [node for ref in way if isinstance(node := proposal.after.node(ref), Queue)]
     for resource, need in minimum.items():

@@ -17,7 +17,7 @@ from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, submitter, tags, unfiltered
 
-_NOBODY = NotEvaluated("who submits the Pod is not known")
+_NOBODY = NotEvaluated("the user who submits the Pod is not known")
 _DEFAULTED = frozenset(["", "namespace"])
 
 

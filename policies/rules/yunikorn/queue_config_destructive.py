@@ -36,7 +36,7 @@ def queue_config_destructive(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _text(written: ConfiguredQueues) -> Iterator[Finding]:
-    """Faults of the text, or a text that cannot be read."""
+    """Findings about a text that is empty, unreadable or without the partition."""
     setting = written.setting
     if setting is None:
         return
@@ -56,7 +56,7 @@ def _text(written: ConfiguredQueues) -> Iterator[Finding]:
 
 
 def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
-    """The tree was there before and is gone, as far as the two ConfigMaps are known."""
+    """The tree was there before the change and is gone after it, as far as the two ConfigMaps are known."""
     if written.setting is not None:
         return
     stood = tree(proposal.before, written.ref.namespace)

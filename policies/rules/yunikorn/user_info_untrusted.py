@@ -48,9 +48,11 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if reason is None:
             continue
         if not request.user.name and _is_readable(written):
-            yield NotEvaluated("the requesting user is not known, so neither is whether they may write user.info")
+            yield NotEvaluated("the requesting user is not known, so the right to write user.info cannot be checked")
         elif proposal.unknown(CONFIG_MAP) and all(proposal.after.get(ref) is None for ref in refs(settings.namespace)):
-            yield NotEvaluated(f"whom YuniKorn trusts is not known: its ConfigMaps in namespace {settings.namespace}")
+            yield NotEvaluated(
+                f"the users that YuniKorn trusts are not known: its ConfigMaps in namespace {settings.namespace}"
+            )
         else:
             yield _finding(obj, after, reason, BOTH if before is None or obj.ref.group_kind == POD else STRICT_ONLY)
 

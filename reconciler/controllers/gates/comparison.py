@@ -108,7 +108,7 @@ class Judge(ABC, Generic[K]):
 
     @abstractmethod
     def fitting(self) -> Mapping[str, str]:
-        """The Pods that are next in their queue and for which it has room, each with its queue."""
+        """The Pods that are next in their queue and fit into it, each with its queue."""
 
 
 class _Suspected(NamedTuple):

@@ -29,8 +29,8 @@ def cluster_queues(world: World) -> Iterator[Sample]:
         active = pending.count_active() if world.is_ready(queue.name) else 0  # else the engine tries no workload of it
         yield PENDING.sample(active, queue.name, "active")
         yield PENDING.sample(len(pending) - active, queue.name, "inadmissible")
-        yield RESERVING.sample(queue.held.reserving, queue.name)
-        yield ADMITTED.sample(queue.held.admitted, queue.name)
+        yield RESERVING.sample(queue.usage.reserving, queue.name)
+        yield ADMITTED.sample(queue.usage.admitted, queue.name)
         now = _status(world, queue)
         for each in _STATUSES:
             yield STATUS.sample(each == now, queue.name, each)
@@ -46,13 +46,13 @@ def _status(world: World, queue: ClusterQueueState) -> str:
 def local_queues(world: World) -> Iterator[Sample]:
     for key, local in world.queues.local_queues.items():
         queue, names = world.state.queues.get(local.cluster_queue), (local.name, local.namespace)
-        held = queue.held_by.get(key) if queue is not None else None
+        usage = queue.usage_by_local_queue.get(key) if queue is not None else None
         if not local.stopped:
             active, waiting = _waiting(world, local.cluster_queue, key)
             yield LOCAL_PENDING.sample(active, *names, "active")
             yield LOCAL_PENDING.sample(waiting - active, *names, "inadmissible")
-        yield LOCAL_RESERVING.sample(held.reserving if held is not None else 0, *names)
-        yield LOCAL_ADMITTED.sample(held.admitted if held is not None else 0, *names)
+        yield LOCAL_RESERVING.sample(usage.reserving if usage is not None else 0, *names)
+        yield LOCAL_ADMITTED.sample(usage.admitted if usage is not None else 0, *names)
 
 
 def _waiting(world: World, queue: str, local: str) -> tuple[int, int]:

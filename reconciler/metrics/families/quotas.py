@@ -44,8 +44,8 @@ def of_cluster_queues(world: World) -> Iterator[Sample]:
             yield NOMINAL.sample(_amount(pair, terms.nominal), *labels)
             yield BORROWING.sample(_limit(pair, terms.borrowing), *labels)
             yield LENDING.sample(_limit(pair, terms.lending), *labels)
-            yield RESERVED.sample(_amount(pair, queue.held.reserved.get(pair, 0)), *labels)
-            yield USED.sample(_amount(pair, queue.held.used.get(pair, 0)), *labels)
+            yield RESERVED.sample(_amount(pair, queue.usage.reserved.get(pair, 0)), *labels)
+            yield USED.sample(_amount(pair, queue.usage.used.get(pair, 0)), *labels)
 
 
 @source(World, SUBTREE_QUOTA, SUBTREE_RESERVED, SUBTREE_ADMITTED)
@@ -72,11 +72,11 @@ def _below(world: World) -> tuple[Mapping[QuotaNode, Mapping[FlavorResource, int
     sums: dict[QuotaNode, dict[FlavorResource, int]] = {}
     counts: dict[QuotaNode, int] = {}
     for queue in world.state.queues.values():
-        if queue.held.reserving:
+        if queue.usage.reserving:
             for node in queue.node.path()[1:]:
-                counts[node] = counts.get(node, 0) + queue.held.admitted
+                counts[node] = counts.get(node, 0) + queue.usage.admitted
                 total = sums.setdefault(node, {})
-                for pair, amount in queue.held.reserved.items():
+                for pair, amount in queue.usage.reserved.items():
                     total[pair] = total.get(pair, 0) + amount
     return sums, counts
 

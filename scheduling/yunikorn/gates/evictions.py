@@ -19,7 +19,7 @@ _EVERY_LEAF = ""
 
 
 class Evictions:
-    """`leaves`: by Pod the path of the leaf for which it goes."""
+    """`leaves`: by Pod the path of the leaf that it leaves for."""
 
     def __init__(self) -> None:
         self.leaves: dict[str, str] = {}

@@ -131,7 +131,7 @@ class YuniKornGatekeeper:
             if decision.ask.key in self._entered:
                 self.granted[decision.ask.key] = application.leaf.path
             else:
-                self._grant_held(application, application.held)
+                self._grant_held(application, application.allocations)
                 self._gangs[application.name] = None
                 self._keep_places()
         self._time_out(now)
@@ -260,7 +260,7 @@ class YuniKornGatekeeper:
         del members[key]
         self._barred.pop(key, None)
         if (application := self.scheduler.owners.get(key)) is not None:
-            ran = key in application.held
+            ran = key in application.allocations
             self._remove(key, application, pod.namespace)
             if ran and self._goes_elsewhere(application):
                 for each in [*members]:
@@ -284,7 +284,7 @@ class YuniKornGatekeeper:
 
     def _goes_elsewhere(self, application: Application) -> bool:
         """Whether nothing of it runs any more, and what waits of it leads to another queue by now."""
-        if not application.pods or any(key in self.scheduler.owners for key in application.held):
+        if not application.pods or any(key in self.scheduler.owners for key in application.allocations):
             return False
         first = self._entered[next(iter(self._members[application.name]))]
         return self.scheduler.tree.place(self._submission(first)).queue.lower() != application.leaf.path
@@ -318,7 +318,7 @@ class YuniKornGatekeeper:
         """Grant the Pods that took the place of a placeholder."""
         for key in [*keys]:
             found = self._entered.get(key)
-            if found is not None and key in application.held and found.gated:
+            if found is not None and key in application.allocations and found.gated:
                 self.granted.setdefault(key, application.leaf.path)
 
     # --- applications
@@ -423,7 +423,7 @@ class YuniKornGatekeeper:
                     self.timeouts.complete(name)
                 self.scheduler.keep_places(application, {} if self.timeouts.is_over(name) else missing)
                 self.scheduler.take_places(application)
-                self._grant_held(application, application.held)
+                self._grant_held(application, application.allocations)
         self._gangs.clear()
 
     def _missing(self, application: Application) -> Counter[str]:

@@ -44,7 +44,7 @@ def test_who_may_nothing_gets_the_reason_of_each_check(tmp_path: Path, api: Fake
     result = run("doctor", "--kubeconfig", kubeconfig(tmp_path, api.url))
 
     assert result.exit_code == Exit.CLEAN
-    assert result.stdout.count("you may not read what it looks at: not for you") >= len(CHECKS) - 2
+    assert result.stdout.count("you may not read the objects of this check: not for you") >= len(CHECKS) - 2
     assert result.stdout.endswith(f"0 ok, 0 warning, 0 failure, {len(CHECKS)} skipped\n")
 
 

@@ -17,7 +17,7 @@ from policies.dialects.core import YUNIKORN as PREFIX
 from tests.builders import namespace, queue
 from tests.cli.runs import run, write
 from tests.webhook.reviews import YUNIKORN, answer, client, review
-from webhook.desk import MUTATING, VALIDATING
+from webhook.review_handler import MUTATING, VALIDATING
 from webhook.settings import WebhookSettings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -37,11 +37,11 @@ def test_jobs_alone_say_nothing_of_the_queues_that_they_name() -> None:
 
     assert found(LOCAL, kueue) == []
     assert missed(LOCAL, kueue) == [
-        NotEvaluated("whether the LocalQueues exist that jobs name: the files have no LocalQueue")
+        NotEvaluated("the files have no LocalQueue, so the queue names of jobs cannot be checked")
     ]
     assert found(VOLCANO, volcano) == []
     assert missed(VOLCANO, volcano) == [
-        NotEvaluated("whether the queues exist that work names: the files have no Queue")
+        NotEvaluated("the files have no Queue, so the queue names of work cannot be checked")
     ]
 
 
@@ -92,5 +92,5 @@ def test_jobs_alone_say_nothing_of_their_priority_classes() -> None:
 
     assert found("priority-class-missing", change(FILES, asks)) == []
     assert missed("priority-class-missing", change(FILES, asks)) == [
-        NotEvaluated("whether the WorkloadPriorityClasses exist that jobs name: the files have none")
+        NotEvaluated("the files have no WorkloadPriorityClass, so the priority classes of jobs cannot be checked")
     ]

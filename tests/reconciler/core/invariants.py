@@ -95,14 +95,14 @@ def _counted_once(core: Core, _: int) -> Iterator[str]:
         total: Counter[FlavorResource] = Counter()
         for reservation in queue.reservations.values():
             total.update(reservation.usage)
-        held = {pair: amount for pair, amount in queue.held.reserved.items() if amount}
+        held = {pair: amount for pair, amount in queue.usage.reserved.items() if amount}
         if held != {pair: amount for pair, amount in total.items() if amount}:
             yield f"{queue.name}: {held} is counted, {dict(total)} is held"
 
 
 def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
     """Whoever waits is woken; whatever rests or is held goes on at a moment that is set."""
-    records, informer, held = core.state.records, core.informer, core.writes.retries.held()
+    records, informer, held = core.state.records, core.informer, core.writes.retries.postponed()
     for key in informer.waits.awaited():
         record = records.find(key)
         if core.state.partition.outdated or core.state.partition.away(*key):
@@ -116,7 +116,7 @@ def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
             and (record.backoff.until, key) not in informer.alarms
         ):
             yield f"{key}: rests without an end"
-        if record.in_flight is not None and record.in_flight.held and key not in held:
+        if record.in_flight is not None and record.in_flight.postponed and key not in held:
             yield f"{key}: its request is held, and is never sent again"
     for key in [*records.keys()]:
         stored, undecided = records.at(key), records.find(key)

@@ -84,7 +84,7 @@ def lose_a_workload(core: Core) -> None:
 def count_quota_twice(core: Core) -> None:
     world = core.state.world
     queue = world.state.queues["q0"]
-    queue.held.add(world.state.reservations["ns/runs"].usage, True, 1)
+    queue.usage.add(world.state.reservations["ns/runs"].usage, True, 1)
 
 
 def count_quota_for_nobody(core: Core) -> None:
@@ -106,11 +106,11 @@ def rest_without_an_alarm(core: Core) -> None:
 def hold_a_request_for_ever(core: Core) -> None:
     flight = core.state.records.record(("Workload", "ns/new")).in_flight
     assert flight is not None
-    flight.held = True
+    flight.postponed = True
 
 
 def send_again_what_is_over(core: Core) -> None:
-    core.writes.retries.hold(WAITS, START)
+    core.writes.retries.postpone(WAITS, START)
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_a_level_or_a_slice_asks_for_a_topology(request_: dict[str, Any]) -> Non
 
     (wait,) = waits(made.step()).values()
 
-    assert "pod set main asks for a topology" in wait.message
+    assert "pod set main requests a topology" in wait.message
     assert made.running() == []
 
 

@@ -120,7 +120,7 @@ def test_without_nodes_nothing_is_placed_and_that_is_said_once() -> None:
 
     assert domains(simulation) == {}
     assert simulation.intake.assumptions() == [
-        "there is no Node in the input, so work that asks for a topology is not placed, and waits"
+        "the input has no Node, so work that requests a topology is not placed, and waits"
     ]
 
 
@@ -254,19 +254,19 @@ RELEASED = "it starts once work there has ended, or nodes are added"
             0,
             5,
             RACK,
-            f"{NEVER} 4 of the 5 pods of pod set main; ask for fewer pods or a higher level, {NODES}",
+            f"{NEVER} 4 of the 5 pods of pod set main; request fewer pods or a higher level, {NODES}",
         ),
         (
             0,
             5,
             {**BLOCK, "slice_required_topology": LEVELS[1], "slice_size": "5"},
-            f"{NEVER} 4 of the 5 pods that a slice needs; ask for smaller slices, {NODES}",
+            f"{NEVER} 4 of the 5 pods that a slice needs; request smaller slices, {NODES}",
         ),
         (
             0,
             9,
             BLOCK,
-            f"{NEVER.replace('rack r1 of ', '')} 7 of the 9 pods of pod set main; ask for fewer pods, {NODES}",
+            f"{NEVER.replace('rack r1 of ', '')} 7 of the 9 pods of pod set main; request fewer pods, {NODES}",
         ),
     ],
 )
@@ -281,8 +281,8 @@ def test_the_domain_that_is_short_is_named(before: int, pods: int, asked: dict[s
 
 def test_a_level_that_the_topology_does_not_have_is_told_with_those_that_it_has() -> None:
     assert why(simulated(*RACKS, job("row", 1, required_topology="example.com/row")), "row") == (
-        "its pods ask for a level that the topology of flavor spot does not have; "
-        "ask for one of its levels, which are example.com/block, example.com/rack and kubernetes.io/hostname"
+        "its pods request a level that the topology of flavor spot does not have; "
+        "request one of its levels, which are example.com/block, example.com/rack and kubernetes.io/hostname"
     )
 
 

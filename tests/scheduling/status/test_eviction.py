@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from scheduling.objects import times
 from scheduling.objects.workload import CheckState, Condition, Eviction, PreemptionGate, RequeueState
 from scheduling.status.eviction import (
     PendingAgain,
     evict,
-    evicted_by_deactivation,
     pending_again,
     preempt,
     target_for_deactivation,
@@ -64,22 +61,6 @@ def test_a_preemption_tells_both() -> None:
 
     assert gone.conditions["Evicted"] == Condition("True", "Preempted", "for w", NOW)
     assert gone.conditions["Preempted"] == Condition("True", "InCohortReclamation", "for w", NOW)
-
-
-@pytest.mark.parametrize(
-    ("reason", "status", "deactivated"),
-    [
-        ("Deactivated", "True", True),
-        ("DeactivatedDueToAdmissionCheck", "True", True),
-        ("PodsReadyTimeout", "True", False),
-        ("AdmissionCheck", "True", False),
-        ("Deactivated", "False", False),
-    ],
-)
-def test_the_condition_says_whether_a_deactivation_evicted_it(reason: str, status: str, deactivated: bool) -> None:
-    gone = workload(status={"conditions": [condition("Evicted", status, reason)]})
-
-    assert evicted_by_deactivation(gone) is deactivated
 
 
 def test_a_target_for_deactivation_is_a_condition() -> None:

@@ -298,13 +298,13 @@ CASES = {
     ),
     "flavor with topology": Case(
         team(work(pods={"nodeSelector": {"gpu": "a100"}}), made=of("rack", "h100")),
-        f"{A}flavor rack is only for pods that ask for a topology, and its pods select nodes with gpu=a100, and those "
+        f"{A}flavor rack is only for pods that request a topology, and its pods select nodes with gpu=a100, and those "
         "of flavor h100 have gpu=h100; change the nodeSelector of its pods, or have a flavor without topologyName "
         "added to ClusterQueue a",
     ),
     "topology": Case(
         team(work(pod_set={"topologyRequest": {"required": "rack"}})),
-        f"{A}pod set main asks for a topology, and the Nodes are not known here",
+        f"{A}pod set main requests a topology, and the Nodes are not known here",
     ),
     "limits below requests": Case(
         team(

@@ -34,7 +34,7 @@ def run(
         found = Application(name, engine.tree.queues[leaf], submitted=at * SECOND)
         engine.submit(found)
     for _ in range(pods):
-        number = len(found.held) + len(found.pending) + len(found.kept) + 1
+        number = len(found.allocations) + len(found.pending) + len(found.kept) + 1
         engine.add(found, Ask(f"{name}-{number}", each, priority, at * SECOND))
     return found
 
@@ -51,7 +51,7 @@ def settle(engine: Scheduler, at: int = 0) -> list[Allocated]:
 
 
 def running(engine: Scheduler) -> list[str]:
-    return sorted(key for application in engine.applications.values() for key in application.held)
+    return sorted(key for application in engine.applications.values() for key in application.allocations)
 
 
 # --- random queues

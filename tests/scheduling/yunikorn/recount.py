@@ -31,7 +31,7 @@ def inside(engine: Scheduler, queue: YuniKornQueue) -> list[Application]:
 
 
 def used(engine: Scheduler, queue: YuniKornQueue) -> Sums:
-    return summed(ask for each in inside(engine, queue) for ask in each.held.values())
+    return summed(ask for each in inside(engine, queue) for ask in each.allocations.values())
 
 
 def check(engine: Scheduler) -> None:
@@ -87,7 +87,7 @@ def limited(engine: Scheduler) -> Iterator[tuple[tuple[str, str], Sums, Sums]]:
             if limit is not None:
                 mine = [each for each in inside(engine, queue) if each.user == user]
                 most = {name: amount.value or 0 for name, amount in limit.max_resources.items()}
-                yield (queue.path, user), summed(ask for each in mine for ask in each.held.values()), most
+                yield (queue.path, user), summed(ask for each in mine for ask in each.allocations.values()), most
 
 
 def _limit(limits: tuple[Limit, ...], user: str) -> Limit | None:

@@ -31,7 +31,7 @@ def add(simulation: YuniKornSimulation, *manifests: Manifest) -> None:
 
 
 def runs(simulation: YuniKornSimulation) -> list[str]:
-    return sorted(key for each in simulation.scheduler.applications.values() for key in each.held)
+    return sorted(key for each in simulation.scheduler.applications.values() for key in each.allocations)
 
 
 def most(simulation: YuniKornSimulation, queue: str = "root.dev") -> object:

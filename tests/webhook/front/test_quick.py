@@ -21,12 +21,12 @@ from tests.profiles import times
 from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import KUEUE, VOLCANO, body, review
 from webhook.app import create_app
-from webhook.desk import JSON, MUTATING, VALIDATING, Desk
 from webhook.front.answering import AppAnswer, answer
 from webhook.front.quick import ENTRIES, REST, SLOW, SMALL, Quick
 from webhook.front.reading import WholeRequest
 from webhook.ledger.entry import LedgerEntry
 from webhook.metrics import WebhookMetrics
+from webhook.review_handler import JSON, MUTATING, VALIDATING, ReviewHandler
 from webhook.settings import WebhookSettings
 
 MANAGING = Configuration(kueue=KueueSettings(manage_jobs=True))
@@ -92,19 +92,19 @@ def request(path: str, data: bytes, content_type: str = JSON, method: str = "POS
     return WholeRequest(method, path + "?timeout=3s", headers, data, cut, True)
 
 
-def desk(cache: FixedCache, order: Any = None, **settings: Any) -> Desk:
-    return Desk(WebhookSettings(**settings), lambda: cache, WebhookMetrics(), order)
+def handler(cache: FixedCache, order: Any = None, **settings: Any) -> ReviewHandler:
+    return ReviewHandler(WebhookSettings(**settings), lambda: cache, WebhookMetrics(), order)
 
 
 def at_once(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes | None:
     """The bytes that are sent, but for the date; None where a thread is to answer."""
-    found = Quick(desk(cache, order, **settings))(request(path, data))
+    found = Quick(handler(cache, order, **settings))(request(path, data))
     return sent(found) if isinstance(found, AppAnswer) else None
 
 
 def later(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes:
     """The same of what had to wait, once it may."""
-    found = Quick(desk(cache, order, **settings))(request(path, data))
+    found = Quick(handler(cache, order, **settings))(request(path, data))
     assert found is not None
     assert not isinstance(found, AppAnswer)
     return sent(found.answer())
@@ -174,7 +174,7 @@ def test_a_fault_and_an_unready_cache_are_told_the_same_way() -> None:
 
 
 def test_what_is_not_surely_short_gets_a_thread() -> None:
-    data, quick = body(review(job("train", "eng"))), Quick(desk(FixedCache(forest("eng"))))
+    data, quick = body(review(job("train", "eng"))), Quick(handler(FixedCache(forest("eng"))))
     assert quick(request(VOLCANO, data)) is not None
 
     assert quick(request(VOLCANO, data + b" " * SMALL)) is None
@@ -213,7 +213,7 @@ def test_what_asks_the_api_server_gets_a_thread() -> None:
 
 def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
     cache, data = FixedCache(forest("eng")), body(review(queue("new", "nowhere")))
-    waiting = desk(cache, patience_seconds=0.01)
+    waiting = handler(cache, patience_seconds=0.01)
 
     found = Quick(waiting)(request(VOLCANO, data))
     assert found is not None
@@ -232,7 +232,7 @@ def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
 def test_after_a_slow_review_its_path_gets_threads_for_a_while() -> None:
     clock, data = Clock(), body(review(queue("a")))
     cache = Slow(clock)
-    quick = Quick(desk(cache), clock, clock)
+    quick = Quick(handler(cache), clock, clock)
 
     cache.takes = SLOW / 2
     assert [quick(request(VOLCANO, data)) is None for _ in range(3)] == [False] * 3
@@ -248,7 +248,7 @@ def test_slow_reviews_that_come_without_end_hold_up_others_for_a_hundredth_of_th
     clock, data = Clock(), body(review(queue("a")))
     cache = Slow(clock)
     cache.takes = 0.1
-    quick, held = Quick(desk(cache), clock, clock), 0.0
+    quick, held = Quick(handler(cache), clock, clock), 0.0
 
     for _ in range(100_000):
         before = clock.now

@@ -1,4 +1,4 @@
-"""One admission request -> its answer, for both servers: the app's routes, and the loop that holds the connections.
+"""Answers one admission request, for both servers: the app's routes, and the loop that holds the connections.
 
 A decision is always HTTP 200. Anything else (a bad review, not ready, an internal error) is a status from 400 up, so
 that the cluster's failure policy decides and nothing is allowed by accident.
@@ -43,8 +43,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEMANDING = "/v1/mutate/volcano-quota"
-"""The path for Pods of Namespaces with the label by which all their Pods wait for Volcano's quota: the API server knows
-the label before any cache does."""
+"""The path for Pods of Namespaces whose label makes all their Pods wait for Volcano's quota. The API server knows the
+label before any cache does."""
 VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
@@ -64,11 +64,11 @@ _POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
 
 
 class MustWait(Exception):
-    """The answer waits for others: for the ledger, the API server, or news of the cluster. `Desk.go_on` gives it."""
+    """The answer needs the ledger, the API server or a watch event. Call `ReviewHandler.go_on` from a worker thread."""
 
-    def __init__(self, asked: KnownRequest) -> None:
-        super().__init__(asked.path)
-        self.asked = asked
+    def __init__(self, request: KnownRequest) -> None:
+        super().__init__(request.path)
+        self.request = request
 
 
 class _NotReady(Exception):
@@ -108,7 +108,7 @@ class KnownRequest:
 
     @property
     def user(self) -> str:
-        """Whose request it is; empty until it is read."""
+        """The user who sent it; empty until it is parsed."""
         return self.review.user.name if self.review is not None else ""
 
     def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
@@ -123,7 +123,7 @@ class KnownRequest:
         return {"uid": self.review.uid, "trace": trace}
 
 
-class Desk:
+class ReviewHandler:
     """Judges requests, one or many at a time. Without an `order` each is judged on the cache alone.
 
     `spans` None: nothing is traced, and `traced` says so to callers that know the headers of a request.
@@ -173,117 +173,117 @@ class Desk:
         trace = ReviewTrace(parent) if self._spans is not None else None
         return self._answer(KnownRequest(path, body, waits=waits, trace=trace, gone=gone))
 
-    def go_on(self, asked: KnownRequest) -> Reply:
-        """The answer to what had to wait, which now may; it is not read again."""
-        asked.waits = True
-        if asked.gone():  # while it waited for a thread
-            self._count(asked, HTTPStatus.SERVICE_UNAVAILABLE)
+    def go_on(self, request: KnownRequest) -> Reply:
+        """The answer to a request that had to wait, and may wait now. Its body is not parsed again."""
+        request.waits = True
+        if request.gone():  # while it waited for a thread
+            self._count(request, HTTPStatus.SERVICE_UNAVAILABLE)
             return text("the request was given up", HTTPStatus.SERVICE_UNAVAILABLE)
-        return self._answer(asked)
+        return self._answer(request)
 
-    def _answer(self, asked: KnownRequest) -> Reply:
+    def _answer(self, request: KnownRequest) -> Reply:
         try:
-            reply = self._decide(asked)
+            reply = self._decide(request)
         except BadReview as error:
             reply = text(str(error), HTTPStatus.BAD_REQUEST)
         except _NotReady as error:
             reply = text(f"not ready: {error}", HTTPStatus.INTERNAL_SERVER_ERROR)
         except OwnerUnknown as error:
-            log.warning("%s", error, extra={"fields": asked.followed()})
+            log.warning("%s", error, extra={"fields": request.followed()})
             reply = text(str(error), HTTPStatus.INTERNAL_SERVER_ERROR)
         except MustWait:
             raise
         except Exception as error:
-            reply = fault(asked.path, error, asked.followed())
-        self._count(asked, reply.status)
+            reply = fault(request.path, error, request.followed())
+        self._count(request, reply.status)
         return reply
 
     def refused(self, path: str, status: int) -> None:
-        """Count a request that somebody else answered with an error."""
+        """Count a request that another module answered with an error."""
         self._count(KnownRequest(path, b"", waits=True), status)
 
-    def _count(self, asked: KnownRequest, status: int) -> None:
-        review = asked.review
-        outcome = asked.outcome if status == HTTPStatus.OK and asked.outcome else f"http-{int(status)}"
+    def _count(self, request: KnownRequest, status: int) -> None:
+        review = request.review
+        outcome = request.outcome if status == HTTPStatus.OK and request.outcome else f"http-{int(status)}"
         self._metrics.answered(
-            asked.path,
+            request.path,
             review.operation if review else "",
             outcome,
             review is not None and review.dry_run,
-            time.perf_counter() - asked.started,
+            time.perf_counter() - request.started,
         )
-        if self._spans is not None and asked.trace is not None and review is not None:
+        if self._spans is not None and request.trace is not None and review is not None:
             failed = outcome if status != HTTPStatus.OK or outcome == "unavailable" else ""
-            record(self._spans, asked.trace.spans(review, asked.path, outcome, failed, asked.started))
+            record(self._spans, request.trace.spans(review, request.path, outcome, failed, request.started))
 
-    def _decide(self, asked: KnownRequest) -> Reply:
+    def _decide(self, request: KnownRequest) -> Reply:
         """Judge the request. Raises errors that `_answer` turns into a reply."""
-        review = asked.review = asked.review or parse(asked.body)
-        if review.kind.group not in self._groups[asked.path]:
+        review = request.review = request.review or parse(request.body)
+        if review.kind.group not in self._groups[request.path]:
             raise BadReview(
-                f"{asked.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
+                f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
                 " correct the rules or the path in the webhook configuration"
             )
-        if much := bounds.crowded(review.object, len(asked.body)):
+        if much := bounds.crowded(review.object, len(request.body)):
             # Refused: an error would let work pass unjudged, since work fails open.
-            self._decided(asked, review, "denied", rules=["too-many-entries"])
+            self._decided(request, review, "denied", rules=["too-many-entries"])
             return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
         try:
-            return (self._validate if asked.path in VALIDATING else self._mutate)(asked, review)
+            return (self._validate if request.path in VALIDATING else self._mutate)(request, review)
         except OwnerMissing as error:
-            self._decided(asked, review, "denied", why=[str(error)])
+            self._decided(request, review, "denied", why=[str(error)])
             return _json(answer.denied(review, HTTPStatus.FORBIDDEN, str(error)))
 
-    def _validate(self, asked: KnownRequest, review: Review) -> Reply:
+    def _validate(self, request: KnownRequest, review: Review) -> Reply:
         try:
-            judgement = self._judged(asked, review)
+            judgement = self._judged(request, review)
         except LedgerUnavailable as error:
-            self._decided(asked, review, error.result, why=[str(error)])
+            self._decided(request, review, error.result, why=[str(error)])
             return _json(answer.unavailable(review, str(error)))
         except AlreadyExists as error:
-            self._decided(asked, review, "denied", why=[str(error)])
+            self._decided(request, review, "denied", why=[str(error)])
             return _json(answer.exists(review, str(error)))
         verdict = judgement.verdict if judgement else Verdict()
         for failed in verdict.failed:
-            fields = asked.followed()
+            fields = request.followed()
             log.error("rule %s failed: internal error", failed.rule.id, exc_info=failed.error, extra={"fields": fields})
         if not review.dry_run:
             self._metrics.found(verdict)
-        self._decided(asked, review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
+        self._decided(request, review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
         return _json(answer.validated(review, verdict, self._configuration.profile))
 
-    def _mutate(self, asked: KnownRequest, review: Review) -> Reply:
+    def _mutate(self, request: KnownRequest, review: Review) -> Reply:
         forest = self._forest()
-        forest = forest.put_all(self._owners(asked, review, forest))
+        forest = forest.put_all(self._owners(request, review, forest))
         about = (forest, self._configuration, review.operation, review.user)
-        demanded = asked.path == DEMANDING
+        demanded = request.path == DEMANDING
         operations = patch(review.object, *about, demanded=demanded) if review.object else []
-        self._decided(asked, review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
+        self._decided(request, review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
         return _json(answer.mutated(review, operations))
 
-    def _judged(self, asked: KnownRequest, review: Review) -> Judgement | None:
-        """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
-        forest, above = self._forest(), self._related(asked, review)
-        if asked.case is None:
-            asked.case = decision.case(review, self._configuration, self._cache().snapshot())
-        case = asked.case
+    def _judged(self, request: KnownRequest, review: Review) -> Judgement | None:
+        """The judgement. A refusal that may come from a stale cache is judged again when the cache has changed."""
+        forest, above = self._forest(), self._related(request, review)
+        if request.case is None:
+            request.case = decision.case(review, self._configuration, self._cache().snapshot())
+        case = request.case
         if case is None:
             return None
-        judge = asked.timed("judge", case.judged)
+        judge = request.timed("judge", case.judged)
         if case.ordered and self._order is not None:
-            _wait(asked)
-            found = asked.timed("ledger", self._order.decide)(case.change, judge, case.entry())
-            if found.verdict.allowed and not review.dry_run and asked.gone():
+            _wait(request)
+            found = request.timed("ledger", self._order.decide)(case.change, judge, case.entry())
+            if found.verdict.allowed and not review.dry_run and request.gone():
                 self._order.abandon(review.uid)
                 raise LedgerBusy("the request was given up while it was judged")
             return found
         found = judge(forest.put_all(above))
-        if unseen := self._unseen(asked, found, forest):
+        if unseen := self._unseen(request, found, forest):
             forest = forest.put_all(unseen)
             found = judge(forest.put_all(above))
         if not _may_be_stale(found) or not self._patience:
             return found
-        _wait(asked)
+        _wait(request)
         if self._waiting.acquire(blocking=False):
             try:
                 deadline = time.monotonic() + self._patience
@@ -294,18 +294,18 @@ class Desk:
                 self._waiting.release()
         return found
 
-    def _unseen(self, asked: KnownRequest, found: Judgement | None, forest: Forest) -> list[KubeObject]:
-        """The objects that warnings say are missing and that the API server has. Asks it for nothing else."""
+    def _unseen(self, request: KnownRequest, found: Judgement | None, forest: Forest) -> list[KubeObject]:
+        """The objects that warnings call missing and that the API server has. It reads no others."""
         missed = decision.missed(found.verdict, forest) if found is not None else []
         if not missed:
             return []
-        _wait(asked)
+        _wait(request)
         if not self._waiting.acquire(blocking=False):
             return []
         try:
             looked = [self._cache().look(ref) for ref in missed]
         except ClusterError as error:
-            log.warning("%s cannot be read: %s", missed[0], error, extra={"fields": asked.followed()})
+            log.warning("%s cannot be read: %s", missed[0], error, extra={"fields": request.followed()})
             return []
         finally:
             self._waiting.release()
@@ -319,20 +319,20 @@ class Desk:
             time.sleep(_POLL_INTERVAL)
         return None
 
-    def _owners(self, asked: KnownRequest, review: Review, forest: Forest) -> list[QueuedJob]:
-        return owners(review, self._configuration, self._fetch(asked), forest)
+    def _owners(self, request: KnownRequest, review: Review, forest: Forest) -> list[QueuedJob]:
+        return owners(review, self._configuration, self._fetch(request), forest)
 
-    def _fetch(self, asked: KnownRequest) -> Fetch:
+    def _fetch(self, request: KnownRequest) -> Fetch:
         def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
-            _wait(asked)
+            _wait(request)
             return self._cache().fetch(resource, namespace, name)
 
         return fetch
 
-    def _related(self, asked: KnownRequest, review: Review) -> list[KubeObject]:
+    def _related(self, request: KnownRequest, review: Review) -> list[KubeObject]:
         """The objects outside the cache that rules need."""
-        above = self._owners(asked, review, Forest())
-        return [*above, *named_workload(review, self._configuration, self._fetch(asked))]
+        above = self._owners(request, review, Forest())
+        return [*above, *named_workload(review, self._configuration, self._fetch(request))]
 
     def _forest(self) -> Forest:
         cache = self._cache()
@@ -340,24 +340,24 @@ class Desk:
             raise _NotReady("; ".join(lacks))
         return cache.forest()
 
-    def _decided(self, asked: KnownRequest, review: Review, outcome: str, **more: list[str]) -> None:
-        """Log the decision; of requests without findings only a sample."""
-        asked.outcome = outcome
-        if asked.trace is not None:
-            asked.trace.rules = more.get("rules", [])
+    def _decided(self, request: KnownRequest, review: Review, outcome: str, **more: list[str]) -> None:
+        """Log the decision. Requests without findings are sampled."""
+        request.outcome = outcome
+        if request.trace is not None:
+            request.trace.rules = more.get("rules", [])
         if outcome == "allowed" and not any(more.values()) and next(self._quiet) % self._log_one_in:
             return
         named = joined(review.namespace, review.name)
         fields = {
-            **asked.followed(),
-            "endpoint": asked.path,
+            **request.followed(),
+            "endpoint": request.path,
             "operation": review.operation,
             "object": f"{review.kind.kind} {named}",
             "user": review.user.name,
             "dry_run": review.dry_run,
             "verdict": outcome,
             **{key: value for key, value in more.items() if value},
-            "milliseconds": round((time.perf_counter() - asked.started) * 1000, 3),
+            "milliseconds": round((time.perf_counter() - request.started) * 1000, 3),
         }
         log.info("decision", extra={"fields": fields})
 
@@ -367,7 +367,7 @@ def text(message: str, status: HTTPStatus) -> Reply:
 
 
 def fault(path: str, error: Exception, followed: Mapping[str, str] | None = None) -> Reply:
-    """What the answer says of an exception; the log has the rest. `followed`: fields of the log line."""
+    """The reply to an exception; the log has the traceback. `followed`: fields of the log line."""
     log.error("internal error in %s", path, exc_info=error, extra={"fields": followed or {}})
     what = f"{error}: internal error" if isinstance(error, decision.RuleFailed) else "internal error"
     return text(f"{what}; the log of the webhook has the traceback", HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -377,9 +377,9 @@ def _json(body: bytes) -> Reply:
     return Reply(HTTPStatus.OK, JSON, body)
 
 
-def _wait(asked: KnownRequest) -> None:
-    if not asked.waits:
-        raise MustWait(asked)
+def _wait(request: KnownRequest) -> None:
+    if not request.waits:
+        raise MustWait(request)
 
 
 def _may_be_stale(found: Judgement | None) -> bool:

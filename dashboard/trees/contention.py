@@ -89,7 +89,7 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def totals(self) -> TreeTotals:
-        """Of all queues to which work is submitted."""
+        """Counts over all queues to which work is submitted."""
         queues = [node for node in self.nodes.values() if self._has_work(node)]
         return TreeTotals(len(queues), sum(node.waiting for node in queues), sum(node.running for node in queues))
 

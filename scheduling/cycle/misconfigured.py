@@ -7,6 +7,7 @@ from typing import NamedTuple
 from scheduling.cycle.unsupported import unsupported
 from scheduling.flavors.eligibility import topology_only
 from scheduling.objects.admissibility import misfit
+from scheduling.objects.requests import per_pod
 from scheduling.objects.workload import Workload
 from scheduling.queues.pending import Requeue
 from scheduling.world.world import World
@@ -28,7 +29,10 @@ def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured 
     if not world.queues.serves(name)(workload.namespace):
         return Misconfigured(OUT_OF_SELECTOR, Requeue.NAMESPACE_MISMATCH)
     placed = world.state.fleet is not None or not world.state.options.topologies
-    in_topologies = not placed and topology_only(world.state, world.state.queues[name].settings)
+    settings = world.state.queues[name].settings
+    in_topologies = not placed and topology_only(world.state, settings)
+    if not settings.groups and any(per_pod(pod_set.template) for pod_set in workload.pod_sets):
+        in_topologies = False  # the search for flavors says which resource has no quota
     wrong = unsupported(workload, in_topologies, placed) or misfit(workload, world.around(workload.namespace))
     if not wrong:
         return None

@@ -50,10 +50,12 @@ def enqueue(session: SchedulingSession) -> None:
 def allocate(session: SchedulingSession) -> None:
     """Pods of PodGroups in the queue get nodes, queue by queue, one PodGroup at a time.
 
-    Those come first that others were evicted for: else the evicted would come back into their own room.
+    With settled reclaim those come first that others were evicted for: else the evicted would come back into their own
+    room.
     """
     valid = [*_valid(session, session.awake)]
-    _allocate_to(session, [job for job in valid if any(task.nominated for task in session.pending(job))])
+    if session.settled:
+        _allocate_to(session, [job for job in valid if any(task.nominated for task in session.pending(job))])
     _allocate_to(session, valid)
 
 
@@ -180,7 +182,8 @@ def _reclaim_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
             session.refuse(task.name, replace(refusal, reason=f"it may not reclaim: {refusal}"))
             continue
         reclaimed = partial(_reclaimable_from, session, queue)
-        steps += _make_room(session, task, "reclaimable", reclaimed, queue, session.fits_afterwards, begun=bool(steps))
+        everywhere = session.settled and bool(steps)
+        steps += _make_room(session, task, "reclaimable", reclaimed, queue, session.fits_afterwards, everywhere)
     if not session.pipelined(job):
         session.undo(steps)
 
@@ -204,7 +207,7 @@ def _preempt_for(session: SchedulingSession, queue: str, job: GangJob, *, own: b
         if task.never_preempts:
             session.refuse(task.name, QueueRefusal("its preemptionPolicy is Never"))
             continue
-        steps += _make_room(session, task, "preemptable", within, queue, session.allocatable, begun=bool(steps))
+        steps += _make_room(session, task, "preemptable", within, queue, session.allocatable, everywhere=True)
     if not session.pipelined(job):
         session.undo(steps)
 
@@ -216,14 +219,13 @@ def _make_room(
     candidate: Candidate,
     queue: str,
     refused: Refused,
-    *,
-    begun: bool,
+    everywhere: bool,
 ) -> list[Task]:
     """Evict what is needed on the first node where that is enough, and let the pod wait for it.
 
     Returns what the pods were before. `refused` says what else stands in the way of the pod, such as limits. A gang
-    needs room for all its pods: some of them may find it without an eviction, on a node where there are victims, or
-    once the gang has `begun` to evict.
+    needs room for all its pods: some of them may find it without an eviction, on a node with a candidate, or
+    `everywhere`.
     """
 
     def enough(room: Room) -> bool:
@@ -233,10 +235,10 @@ def _make_room(
     for room in () if known else session.rooms.values():
         if session.misplaced(task, room):
             continue
-        victims = _victims_on(session, task, room, question, candidate)
-        if not (victims or begun):
+        candidates = _candidates_on(session, room, candidate)
+        if not (candidates or everywhere):
             continue
-        steps = _evict(session, victims, partial(enough, room))
+        steps = _evict(session, _victims(session, task, candidates, question), partial(enough, room))
         if enough(room):
             steps.append(task)
             session.pipeline(task, room)
@@ -247,14 +249,18 @@ def _make_room(
     return []
 
 
-def _victims_on(session: SchedulingSession, task: Task, room: Room, question: str, candidate: Candidate) -> list[Task]:
-    """The pods on the node that may be taken for the pod, in the order in which they go."""
+def _candidates_on(session: SchedulingSession, room: Room, candidate: Candidate) -> list[Task]:
+    """The pods on the node that the plugins are asked about."""
     running = (
         t for t in room.tasks.values() if t.status is Status.RUNNING and t.preemptable and t.group in session.jobs
     )
+    return [t for t in running if candidate(t)]
+
+
+def _victims(session: SchedulingSession, task: Task, candidates: Iterable[Task], question: str) -> list[Task]:
+    """The candidates that may be taken for the pod, in the order in which they go."""
     key = of_victims(session, task)
-    candidates = sorted((t for t in running if candidate(t)), key=key)
-    return sorted(session.victims(question, task, candidates), key=key)
+    return sorted(session.victims(question, task, sorted(candidates, key=key)), key=key)
 
 
 def _evict(session: SchedulingSession, victims: Iterable[Task], enough: Callable[[], bool]) -> list[Task]:

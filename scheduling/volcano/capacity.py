@@ -56,6 +56,7 @@ class Capacity(QueuePlugin):
     def __init__(self, queues: QueueAccounts, settings: CapacitySettings = DEFAULTS) -> None:
         super().__init__(queues)
         self.settings = settings
+        self.settled = settings.settled
         self.devices = DeviceUse(capacities=settings.device_capacities)
         self.halted: str | None = queues.broken()
         self._order = QueueOrder(queues)

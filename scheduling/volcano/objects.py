@@ -68,6 +68,10 @@ class NodePlacement:
     tolerations: tuple[Toleration, ...] = ()
 
 
+_PARTS_OF_A_NAME = 3
+"""The Job, the task and the index in the name of a pod of a Job."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A Pod of a PodGroup. `claims` are the devices of each ResourceClaim that it names.
@@ -95,6 +99,12 @@ class Task:
     @property
     def namespace(self) -> str:
         return parted(self.name)[0]
+
+    @property
+    def index(self) -> int | None:
+        """The number at the end of a name of at least three parts, such as `train-worker-2`."""
+        parts = parted(self.name)[1].split("-")
+        return int(parts[-1]) if len(parts) >= _PARTS_OF_A_NAME and parts[-1].isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,15 +55,13 @@ def of_tasks(session: SchedulingSession) -> Compare[Task]:
 
 
 def of_victims(session: SchedulingSession, preemptor: Task) -> Callable[[Task], Any]:
-    """The first is taken first: of the queue that is nearest to the preemptor's, of the PodGroup that is served last,
-    and of its pods the last."""
+    """The first is taken first: of the queue that is nearest to the preemptor's, of the PodGroup that the plugins serve
+    last, and of such pods the last. The age of a PodGroup does not count: equal ones give way in turns."""
 
     def compare(a: Task, b: Task) -> int:
-        if a.group == b.group:
-            return -compare_tasks(session, a, b)
         left, right = session.queue_of(a), session.queue_of(b)
         if left == right:
-            return -compare_jobs(session, session.job_of(a), session.job_of(b))
+            return -(_ask_job_order(session, session.job_of(a), session.job_of(b)) or compare_tasks(session, a, b))
         mine = session.queue_of(preemptor)
         for tier in session.asks("victimQueueOrder"):
             for plugin in tier:
@@ -84,18 +82,27 @@ def compare_queues(session: SchedulingSession, a: str, b: str) -> int:
 
 
 def compare_jobs(session: SchedulingSession, a: GangJob, b: GangJob) -> int:
-    for tier in session.asks("jobOrder"):
-        for plugin in tier:
-            if found := plugin.job_order(a, b):
-                return found
-    return _compare((a.group.created, a.name), (b.group.created, b.name))
+    return _ask_job_order(session, a, b) or _compare((a.group.created, a.name), (b.group.created, b.name))
+
+
+def _ask_job_order(session: SchedulingSession, a: GangJob, b: GangJob) -> int:
+    """What the plugins say; 0: nothing."""
+    if a is not b:
+        for tier in session.asks("jobOrder"):
+            for plugin in tier:
+                if found := plugin.job_order(a, b):
+                    return found
+    return 0
 
 
 def compare_tasks(session: SchedulingSession, a: Task, b: Task) -> int:
+    """If the plugins say nothing, the index in the name decides, as Volcano's Jobs number their pods; then the age."""
     for tier in session.asks("taskOrder"):
         for plugin in tier:
             if found := plugin.task_order(a, b):
                 return found
+    if a.index is not None and b.index is not None and a.index != b.index:
+        return a.index - b.index
     return _compare((a.created, a.name), (b.created, b.name))
 
 

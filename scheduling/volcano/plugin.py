@@ -35,11 +35,12 @@ class Plugin:
     """Is asked nothing but what it answers, and without more to say it has nothing against anything.
 
     Events reach every plugin. `lasting`: a no to a PodGroup or its pods stays one until the PodGroup changes, or what
-    was short has been released.
+    was short has been released. `settled`: its victims are chosen so that reclaim comes to rest.
     """
 
     answers: frozenset[str] = frozenset()
     lasting = False
+    settled = False
     session: Jobs
 
     def open(self, world: SessionWorld) -> None:

@@ -84,6 +84,11 @@ class SchedulingSession:
 
     # --- questions
 
+    @property
+    def settled(self) -> bool:
+        """Whether reclaim comes to rest, unlike Volcano's."""
+        return any(plugin.settled for plugin in self.plugins())
+
     def asks(self, question: str) -> list[list[Plugin]]:
         """The plugins that speak to the question, by tier; tiers without any are left out."""
         found = self._asked.get(question)

@@ -56,6 +56,8 @@ def assumptions(simulation: VolcanoSimulation) -> Iterator[str]:
         yield "queues without a state are Open: Volcano's scheduler only uses a queue once a controller has opened it"
     if not simulation.intake.has_nodes:
         yield "there are no Nodes: the cluster has room for all that the queues allow"
+    elif len(simulation.engine.world.rooms) > 1:
+        yield "of equally good Nodes the first by name is taken; Volcano itself takes any"
 
 
 def _event(simulation: VolcanoSimulation, each: Trace) -> str:

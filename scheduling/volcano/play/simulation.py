@@ -13,7 +13,7 @@ from policies.model.objects import Ref
 from scheduling.queue_tree.running import RunningPods
 from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.law import SETTLED_LAW, SchedulerLaw
-from scheduling.volcano.objects import Status
+from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.play.intake import VolcanoIntake
 from scheduling.volcano.queues import ALLOCATED
 from scheduling.volcano.refusal import QueueRefusal
@@ -78,7 +78,8 @@ Trace: TypeAlias = VolcanoInput | Enqueued | PodsRan | PodsEvicted | PodGroupEnd
 
 
 class VolcanoSimulation:
-    """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again.
+    """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again. By Volcano's
+    own law that is one session later: a controller makes such pods anew while the scheduler gives their room away.
 
     `next` has what comes next of pods that wait, where that was not carried out. `law`: how the scheduler is
     configured.
@@ -93,6 +94,7 @@ class VolcanoSimulation:
         self.refusals: Mapping[str, tuple[QueueRefusal, ...]] = {}
         self.next: Mapping[str, QueueRefusal] = {}
         self.unsettled = False
+        self._away: list[Task] = []
 
     # --- events
 
@@ -132,6 +134,7 @@ class VolcanoSimulation:
             self.engine.world.parked.nobody = True
             if not self._session():
                 return
+        self._bring_back()
         self.unsettled = True
 
     def look(self) -> None:
@@ -184,7 +187,8 @@ class VolcanoSimulation:
         before = {name: world.jobs[name].group.phase for name in world.jobs}
         outcome = self.engine.decide(self.law.actions)
         self.refusals = outcome.refusals
-        moved = bool(outcome.binds or outcome.evicted or outcome.pipelined)
+        moved = bool(self._away or outcome.binds or outcome.evicted or outcome.pipelined)
+        self._bring_back()
         for name, phase in outcome.phases.items():
             moved |= before[name] != phase
             if phase == "Inqueue" and before[name] == "Pending":
@@ -205,10 +209,21 @@ class VolcanoSimulation:
             task = world.tasks[name]
             victims.setdefault(task.group, []).append(name)
             preemptors.setdefault(task.group, {}).update(takers.get(task.node, {}))
-            world.put_task(replace(task, status=Status.PENDING, node="", nominated=""))
+            anew = replace(task, status=Status.PENDING, node="", nominated="")
+            if self.law.settled:
+                world.put_task(anew)
+            else:
+                world.drop_task(name)
+                self._away.append(replace(anew, created=self.now))
         for group, pods in sorted(victims.items()):
             queue = world.jobs[group].group.queue
             self.trace.append(PodsEvicted(self.now, group, queue, tuple(pods), tuple(preemptors[group])))
+
+    def _bring_back(self) -> None:
+        """Let the pods wait again that were evicted before this session."""
+        for task in self._away:
+            self.engine.world.put_task(task)
+        self._away.clear()
 
     def _note_starts(self, outcome: SessionOutcome) -> None:
         world = self.engine.world

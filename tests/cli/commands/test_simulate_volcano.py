@@ -87,6 +87,15 @@ tiers:
 """
 
 
+def test_with_several_nodes_it_says_which_of_them_it_takes(files: Path, late: Path) -> None:
+    taken = "assumed: of equally good Nodes the first by name is taken; Volcano itself takes any\n"
+
+    one = run("simulate", files, "--add", write(late.parent / "one.yaml", node("n1", "20")))
+    two = run("simulate", files, "--add", write(late.parent / "two.yaml", node("n1", "20"), node("n2", "20")))
+
+    assert (taken in one.stdout, taken in two.stdout) == (False, True)
+
+
 def test_it_plays_the_configuration_of_volcanos_scheduler_and_names_what_it_leaves_out(files: Path, late: Path) -> None:
     conf = files.parent.parent / "volcano-scheduler.conf"
     conf.write_text(CONFIGURATION, encoding="utf-8")

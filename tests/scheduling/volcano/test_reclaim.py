@@ -110,6 +110,23 @@ def test_the_nearest_queue_goes_first_then_the_one_that_is_served_last() -> None
     assert [task.name for task in ordered] == ["ns/near2", "ns/near", "ns/far", "ns/further"]
 
 
+def test_equal_podgroups_of_a_queue_give_way_in_turns_and_the_unimportant_before_them() -> None:
+    def elastic_group(name: str, created: int, priority: int) -> list[object]:
+        pods = (replace(pod(f"{name}-{i}", name, "cpu=1", "n1"), created=created) for i in (2, 10))
+        return [replace(group(name, "Q", "Running"), created=created, priority=priority), *pods]
+
+    parts = [*elastic_group("some-old", 1, 5), *elastic_group("some-new", 2, 5), *elastic_group("some-low", 0, 1)]
+    found = session("Q\nme", BIG, *work(*parts, *wants("me")))
+    names = [f"ns/some-{each}-{i}" for each in ("old", "new", "low") for i in (2, 10)]
+    tasks = [found.jobs[name.rpartition("-")[0]].tasks[name] for name in names]
+
+    ordered = sorted(tasks, key=of_victims(found, pending(found, "wants")))
+
+    assert [task.name.removeprefix("ns/some-") for task in ordered] == [
+        *("low-10", "low-2", "new-10", "old-10", "new-2", "old-2"),
+    ]
+
+
 def reclaimed(*parts: object, drawing: str, cpu: int) -> SessionOutcome:
     return run(session(drawing, [node("n1", f"cpu={cpu}")], *work(*parts)), ["enqueue", "allocate", "reclaim"])  # type: ignore[arg-type]
 
@@ -185,14 +202,14 @@ def test_nothing_is_evicted_for_a_pod_that_an_ancestor_would_still_refuse() -> N
     assert run(found, ["reclaim"]).evicted == ()
 
 
-def test_the_evicted_do_not_come_back_into_their_own_room() -> None:
-    tree = "Q prio:9\nme des:cpu=4"
+@pytest.mark.parametrize(("settled", "bound"), [(True, "ns/wants"), (False, "ns/v2")])
+def test_the_evicted_do_not_come_back_into_their_own_room_unlike_in_volcano(settled: bool, bound: str) -> None:
     again = [group("v", "Q", "Running"), pod("v1", "v", "cpu=2", "n1"), pod("v2", "v", "cpu=2")]
     nominated = replace(pod("wants", "wants", "cpu=2"), nominated="n1")
+    parts = cluster("Q prio:9\nme des:cpu=4", [node("n1", "cpu=4")], *work(*again), group("wants", "me"), nominated)
+    tiers = [[PluginSettings("gang"), PluginSettings("capacity", arguments={SETTLED: settled})]]
 
-    outcome = run(session(tree, [node("n1", "cpu=4")], *work(*again), group("wants", "me"), nominated), ["allocate"])
-
-    assert outcome.binds == {"ns/wants": "n1"}
+    assert run(engine(parts, tiers).session(), ["allocate"]).binds == {bound: "n1"}
 
 
 # --- gangs
@@ -227,6 +244,17 @@ def test_a_gang_that_took_a_large_pod_shares_its_room() -> None:
 
     assert outcome.evicted == ("ns/large",)
     assert {*outcome.pipelined} == {"ns/gang0", "ns/gang1"}
+
+
+def test_volcano_itself_gives_freed_room_only_beside_a_pod_that_may_be_reclaimed() -> None:
+    def reclaims(large: str, *more: object) -> SessionOutcome:
+        parts = cluster("other des:cpu=1\nmine des:cpu=2", [node("n1", f"cpu={large}")], *work(*more, *gang("mine", 2)))
+        tiers = [[PluginSettings("gang"), PluginSettings("capacity")]]
+        return run(engine(parts, tiers).session(), ["reclaim"])
+
+    assert reclaims("3", *elastic("other", large="cpu=3")).evicted == ()
+    kept = [group("kept", "other", "Running"), pod("kept", "kept", "cpu=1", "n1")]
+    assert reclaims("4", *elastic("other", large="cpu=3"), *kept).evicted == ("ns/large",)
 
 
 def test_nobody_is_taken_for_a_gang_that_would_still_not_fit() -> None:

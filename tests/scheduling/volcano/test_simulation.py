@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.volcano.law import SchedulerLaw
+from scheduling.volcano.law import VOLCANOS_LAW, SchedulerLaw
 from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, VolcanoSimulation
 from scheduling.volcano.play.waiting import Holders, found, limited_by, waiting
@@ -44,6 +44,21 @@ def running(made: VolcanoSimulation) -> dict[str, int]:
 
 def reasons(made: VolcanoSimulation, name: str) -> list[str]:
     return [str(reason.refusal) for each in found(made, name) for reason in each.reasons]
+
+
+def test_by_volcanos_law_the_evicted_wait_again_once_their_room_is_given_away() -> None:
+    made = VolcanoSimulation(START, VOLCANOS_LAW)
+    queues = queue("first", priority=9, deserved={"cpu": "1"}), queue("mine", deserved={"cpu": "2"})
+    add(made, node(cpu="3"), *queues, job("elastic", "first", task("w", 3), minAvailable=1))
+
+    add(made, job("large", "mine", task("w", 1, cpu="2")))
+
+    assert not made.unsettled
+    assert running(made) == {"ml/elastic": 1, "ml/large": 1}
+    assert [each.pods for each in made.trace if isinstance(each, PodsEvicted)] == [
+        ("ml/elastic-w-1", "ml/elastic-w-2"),
+    ]
+    assert len(made.engine.world.jobs["ml/elastic"].tasks) == 3, "they wait again"
 
 
 def test_a_job_is_enqueued_and_runs() -> None:

@@ -76,7 +76,7 @@ def test_markup_is_text_wherever_it_is_stored(company: Company, browser: Browser
     plant(company)
     with Visitor(browser, company.dashboard.url) as visitor:
         visitor.sign_in(ADMIN.token)
-        for path, times in ((f"/workloads/{SPACE}/marked", 4), (f"/namespaces/{SPACE}", 0)):
+        for path, times in ((f"/workloads/{SPACE}/marked", 3), (f"/namespaces/{SPACE}", 0)):
             visitor.to(path)
             harmless(visitor)
             assert visitor.text().count(MARKUP) == times, visitor.text()

@@ -20,6 +20,7 @@ from analysis.what_if.state import ProposedChange
 from cli.input.login import ClusterLogin as ClusterLogin
 from cli.input.settings import settings
 from cli.serving.connection import UserConnection
+from dashboard.pages.outlined import quota_word
 from dashboard.reading.backend import UserLogin
 from dashboard.what_if.processes import Processes
 from dashboard.what_if.unanswered import TryAgain
@@ -132,8 +133,9 @@ def test_the_numbers_are_those_of_diff(page: Page, server: ControlPlane, tmp_pat
     for node in diff["nodes"]:
         for row in node["quota"] if node["name"] in names else ():
             for number, before in row["before"].items():
-                if before != row["after"][number]:
-                    assert f"{number} {before} → {row['after'][number]}" in said
+                of_itself = number == "subtree" and row["before"]["own"] == before
+                if before != row["after"][number] and not of_itself:
+                    assert f"{quota_word(number)} {before} → {row['after'][number]}" in said
     for risk in diff["couldBePreempted"]:
         assert f"{risk['kind']} {risk['name']} spot/cpu {risk['used']} in use, {risk['nominal']} its own" in said
 
@@ -156,13 +158,20 @@ def test_a_queue_that_stops_loses_its_work(page: Page) -> None:
 
 
 def test_the_judge_is_that_of_the_webhook(page: Page) -> None:
-    _, text = page.ask(ADMIN, **quota("-3"))
+    _, text = page.ask(ADMIN, move_kind="Cohort", move_name="division-0", move_parent="group-0")
 
-    assert "The webhook refuses this change" in text
-    assert "-3 is negative" in text
+    assert "The webhook refuses this change" in text, shown(text)
+    assert "parent-cycle" in text
     _, text = page.ask(ADMIN, **quota("0", "queue-1"))
     assert "The rules allow this change , with warnings" in shown(text)
     assert "quota-below-reserved" in text
+
+
+def test_a_quota_shrinks_by_no_more_than_it_is(page: Page) -> None:
+    _, text = page.ask(ADMIN, **quota("-3"))
+    assert "own quota 4 → 1" in shown(text)
+    _, text = page.ask(ADMIN, **quota("-7"))
+    assert "The nominalQuota of ClusterQueue queue-0 is 4, so it cannot shrink by 7." in shown(text)
 
 
 def test_a_tenant_sees_which_rights_it_lacks_and_nothing_of_the_tree(page: Page) -> None:

@@ -272,8 +272,8 @@ def priority_class_name_kept(after: Fields, before: Fields) -> Iterator[Steps]:
 
 @_transition("queue-name-kept")
 def queue_name_kept(after: Fields, before: Fields) -> Iterator[Steps]:
-    reserved = _holds(before, "QuotaReserved") and _holds(after, "QuotaReserved")
-    if reserved and _changed(after, before, "queueName"):
+    new, old = ((workload.get("spec") or {}).get("queueName") or "" for workload in (after, before))
+    if _holds(before, "QuotaReserved") and _holds(after, "QuotaReserved") and new != old:
         yield ("spec", "queueName")
 
 

@@ -234,7 +234,7 @@ def test_a_pod_that_was_admitted_cannot_be_resized_to_more(siege: Besieged) -> N
 
     path = f"{TEAM}/pods/runs/resize"
     strategic = "application/strategic-merge-patch+json"
-    with pytest.raises(ApiError, match="queued for cpu=1"):
+    with pytest.raises(ApiError, match="queued with cpu=1"):
         siege.server.request("PATCH", path, more, content_type=strategic)
 
     assert siege.running() == {"runs": 1000}

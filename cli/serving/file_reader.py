@@ -13,7 +13,7 @@ from analysis.inputs import InputObjects
 from analysis.simulation import Simulations
 from cli.serving.answers import FileReviews, only, refused_as_by_a_server
 from cluster.errors import NotFound
-from cluster.resource import Resource
+from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import NO_PARAMS, Manifest
@@ -71,6 +71,8 @@ class FilesReader:
         for ref, placed in self._inputs.objects.items() if resource in KINDS.values() else ():
             if (KINDS.get(ref.kind), ref.name) == (resource, name):
                 return dict(placed.document.manifest)
+        if resource == NAMESPACES:  # files need not name the namespaces that exist
+            return {"metadata": {"name": name}}
         where = f"{namespace}/{name}" if namespace else name
         raise NotFound(404, "NotFound", f"{resource} {where} is not in the files")
 

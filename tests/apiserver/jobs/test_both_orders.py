@@ -231,8 +231,7 @@ def test_quota_that_waits_for_a_check_goes_back_with_its_queue(
     eventually(lambda: reserved() == ("False", "Inadmissible"))
     assert "admission" not in checked.request("GET", f"{WORKLOADS}/work")["status"]
     assert "Evicted" not in conditions(checked, "team", "work")
-    (usage,) = series(running, "kueue_cluster_queue_resource_reservation", 'cluster_queue="checked"') or [0.0]
-    assert usage == 0.0
+    eventually(lambda: not any(series(running, "kueue_cluster_queue_resource_reservation", 'cluster_queue="checked"')))
 
 
 # -- what dashboards made for Kueue read -------------------------------------------------------------------------------

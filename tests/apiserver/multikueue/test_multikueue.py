@@ -238,7 +238,7 @@ def test_a_job_that_is_deleted_on_the_worker_is_queued_anew(world: World) -> Non
 
 
 def test_a_second_run_ends_whatever_the_first_has_reported(world: World) -> None:
-    world.submit("twice")
+    world.submit("twice", backoff_limit=6)
     where = world.runs("twice")
     first = world.workers[where].get("Job", "twice") or {}
     world.workers[where].patch("Job", "twice", {"status": {"failed": 2}}, sub="/status")

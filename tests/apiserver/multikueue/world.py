@@ -234,6 +234,7 @@ class World:
         namespace: str = "default",
         managed: bool = True,
         notes: Mapping[str, str] = MappingProxyType({}),
+        backoff_limit: int = 0,
         **labels: str,
     ) -> None:
         """`labels` without their prefix kueue.x-k8s.io/, with underscores for hyphens. `notes`: annotations of pods."""
@@ -246,7 +247,7 @@ class World:
                 "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "main", **own}},
                 "spec": {
                     "suspend": True,
-                    "backoffLimit": 0,
+                    "backoffLimit": backoff_limit,
                     **({"managedBy": "kueue.x-k8s.io/multikueue"} if managed else {}),
                     "template": {
                         "metadata": {"annotations": dict(notes)},

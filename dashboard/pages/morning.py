@@ -166,10 +166,10 @@ def _errors(found: dict[str, Any], on_cycles: set[NodeKey]) -> Iterator[Notice]:
     """
     roots = []
     for each in found.get("roots") or []:
-        told = {_CYCLE} if NodeKey(each["root"]["kind"], each["root"]["name"]) in on_cycles else set()
+        reported = {_CYCLE} if NodeKey(each["root"]["kind"], each["root"]["name"]) in on_cycles else set()
         mine = [item for item in found.get("items") or [] if _of_root(item, each["root"])]
-        if each["errors"] > sum(item.get("rule") in told for item in mine):
-            roots.append((each, [item["message"] for item in mine if item.get("rule") not in told]))
+        if each["errors"] > sum(item.get("rule") in reported for item in mine):
+            roots.append((each, [item["message"] for item in mine if item.get("rule") not in reported]))
     for each, messages in roots[:_ROOTS]:
         count, name = each["errors"], each["root"]["name"]
         url, first = _findings_url(name), next(iter(messages), "")

@@ -12,7 +12,7 @@ from dashboard.what_if import edits
 from dashboard.what_if.edits import FIELDS, STOPPED, BadEdit, Edit
 
 PairsOf = Callable[[str, str], Sequence[FlavorPair]]
-"""The flavors and resources of which the node of this kind and name has a quota, as far as the caller may see it."""
+"""The flavors and resources in the quota of the node of this kind and name, as far as the caller may see it."""
 REMOVE = "-"
 """Typed where a number or a parent is to be removed; it is neither an amount nor a name."""
 _PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {

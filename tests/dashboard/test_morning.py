@@ -197,7 +197,7 @@ def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
         "error Cohort x has 2 errors. The first: flavor gold is missing All findings of this tree"
     )
     page = signed_in(cluster(**{"/v1/tree": nodes}), ADMIN).get("/").text
-    assert "Busiest trees" not in page, "what is on a cycle is no tree"
+    assert "Busiest trees" not in page, "a cycle is not a tree"
 
 
 def test_who_else_may_have_lent_is_counted() -> None:

@@ -54,7 +54,7 @@ def test_what_is_too_narrow_to_be_drawn_is_counted_with_the_blocks_that_hide_it(
     assert int(narrow[1].split()[0]) == 221 - drawn - summed
     assert re.search(r'open <a href="/trees/kueue\?node=Cohort%2Fpart-\d+[^"]*">part-\d+</a> \(10\)', narrow[1])
     assert "10 below it are not drawn" in picture
-    assert wide, "there is no room for 20 Cohorts with something below beside each other"
+    assert wide, "20 Cohorts with children do not fit beside each other"
 
 
 def rows(page: str) -> list[str]:

@@ -201,7 +201,7 @@ def test_what_a_cycle_takes_out_of_the_tree_has_no_numbers_after_it() -> None:
     assert outlined(found.outlines.before) == ["org [moves away] and 2", " lab subtree 0 +0"]
     assert outlined(found.outlines.after) == ["lab [in no tree]", "org [moved here] [in no tree] and 2"]
     assert found.outlines.after[1].rest == "and 2 below it, in no tree either"
-    assert (found.nodes, found.only_reach) == ([], 0), "quota of what is in no tree is not told"
+    assert (found.nodes, found.only_reach) == ([], 0), "a node outside every tree has no quota to report"
 
 
 def ref(name: str) -> Ref:

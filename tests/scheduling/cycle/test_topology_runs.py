@@ -240,14 +240,20 @@ def room(world: World) -> int:
     return domain.remain.get(RESOURCE, 0)
 
 
-def test_work_of_another_cohort_that_ends_lets_those_in_that_waited_for_its_nodes() -> None:
-    cluster = made(a=2)
+def contended(quota: int) -> TopologyCluster:
+    """`first` in the queue `a` has all of the node n1, which `second` in a queue of another cohort needs."""
+    cluster = made(a=quota)
     cluster.put_queue(queue_settings("b", "other", {FLAVOR: Terms(2)}))
     cluster.put_node(gpu_node("n1", 2))
     cluster.put(asks("first", "a", 2, required="rack"))
     cluster.settle()
     cluster.put(asks("second", "b", 2, required="rack"))
     cluster.settle()
+    return cluster
+
+
+def test_work_of_another_cohort_that_ends_lets_those_in_that_waited_for_its_nodes() -> None:
+    cluster = contended(2)
     before = running(cluster)
     cluster.drop("ns/first")
     cluster.settle()
@@ -257,13 +263,7 @@ def test_work_of_another_cohort_that_ends_lets_those_in_that_waited_for_its_node
 
 @pytest.mark.parametrize(("done", "others"), [(1, {}), (2, {"second": {"n1": 2}})])
 def test_a_pod_set_whose_pods_are_all_done_leaves_its_nodes_to_others(done: int, others: dict[str, Any]) -> None:
-    cluster = made(a=4)
-    cluster.put_queue(queue_settings("b", "other", {FLAVOR: Terms(2)}))
-    cluster.put_node(gpu_node("n1", 2))
-    cluster.put(asks("first", "a", 2, required="rack"))
-    cluster.settle()
-    cluster.put(asks("second", "b", 2, required="rack"))
-    cluster.settle()
+    cluster = contended(4)
     cluster.put(replace(cluster.workloads["ns/first"], reclaimable={"main": done}))
     cluster.settle()
 

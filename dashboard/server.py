@@ -15,7 +15,7 @@ from certs.tls import ReloadingContext
 from cluster.addresses import url_of, write_address
 from cluster.gunicorn_server import OneWorker, run, start_health
 from cluster.health import HealthServer
-from dashboard.app import create_app
+from dashboard.app import compile_templates, create_app
 from dashboard.backend import Backend
 from dashboard.settings import DashboardSettings
 from dashboard.worker import CONNECTIONS, BoundedWorker
@@ -72,7 +72,10 @@ class _Application(OneWorker):
         """Create the app. gunicorn calls this in the worker."""
         if self.settings.sessions:
             self.settings.sessions.start()
-        return create_app(self.settings, self._open_backend(), self._tls.served if self._tls else None)
+        app = create_app(self.settings, self._open_backend(), self._tls.served if self._tls else None)
+        # beside the first requests: who starts a dashboard to look at one page does not wait for all of them
+        threading.Thread(target=compile_templates, args=[app], name="templates", daemon=True).start()
+        return app
 
     def _context(self, _config: object, _default: object) -> ssl.SSLContext:
         assert self._tls is not None

@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
-from policies.model.pools import Terms, plus
+from policies.model.pools import Terms
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import NO_STOP
 from scheduling.objects.times import written as time_of
 from scheduling.quota.node import QuotaNode
-from scheduling.world.nodes import Below, InUse, NodeState, WorkloadCounts, below, nodes
+from scheduling.world.nodes import NO_WORKLOADS, Below, InUse, NodeState, WorkloadCounts, below, nodes, sums_below
 from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
@@ -27,7 +27,7 @@ _NOTHING = InUse(0, 0)
 
 def tree_json(states: list[NodeState]) -> dict[str, Any]:
     """All trees; the nodes in the order of their names, Cohorts first."""
-    found, children, nominal = below(states), _children(states), _nominal_below(states)
+    found, children, nominal = below(states), _children(states), sums_below(states, _nominal)
     shown = []
     for state in states:
         key = (state.is_queue, state.name)
@@ -89,7 +89,7 @@ def workloads_json(counts: WorkloadCounts) -> dict[str, int]:
 
 def _counts(found: Below, state: NodeState) -> WorkloadCounts:
     counts = found.queue_counts if state.is_queue else found.cohort_counts
-    return counts.get(state.name, WorkloadCounts())
+    return counts.get(state.name, NO_WORKLOADS)
 
 
 def _kind(state: NodeState) -> str:
@@ -105,19 +105,8 @@ def _children(states: Iterable[NodeState]) -> dict[str, list[str]]:
     return {name: sorted(children) for name, children in found.items()}
 
 
-def _nominal_below(states: Iterable[NodeState]) -> dict[str, dict[FlavorResource, int]]:
-    """The nominal quota of the subtree of each Cohort."""
-    states = list(states)
-    ups = {state.name: state.up for state in states if not state.is_queue}
-    found: dict[str, dict[FlavorResource, int]] = {}
-    for state in states:
-        up = state.up
-        while up in ups:
-            total = found.setdefault(up, {})
-            for pair, terms in state.terms.items():
-                total[pair] = plus(total.get(pair, 0), terms.nominal)
-            up = ups[up]
-    return found
+def _nominal(state: NodeState) -> Mapping[FlavorResource, int]:
+    return {pair: terms.nominal for pair, terms in state.terms.items()}
 
 
 def _quota(

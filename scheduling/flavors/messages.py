@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 from policies.model.quantity import Quantity
 from scheduling.flavors.assignment import FlavorAssignment, PodSetAssignment
@@ -48,6 +48,7 @@ def _pod_set_text(pod_set: PodSetAssignment) -> str:
     return f"couldn't assign flavors to pod set {pod_set.name}: {reasons_text(pod_set)}"
 
 
+@lru_cache(maxsize=4096)
 def written(resource: str, amount: int) -> str:
     """An amount as the API writes it: bytes in powers of 1024, everything else in powers of 1000."""
     if resource == "cpu" or resource in _WITH_BINARY_UNITS or resource.startswith("hugepages-"):

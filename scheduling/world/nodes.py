@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource, plus
@@ -33,6 +33,9 @@ class WorkloadCounts:
         )
 
 
+NO_WORKLOADS = WorkloadCounts()
+
+
 @dataclass(frozen=True, slots=True)
 class NodeState:
     """A ClusterQueue or Cohort. `exists`: it has an object. `up`: see `QuotaNode`.
@@ -51,7 +54,7 @@ class NodeState:
     terms: Mapping[FlavorResource, Terms]
     usage: Usage
     quota: Usage
-    counts: WorkloadCounts = WorkloadCounts()
+    counts: WorkloadCounts = NO_WORKLOADS
     stop_policy: str = NO_STOP
     inactive: str = ""
     oldest: int | None = None
@@ -81,31 +84,34 @@ def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeSta
     found = []
     for is_queue, name in node_names(world) if names is None else names:
         if is_queue and name in tree.queues:
-            node = tree.queues[name]
-            nominal = {pair: terms.nominal for pair, terms in node.terms.items()}
-            found.append(_queue_state(world, _state(node, nominal, _counts(world, name))))
+            found.append(_queue_state(world, tree.queues[name]))
         elif not is_queue and name in tree.cohorts:
             node = tree.cohorts[name]
             found.append(_state(node, dict(node.subtree)))
     return found
 
 
-def _counts(world: World, name: str) -> WorkloadCounts:
-    usage, pending = world.state.queues[name].usage, world.queues.pending.get(name)
-    return WorkloadCounts(len(pending) if pending is not None else 0, usage.reserving, usage.admitted)
-
-
-def _queue_state(world: World, state: NodeState) -> NodeState:
-    queue, pending = world.state.queues[state.name], world.queues.pending.get(state.name)
-    return replace(
-        state,
+def _queue_state(world: World, node: QuotaNode) -> NodeState:
+    queue, pending = world.state.queues[node.name], world.queues.pending.get(node.name)
+    waiting = len(pending) if pending is not None else 0
+    return _state(
+        node,
+        {pair: terms.nominal for pair, terms in node.terms.items()},
+        counts=WorkloadCounts(waiting, queue.usage.reserving, queue.usage.admitted),
         stop_policy=queue.settings.stop_policy,
         inactive=queue.inactive,
-        oldest=pending.oldest() if pending is not None else None,
+        oldest=pending.oldest() if pending is not None and waiting else None,
     )
 
 
-def _state(node: QuotaNode, quota: Usage, counts: WorkloadCounts | None = None) -> NodeState:
+def _state(
+    node: QuotaNode,
+    quota: Usage,
+    counts: WorkloadCounts = NO_WORKLOADS,
+    stop_policy: str = NO_STOP,
+    inactive: str = "",
+    oldest: int | None = None,
+) -> NodeState:
     return NodeState(
         name=node.name,
         is_queue=node.is_queue,
@@ -116,7 +122,10 @@ def _state(node: QuotaNode, quota: Usage, counts: WorkloadCounts | None = None) 
         terms=node.terms,
         usage=dict(node.usage),
         quota=quota,
-        counts=counts or WorkloadCounts(),
+        counts=counts,
+        stop_policy=stop_policy,
+        inactive=inactive,
+        oldest=oldest,
     )
 
 
@@ -134,27 +143,52 @@ class Below:
 
 
 def below(states: Iterable[NodeState]) -> Below:
-    """The sums over subtrees, in one pass: from each ClusterQueue up to the root, as far as `states` has the nodes."""
+    """The sums over subtrees, as far as `states` has the nodes."""
     states = list(states)
     cohorts = {state.name: state for state in states if not state.is_queue}
     queues = [state for state in states if state.is_queue]
-    sums: dict[str, dict[FlavorResource, int]] = {}
+    used = sums_below(states, lambda state: state.usage if state.is_queue else {})
     counts: dict[str, WorkloadCounts] = {}
     for queue in queues:
-        up = queue.up
-        while up in cohorts:
-            counts[up] = counts.get(up, WorkloadCounts()) + queue.counts
-            total = sums.setdefault(up, {})
-            for pair, amount in queue.usage.items():
-                total[pair] = plus(total.get(pair, 0), amount)
-            up = cohorts[up].up
-    finite = [name for name in counts if not cohorts[name].on_cycle]
+        for up in _above(queue, cohorts) if queue.counts != NO_WORKLOADS else ():
+            counts[up] = counts.get(up, NO_WORKLOADS) + queue.counts
     return Below(
         {queue.name: _in_use(queue, queue.usage) for queue in queues},
-        {name: _in_use(cohorts[name], sums[name]) for name in finite},
+        {name: _in_use(cohorts[name], total) for name, total in used.items() if not cohorts[name].on_cycle},
         {queue.name: queue.counts for queue in queues},
-        {name: counts[name] for name in finite},
+        {name: found for name, found in counts.items() if not cohorts[name].on_cycle},
     )
+
+
+def sums_below(
+    states: Sequence[NodeState], amounts: Callable[[NodeState], Usage]
+) -> dict[str, dict[FlavorResource, int]]:
+    """The sums of what the nodes below each Cohort have, without the Cohort itself, by pair.
+
+    Children are summed first, so that the depth of a tree costs once for each Cohort, not for each ClusterQueue.
+    """
+    cohorts = {state.name: state for state in states if not state.is_queue}
+    of_children: dict[str, dict[FlavorResource, int]] = {}
+    for state in states:
+        if state.up is not None and state.up in cohorts:
+            _add(of_children.setdefault(state.up, {}), amounts(state))
+    found: dict[str, dict[FlavorResource, int]] = {}
+    for name, total in of_children.items():
+        for each in (name, *_above(cohorts[name], cohorts)):
+            _add(found.setdefault(each, {}), total)
+    return found
+
+
+def _above(state: NodeState, cohorts: Mapping[str, NodeState]) -> Iterator[str]:
+    up = state.up
+    while up is not None and up in cohorts:
+        yield up
+        up = cohorts[up].up
+
+
+def _add(total: dict[FlavorResource, int], more: Usage) -> None:
+    for pair, amount in more.items():
+        total[pair] = plus(total.get(pair, 0), amount)
 
 
 def _in_use(state: NodeState, used: Usage) -> dict[FlavorResource, InUse]:

@@ -10,6 +10,7 @@ import pytest
 
 from cluster.endpoint import Endpoint
 from cluster.errors import ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
+from dashboard.app import compile_templates
 from dashboard.login.authenticators import ByProxy
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import AnswerCache
@@ -29,6 +30,18 @@ def test_the_trees_as_a_picture_and_as_a_table() -> None:
     assert 'class="block borrowed"' in page
     assert '<text class="badge-text"' in page
     assert page.count("data-icicle") == 1
+
+
+def test_no_visitor_waits_until_a_template_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = signed_in(Cluster(), ADMIN)
+    compile_templates(client.application)
+
+    def compiled_again(*_args: object, **_kwargs: object) -> None:
+        raise AssertionError("a template was compiled for a page")
+
+    monkeypatch.setattr(client.application.jinja_env, "compile", compiled_again)
+
+    assert client.get("/trees/kueue").status_code == 200
 
 
 def test_the_filter_dims_the_nodes_with_other_names() -> None:

@@ -14,7 +14,7 @@ from dashboard.pages.stopped import why_stopped
 from dashboard.pages.times import lasted
 from dashboard.pages.trees import read_tree
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.contention import Borrower, ContendedTree, RootLoad, UnusedQuota
+from dashboard.trees.contention import MOST, Borrower, ContendedTree, RootLoad, UnusedQuota
 from dashboard.trees.tree import NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
@@ -82,8 +82,8 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
         *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
         *(notice for dialect, tree in seen.items() for notice in _over(dialect, tree)),
         *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree)),
-        *(_unused(each) for tree in seen.values() for each in tree.unused),
-        *(_borrower(each) for tree in seen.values() for each in tree.borrowers),
+        *(notice for dialect, tree in seen.items() for notice in _all_unused(dialect, tree)),
+        *(notice for dialect, tree in seen.items() for notice in _borrowing(dialect, tree)),
     ]
     notices.sort(key=lambda notice: _KINDS.index(notice.kind))
     return {
@@ -194,7 +194,7 @@ def _over(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
         yield _about("over", node, said, f"What if it had {more} more?" if url else "", url)
     if others := tree.over[ASKED:]:
         number = "1 more limit" if len(others) == 1 else f"{len(others)} more limits"
-        url = f"/trees/{dialect.lower()}?sort=share#table"
+        url = _by_share(dialect)
         yield Notice("over", number, url, f"of {dialect} exceeded.", "All by share", url)
 
 
@@ -246,6 +246,27 @@ def _head(reader: CachedReader, queue: TreeNode) -> dict[str, Any]:
 
 def _created(head: dict[str, Any]) -> str:
     return str(head.get("metadata", {}).get("creationTimestamp") or "")
+
+
+def _all_unused(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
+    yield from map(_unused, tree.unused[:MOST])
+    if others := tree.unused[MOST:]:
+        said = f"of {dialect} without use of a quota that others wait for."
+        yield _more("unused", len(others), said, _by_share(dialect))
+
+
+def _borrowing(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
+    yield from map(_borrower, tree.borrowers)
+    if others := {node.key for node, *_ in tree.borrowing} - {each.node.key for each in tree.borrowers}:
+        yield _more("borrowed", len(others), f"of {dialect} borrowing.", _by_share(dialect))
+
+
+def _more(kind: str, queues: int, said: str, url: str) -> Notice:
+    return Notice(kind, "1 more queue" if queues == 1 else f"{queues} more queues", url, said, "All by share", url)
+
+
+def _by_share(dialect: str) -> str:
+    return f"/trees/{dialect.lower()}?sort=share#table"
 
 
 def _unused(found: UnusedQuota) -> Notice:

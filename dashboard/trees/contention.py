@@ -124,20 +124,24 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def borrowers(self) -> list[Borrower]:
-        """The largest borrowers of trees with pending work, by share of their quota; not those beyond their limit."""
+        """The largest of `borrowing`, by share of their quota."""
+        largest = heapq.nlargest(MOST, self.borrowing, key=lambda each: (_share_beyond(each[2]), each[0].key))
+        return [Borrower(node, pair, amounts, *self._lenders(node, pair)) for node, pair, amounts in largest]
+
+    @cached_property
+    def borrowing(self) -> list[tuple[TreeNode, FlavorPair, PairUsage]]:
+        """Who borrows in trees with pending work; not those beyond their limit."""
         found = (
-            (pair, node, node.amounts(pair))
+            (node, pair, node.amounts(pair))
             for node in self._below_pending_roots()
             if self._has_work(node)
             for pair in _borrowed(node)
-            if not node.amounts(pair).over
         )
-        largest = heapq.nlargest(MOST, found, key=lambda each: (_beyond(each[2]), each[1].key))
-        return [Borrower(node, pair, amounts, *self._lenders(node, pair)) for pair, node, amounts in largest]
+        return [each for each in found if not each[2].over]
 
     @cached_property
     def unused(self) -> list[UnusedQuota]:
-        """The largest quota that nobody uses while work is pending in the same tree, by share of the root's quota.
+        """All quota that nobody uses while work is pending in the same tree, the largest share of the root's first.
 
         Work at a stopped queue waits for no quota. Of each tree only the pair counts that is used most among those of
         the queues where work waits.
@@ -154,7 +158,7 @@ class ContendedTree(DialectTree):
                 amounts = node.amounts(pair) if self._has_work(node) and not node.waiting else NO_USAGE
                 if amounts.quota and not amounts.used:
                     found.append((amounts.quota / whole, node.key, UnusedQuota(node, pair, amounts, pending)))
-        return [each for *_, each in heapq.nlargest(MOST, found, key=lambda each: each[:2])]
+        return [each for *_, each in sorted(found, key=lambda each: each[:2], reverse=True)]
 
     def _has_work(self, node: TreeNode) -> bool:
         """Whether work is submitted to this very node; others count what is pending below them."""
@@ -200,7 +204,7 @@ def _in_use(node: TreeNode) -> Iterator[FlavorPair]:
             yield FlavorPair(row["flavor"], row["resource"])
 
 
-def _beyond(amounts: PairUsage) -> float:
+def _share_beyond(amounts: PairUsage) -> float:
     return amounts.borrowed / amounts.quota if amounts.quota else float("inf")
 
 

@@ -15,6 +15,7 @@ from certs.pki import new_authority
 from certs.presented import TlsServer
 from cluster.errors import Forbidden, Unreachable
 from dashboard.reading.served import NamedServer
+from dashboard.trees.contention import MOST
 from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
 from tests.dashboard.presenting import presenting
 from tests.dashboard.trees.entries import kueue, tree
@@ -207,6 +208,21 @@ def test_who_else_may_have_lent_is_counted() -> None:
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowed"]
     assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
+
+
+def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:
+    idle = [kueue(f"idle-{each}", "org", "4") for each in range(MOST + 1)]
+    much = [kueue(f"much-{each}", "org", "4", "5", borrowed="1", pending=1) for each in range(MOST + 2)]
+    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="36", used="25"), *idle, *much)})
+
+    said = [(text, url) for _, text, url in notices(found) if " more queue" in text]
+    assert said == [
+        (
+            "unused 1 more queue of Kueue without use of a quota that others wait for. All by share",
+            "/trees/kueue?sort=share#table",
+        ),
+        ("borrowed 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
+    ]
 
 
 def test_the_numbers_on_top_count_each_queue_once_and_lead_to_what_they_count() -> None:

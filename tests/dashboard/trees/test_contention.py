@@ -99,7 +99,7 @@ def test_unused_quota_is_named_by_its_share_of_the_tree_if_queues_with_its_flavo
     ).unused
 
     assert [(each.node.name, each.pending) for each in found] == [
-        (f"idle-{MOST + 1 - turn}", 4) for turn in range(MOST)
+        (f"idle-{MOST + 1 - turn}", 4) for turn in range(MOST + 2)
     ]
 
 

@@ -40,10 +40,15 @@ def _since(stored: Manifest, kind: str, status: str) -> str:
     return ""
 
 
+def cause_of(why: Manifest) -> str:
+    """Why it waits, without its name; empty where the explanation names no amount that is short."""
+    return "; ".join(_cause(why))
+
+
 def _waits(why: Manifest, span: str) -> str:
     queue = why.get("clusterQueue")
     head = f"Waits {span}".rstrip() + (f" in {queue}" if queue else "")
-    cause, place = _cause(why), _place(why.get("position") if queue else None)
+    cause, place = _cause(why), _place(why.get("position") if queue else None, parked=bool(why.get("setAside")))
     if not cause:
         line = f"{head}{f', {place}' if place else ''}." if queue else f"{head}: {why.get('message', '')}."
         reason = _after_the_queue(why) if queue else ""
@@ -85,9 +90,11 @@ def _holder(lack: dict[str, Any]) -> list[str]:
     return [f"other queues hold {lack['heldByOthers']} of it"] if lack.get("heldByOthers") else []
 
 
-def _place(position: int | None) -> str:
+def _place(position: int | None, *, parked: bool) -> str:
     if position is None:
         return ""
+    if parked:
+        return f"{ordinal(position)} in line, tried again when something changes"
     return "next in line" if position == 1 else f"{ordinal(position)} in line"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from dashboard.pages.headline import cause_of
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
@@ -206,7 +207,7 @@ def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree) -> Iterato
     longest = sorted(tree.waiting, key=lambda queue: (not queue.stopped, queue.oldest or "~", -queue.waiting))
     heads = [(queue, _head(reader, queue) if dialect == "Kueue" else {}) for queue in longest[:ASKED]]
     heads.sort(key=lambda each: (not _stopped(*each), each[0].oldest or _created(each[1]) or "~"))
-    yield from (_of_queue(*each) for each in heads)
+    yield from (_of_queue(reader, *each) for each in heads)
     if others := longest[ASKED:]:
         url = f"/trees/{dialect.lower()}?sort=pending#table"
         number = "1 more queue" if len(others) == 1 else f"{len(others)} more queues"
@@ -214,7 +215,7 @@ def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree) -> Iterato
         yield Notice("waiting", number, url, f"of {dialect} with {pending} pending.", "All by pending work", url)
 
 
-def _of_queue(queue: TreeNode, head: dict[str, Any]) -> Notice:
+def _of_queue(reader: CachedReader, queue: TreeNode, head: dict[str, Any]) -> Notice:
     halted = why_stopped(queue)
     waits, since = (
         f"{halted} It has {queue.waiting} pending" if halted else f"has {queue.waiting} pending",
@@ -226,11 +227,17 @@ def _of_queue(queue: TreeNode, head: dict[str, Any]) -> Notice:
     step, url = "What is pending there", node_url(queue)
     if head:
         meta, long = head["metadata"], lasted(since)
-        named = f"{meta['namespace']}/{meta['name']}"
+        named, page_url = f"{meta['namespace']}/{meta['name']}", workload_url(meta["namespace"], meta["name"])
         waits += f" {named} is first" + (f" and has waited {long}" if long else "")
-        waits += "." if halted else f": {head['message']}"
-        step, url = f"Why {named} waits", workload_url(meta["namespace"], meta["name"])
+        waits += "." if halted else f": {_why(reader, page_url) or head['message']}"
+        step, url = f"Why {named} waits", page_url
     return _about("stopped" if _stopped(queue, head) else "waiting", queue, waits, step, url)
+
+
+def _why(reader: CachedReader, page_url: str) -> str:
+    """The words of the Workload's own page, so that both give one amount; empty if this person may not read it."""
+    why = part(lambda: reader.ask(f"/v1{page_url}/explanation")).value
+    return f"{cause}." if (cause := cause_of(why or {})) else ""
 
 
 def _stopped(queue: TreeNode, head: dict[str, Any]) -> bool:
@@ -274,10 +281,10 @@ def _unused(found: UnusedQuota) -> Notice:
     quota = amount(pair, found.amounts.quota)
     few = "1 workload waits" if found.pending == 1 else f"{found.pending} workloads wait"
     kept = found.amounts.own.get("lendingLimit")
-    lends = f"It lends at most {kept}." if kept is not None else "It lends all of it."
+    lends = f"It lends at most {kept}." if kept is not None else "It may lend all of it."
     sentence = f"uses none of its {quota} {pair} while {few} at queues of its tree. {lends}"
-    url = what_if_url(node)
-    return _about("unused", node, sentence, "What if it had less?" if url else "", url)
+    url = what_if_url(node, pair, f"-{quota}")
+    return _about("unused", node, sentence, f"What if it had {quota} less?" if url else "", url)
 
 
 def _borrower(found: Borrower) -> Notice:

@@ -12,7 +12,7 @@ from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import NO_USAGE, STATES, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
+from dashboard.trees.tree import NO_USAGE, STATES, USED, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
 from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
@@ -22,6 +22,8 @@ _SIBLINGS = 10
 """How many siblings are shown that borrow, and how many that could lend."""
 _FINDINGS = 1000
 """How many findings of a tree are searched for those of one node."""
+_IN_COLUMNS = {*USED, "borrowed", "over"}
+"""Fields that the other columns have."""
 
 
 class QuotaLine(NamedTuple):
@@ -89,7 +91,8 @@ def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) ->
 
 def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     found = node.amounts(pair)
-    fields = [*found.own.items(), *((f"{name} of all below", text) for name, text in found.below.items())]
+    own = [(name, text) for name, text in found.own.items() if name not in _IN_COLUMNS]
+    fields = [*own, *((f"{name} of all below", text) for name, text in found.below.items())]
     return QuotaLine(pair, fields, *columns(tree, node, pair), found.used / 10**9)
 
 

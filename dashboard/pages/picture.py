@@ -96,7 +96,7 @@ def _of_node(tree: ContendedTree, view: TreePageView, block: Block, node: TreeNo
         said.append(f"{below} below it are not drawn")
     return DrawnBlock(
         block,
-        view.url(node=node_text(node.key)),
+        view.url(node=node_text(node.key)) if tree.children(node) else node_url(node),
         f"{node.key.kind} {node.name}: {', '.join(said)}",
         state,
         label,

@@ -67,7 +67,7 @@ def test_who_waits_longest_comes_first_then_unused_quota_then_who_borrows() -> N
     short = "insufficient unused quota for cpu in flavor spot, 3 more needed"
     late = f"has 2 pending. team/old is first and has waited 3 h 20 min: {short} Why team/old waits"
     young = f"has 1 pending. team/young is first and has waited 5 min: {short} Why team/young waits"
-    spare = "uses none of its 12 spot/cpu while 3 workloads wait at queues of its tree. It lends all of it."
+    spare = "uses none of its 12 spot/cpu while 3 workloads wait at queues of its tree. It may lend all of it."
     borrows = "borrows 8 spot/cpu beyond its quota of 8, which spare and late may have lent."
 
     assert notices(cluster()) == [
@@ -75,8 +75,8 @@ def test_who_waits_longest_comes_first_then_unused_quota_then_who_borrows() -> N
         ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
         (
             "unused",
-            f"unused ClusterQueue spare {spare} What if it had less?",
-            "/what-if?kind=ClusterQueue&amp;name=spare&amp;flavor=spot&amp;resource=cpu",
+            f"unused ClusterQueue spare {spare} What if it had 12 less?",
+            "/what-if?kind=ClusterQueue&amp;name=spare&amp;flavor=spot&amp;resource=cpu&amp;amount=-12",
         ),
         ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
     ]
@@ -199,6 +199,16 @@ def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
     )
     page = signed_in(cluster(**{"/v1/tree": nodes}), ADMIN).get("/").text
     assert "Busiest trees" not in page, "a cycle is not a tree"
+
+
+def test_the_head_of_a_queue_waits_for_what_its_own_page_says() -> None:
+    limit = {"kind": "ClusterQueue", "name": "a", "limit": "borrowingLimit", "lacking": "5"}
+    short = {"flavor": "spot", "resource": "cpu", "ever": True, "obstacle": limit}
+    why = {"state": "waiting", "clusterQueue": "a", "lacks": [short]}
+    found = cluster(**{"/v1/workloads/team/young/explanation": why})
+
+    (said,) = [text for _, text, _ in notices(found) if "team/young" in text]
+    assert ": it needs 5 of spot/cpu more than the borrowingLimit of a allows. Why team/young waits" in said
 
 
 def test_who_else_may_have_lent_is_counted() -> None:

@@ -67,10 +67,11 @@ def rows(page: str) -> list[str]:
 def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
     page = signed_in(states(), ADMIN).get("/trees/kueue").text
     said = dict(re.findall(r'aria-label="ClusterQueue (\w+): [^"]*" class="block (\w+)"', page))
-    words = dict(zip(rows(page), re.findall(r'<span class="state (\w+)">', page), strict=True))
+    lines = page.partition("<tbody>")[2].split("</tr>")[:-1]
+    words = {name: word for line in lines for name in rows(line) for word in re.findall(r'class="state (\w+)">', line)}
 
     assert said == {"idle": "idle", "used": "used", "loan": "borrowed", "over": "over", "held": "stopped"}
-    assert words == said | {"org": "used"}
+    assert words == {"loan": "borrowed", "over": "over", "held": "stopped"}, "a bar says idle and used"
     blocks = {name: page.partition(f"ClusterQueue {name}: ")[2].partition("</a>")[0] for name in said}
     assert {name for name, text in blocks.items() if 'class="borrowed"' in text} == {"loan", "over"}
     assert {name for name, text in blocks.items() if '<rect class="over"' in text} == {"over"}
@@ -116,6 +117,14 @@ def test_a_node_of_the_tree_leads_to_a_what_if_that_has_its_name() -> None:
     (link,) = re.findall(r'href="(/what-if\?[^"]+)">What if …', page)
     assert 'name="quota-name" value="loan"' in client.get(html.unescape(link)).text
     assert "What if …" not in client.get("/trees/kueue").text, "of no node"
+
+
+def test_a_block_without_children_leads_to_its_page_and_another_into_the_tree() -> None:
+    page = signed_in(states(), ADMIN).get("/trees/kueue").text
+    leads = dict(re.findall(r'<a href="([^"]+)" aria-label="(?:Cohort|ClusterQueue) (\w+):', page))
+
+    assert {name: url for url, name in leads.items()}["loan"] == "/queues/kueue/ClusterQueue/loan"
+    assert any(url.startswith("/trees/kueue?node=Cohort") for url in leads)
 
 
 def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:

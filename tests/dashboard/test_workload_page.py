@@ -88,6 +88,27 @@ def test_a_limit_of_its_own_is_not_the_fault_of_who_borrows() -> None:
     assert "short at research, even if nothing else ran; 2nd in line." in said(lacks=[never])
 
 
+def test_who_is_first_but_parked_is_not_next() -> None:
+    assert said(position=1, setAside=True).endswith("; 1st in line, tried again when something changes.")
+
+
+def test_only_its_own_queue_holds_what_its_own_limit_bounds() -> None:
+    own = {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "8"}
+    holders = [{"clusterQueue": name, "used": "40", "borrowed": "24"} for name in ("vision", "language")]
+    more = {"moreHolders": {"count": 3, "used": "24", "borrowed": "0"}, "heldByOthers": "7"}
+
+    assert held_by({**LACK, **more, "obstacle": own, "holders": holders}) == "vision 40 (24 borrowed)"
+    assert held_by({**LACK, **more, "holders": holders[1:]}) == (
+        "language 40 (24 borrowed), 3 more queues 24, queues that you may not see 7"
+    )
+
+
+def held_by(lack: dict[str, Any]) -> str:
+    """What the page says about who holds what is short."""
+    page = signed_in(cluster(lacks=[lack]), ADMIN).get("/workloads/team/late").text
+    return re.sub(r"<[^>]+>", "", page.partition('data-label="Held by">')[2].partition("</td>")[0])
+
+
 def test_room_that_is_being_made_is_counted_with_what_may_not_be_named() -> None:
     named = {"kind": "Job", "namespace": "team", "name": "a", "workload": "a"}
 

@@ -190,7 +190,7 @@ def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
     expect(page.locator(".headline")).to_have_text(
         re.compile(
             r"^Waits .* in queue-0: it needs 10 of spot/cpu more than the borrowingLimit of queue-0 allows;"
-            r" next in line\.$"
+            r" 1st in line, tried again when something changes\.$"
         )
     )
     assert row(page, "main")[1:5] == ["spot/cpu", "20", "10", "ClusterQueue queue-0: borrowingLimit, 10 short"]

@@ -126,7 +126,7 @@ def test_what_comes_of_it() -> None:
     page = signed_in(cluster(said), ADMIN).post("/what-if", data=QUOTA).text
 
     for text in (
-        "The rules allow this change</strong>, with warnings",
+        "loses quota.</strong> The rules allow this change, with warnings",
         "it lends more than it has",
         "moves from org to lab and loses",
         "own quota 4 → 2",

@@ -107,7 +107,7 @@ def workload_of_group(
         if len(made) > 1 or texts(metadata(members[0]).get("annotations")).get(FAST_ADMISSION) != "true":
             raise TooFewPods(name, len(members), size)
         made[0]["count"] = size
-    composed = _workload(name, members, made, classes)
+    composed = _workload(name, members, made, classes, of_group=True)
     composed["metadata"]["annotations"][OF_GROUP] = "true"
     return composed
 
@@ -146,7 +146,10 @@ def _workload(
     made: list[dict[str, Any]],
     classes: PriorityClasses,
     job_class: str = "",
+    *,
+    of_group: bool = False,
 ) -> dict[str, Any]:
+    """`of_group`: its owners may come and go, so none of them controls it and it has no job-uid."""
     first = owners[0]
     meta, labels = metadata(first), texts(metadata(first).get("labels"))
     priority = priority_of(
@@ -168,9 +171,9 @@ def _workload(
             "name": name,
             "namespace": text(meta.get("namespace")) or "default",
             **({"creationTimestamp": meta["creationTimestamp"]} if meta.get("creationTimestamp") else {}),
-            "labels": {JOB_UID: meta["uid"]} if text(meta.get("uid")) and len(owners) == 1 else {},
+            "labels": {JOB_UID: meta["uid"]} if text(meta.get("uid")) and not of_group else {},
             "annotations": _copied(texts(meta.get("annotations"))),
-            "ownerReferences": [_owner(owner, controls=len(owners) == 1) for owner in owners],
+            "ownerReferences": [_owner(owner, controls=not of_group) for owner in owners],
         },
         "spec": spec,
     }

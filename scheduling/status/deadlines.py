@@ -104,13 +104,16 @@ def end_execution(workload: Workload, now: int) -> Workload:
 
 
 def act_on_checks(workload: Workload, now: int) -> Workload:
-    """Act on its checks: Rejected deactivates it, Retry evicts it until the time that the checks name."""
-    if workload.evicted or workload.finished or not workload.active:
+    """Act on its checks: Rejected deactivates it, Retry evicts it until the time that the checks name.
+
+    Without quota nothing happens: the workload stays in its queue, and its next attempt says that checks have failed.
+    """
+    if workload.evicted or workload.finished or not workload.active or not workload.reserved:
         return workload
     if rejected := checks_text(workload.checks, REJECTED):
         return target_for_deactivation(workload, ADMISSION_CHECK, rejected, now)
     again = checks_text(workload.checks, RETRY)
-    if not workload.reserved or not again:
+    if not again:
         return workload
     at = retry_at(workload.checks)
     later = requeue_at(workload, at, counted=False) if at > now else workload

@@ -65,6 +65,7 @@ class World:
         self.queues = PendingQueues(self.state.tree, self.entry, consumption.usage if consumption else None)
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
+        self._cohorts: dict[str, CohortSettings] = {}
         self.readiness: dict[str, Readiness] = {}
         self.readiness_changed: set[str] = set()
         self.surroundings: dict[str, Surroundings] = {}
@@ -120,9 +121,14 @@ class World:
         self.queues.flush_trees([root], now)
 
     def put_cohort(self, settings: CohortSettings, now: int) -> None:
+        """Add or update a Cohort. One that is as it was helps nobody, for example where only its status is new."""
+        if self._cohorts.get(settings.name) == settings:
+            return
+        self._cohorts[settings.name] = settings
         self._reshape(settings.name, lambda: self.state.put_cohort(settings), now)
 
     def drop_cohort(self, name: str, now: int) -> None:
+        self._cohorts.pop(name, None)
         self._reshape(name, lambda: self.state.drop_cohort(name), now)
 
     def _reshape(self, name: str, change: Callable[[], None], now: int) -> None:

@@ -15,7 +15,7 @@ from scheduling.status.observability import GRANULAR, LEGACY, Observability
 from tests import builders
 from tests.reconciler.checked import jobs
 from tests.reconciler.core.storm import Storm, reported
-from tests.reconciler.plain_queues import cluster_queue, workload
+from tests.reconciler.plain_queues import cluster_queue, cpus, workload
 from tests.reconciler.prompt import Manifest, Prompt, job
 from tests.reconciler.recount import holds
 
@@ -274,6 +274,28 @@ def test_who_is_as_one_that_was_deleted_waits_as_that_one_did() -> None:
     world.rounds(5)
 
     assert why(world, "second")[:2] == ("True", "QuotaReserved")
+
+
+def test_a_new_status_of_a_cohort_lets_nobody_be_tried_again() -> None:
+    """Neither quota nor parent have changed."""
+    world = Prompt(())
+    world.put(("Cohort", "team"), builders.cohort("team"))
+    world.put(("ClusterQueue", "q0"), cluster_queue("q0", "team", 3))
+    world.put(("Workload", "ns/runs"), workload("runs", 0, "q0", 2, 0))
+    world.put(("Workload", "ns/waits"), workload("waits", 1, "q0", 2, 0))
+    world.rounds(5)
+    told = why(world, "waits")
+    assert told[2].endswith("1 more needed")
+    world.put(("Workload", "ns/next"), workload("next", 2, "q0", 1, 0))
+    world.rounds(5)
+
+    world.put(("Cohort", "team"), {**world.objects["Cohort", "team"], "status": {"fairSharing": {"weightedShare": 7}}})
+    world.rounds(5)
+    assert why(world, "waits") == told
+
+    world.put(("Cohort", "team"), {**world.objects["Cohort", "team"], "spec": {"resourceGroups": [cpus(2)]}})
+    world.rounds(5)
+    assert why(world, "waits")[0] == "True"
 
 
 def test_checks_are_listed_once_the_local_queue_is_not_stopped() -> None:

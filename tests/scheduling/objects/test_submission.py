@@ -270,6 +270,16 @@ def test_a_group_has_a_pod_set_for_each_role() -> None:
     assert sum(entry.requests["cpu"] for entry in total_requests(read_workload(made))) == 4000
 
 
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_the_workload_of_a_group_has_owners_and_no_controller_whatever_its_size(names: str) -> None:
+    meta = workload_of_group([pod(name, "1", "g", str(len(names))) for name in names], CLASSES)["metadata"]
+
+    assert [(owner["name"], owner.get("controller", False)) for owner in meta["ownerReferences"]] == [
+        (name, False) for name in names
+    ]
+    assert meta["labels"] == {}
+
+
 @pytest.mark.parametrize(("cpus", "counts"), [(("1", "1000m"), [2]), (("1", "2"), [1, 1])])
 def test_pods_that_name_one_role_are_of_one_pod_set_if_they_ask_for_the_same(
     cpus: tuple[str, str], counts: list[int]

@@ -151,6 +151,13 @@ def test_a_check_that_wants_another_try_sends_back_until_its_time() -> None:
     assert act_on_checks(checked(a="Retry"), THEN + 60 * S).requeue is None
 
 
+@pytest.mark.parametrize("state", ["Rejected", "Retry"])
+def test_checks_of_a_workload_without_quota_neither_end_it_nor_send_it_back(state: str) -> None:
+    waiting = replace(workload(), checks=(CheckState("a", state, since=THEN, requeue_after=60),))
+
+    assert act_on_checks(waiting, THEN) is waiting
+
+
 def test_checks_that_are_ready_demand_nothing() -> None:
     fine = checked(a="Ready", b="Pending")
 

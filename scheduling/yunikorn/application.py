@@ -57,6 +57,7 @@ class Application:
     `kept`: asks that wait until the placeholders of the gang are allocated.
     `allocations`: asks that are allocated, by key; `allocated` is their sum.
     `pods`: the number of its Pods. Not every ask is a Pod.
+    `first`: the key of the Pod that began it, as a driver does. None before the first Pod, empty once it was preempted.
     `placeholders`: those that no Pod has replaced yet, by group. None until they are allocated.
     `quota`: a limit besides those of the queues. None: only the queues limit it, as in YuniKorn.
     """
@@ -69,6 +70,7 @@ class Application:
     gang: tuple[TaskGroup, ...] = ()
     state: ApplicationState = ApplicationState.ACCEPTED
     pods: int = 0
+    first: str | None = None
     pending: dict[str, Ask] = field(default_factory=dict)
     order: Ordered[Ask] = field(default_factory=Ordered)
     kept: dict[str, Ask] = field(default_factory=dict)

@@ -90,6 +90,8 @@ class Scheduler:
     def _own(self, application: Application, ask: Ask) -> None:
         self.owners[ask.key] = application
         application.pods += 1
+        if application.first is None:
+            application.first = ask.key
 
     def remove(self, key: str) -> None:
         """A Pod is gone. The last one of an application ends it. Raises KeyError."""
@@ -229,6 +231,8 @@ class Scheduler:
         """The victims leave at once; what replaces them waits from now on."""
         for victim in decision.victims:
             self._release(victim.application, victim.ask.key)
+            if victim.application.first == victim.ask.key:
+                victim.application.first = ""
             self._wait(victim.application, replace(victim.ask, created=now))
         self._allocate(decision.application, decision.ask)
 

@@ -3,13 +3,14 @@
 An ask may preempt for a resource only as far as its queue, or the nearest queue above it that is guaranteed some of the
 resource, stays within that guarantee. Victims are outside of these queues, and no queue that they are in falls below
 its own guarantee. So each preemption brings a queue nearer to its guarantee and takes none further away: two queues
-never preempt each other in turn. YuniKorn leaves that open.
+never preempt each other in turn. YuniKorn leaves that open. As in YuniKorn the victims of an ask never use more than is
+left of the guarantee: where the next one would, nobody is preempted.
 Source: YuniKorn core, `pkg/scheduler/objects/preemption.go`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
@@ -24,6 +25,13 @@ class Victim(NamedTuple):
     ask: Ask
 
 
+class _Claim(NamedTuple):
+    """What an ask may preempt for: `queue` is guaranteed some of a resource, and `left` of that is not used."""
+
+    queue: YuniKornQueue
+    left: int
+
+
 class LeafApplications(dict[YuniKornQueue, dict[str, Application]]):
     """The applications of each leaf, by name."""
 
@@ -32,13 +40,14 @@ def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications) -> list[Victi
     """The victims that make room for the ask; empty if it may not preempt or no victims would help."""
     lacking = [queue for queue in leaf.up() if queue.lacks(ask.amounts)]
     short = {lack.resource for queue in lacking for lack in queue.lacks(ask.amounts)}
-    claims = [_claim(leaf, ask, resource) for resource in short]
-    if not lacking or not all(claims):
+    claims = _claims(leaf)
+    if not short or not all(_claimed(claims, ask, resource) for resource in short):
         return []
     fence, priorities = _fence(leaf, ask.priority)
-    outermost = max((claim for claim in claims if claim), key=lambda claim: -claim.path.count("."))
+    outermost = max((claims[resource].queue for resource in short), key=lambda queue: -queue.path.count("."))
     candidates = _candidates(fence, priorities, outermost, work)
-    return _Search(leaf, ask, lacking).of(sorted(candidates, key=_order))
+    left = {resource: claim.left for resource, claim in claims.items()}
+    return _Search(leaf, ask, lacking, left).of(sorted(candidates, key=_order))
 
 
 def barriers(leaf: YuniKornQueue, ask: Ask) -> set[str]:
@@ -50,24 +59,28 @@ def barriers(leaf: YuniKornQueue, ask: Ask) -> set[str]:
     for queue in leaf.up():
         for lack in queue.lacks(ask.amounts):
             lacking.setdefault(lack.resource, set()).add(queue.path)
+    claims = _claims(leaf)
     for resource, queues in lacking.items():
-        if (guarantor := _guarantor(leaf, resource)) is not None:
-            queues.add(guarantor.path)
-    blocked = [queues for resource, queues in lacking.items() if _claim(leaf, ask, resource) is None]
+        if resource in claims:
+            queues.add(claims[resource].queue.path)
+    blocked = [queues for resource, queues in lacking.items() if not _claimed(claims, ask, resource)]
     return max(blocked, key=lambda queues: min(path.count(".") for path in queues), default={ANYWHERE})
 
 
-def _claim(leaf: YuniKornQueue, ask: Ask, resource: str) -> YuniKornQueue | None:
-    """The nearest queue that is guaranteed some of the resource, if the ask stays within that."""
-    queue = _guarantor(leaf, resource)
-    if queue is None:
-        return None
-    used = queue.allocated.get(resource, 0) - queue.preempting.get(resource, 0)
-    return queue if used + ask.amounts[resource] <= (queue.settings.guaranteed or {})[resource] else None
+def _claims(leaf: YuniKornQueue) -> dict[str, _Claim]:
+    """For each resource the nearest queue that is guaranteed some of it."""
+    found: dict[str, _Claim] = {}
+    for queue in leaf.up():
+        for resource, guaranteed in (queue.settings.guaranteed or {}).items():
+            if guaranteed > 0 and resource not in found:
+                used = queue.allocated.get(resource, 0) - queue.preempting.get(resource, 0)
+                found[resource] = _Claim(queue, guaranteed - used)
+    return found
 
 
-def _guarantor(leaf: YuniKornQueue, resource: str) -> YuniKornQueue | None:
-    return next((queue for queue in leaf.up() if (queue.settings.guaranteed or {}).get(resource, 0) > 0), None)
+def _claimed(claims: Mapping[str, _Claim], ask: Ask, resource: str) -> bool:
+    """Whether the ask stays within the guarantee."""
+    return resource in claims and ask.amounts[resource] <= claims[resource].left
 
 
 def _fence(leaf: YuniKornQueue, priority: int) -> tuple[YuniKornQueue, dict[YuniKornQueue, int]]:
@@ -115,19 +128,25 @@ def _below(
     return None if properties.priority_offset > priority else (child, priority, True)
 
 
-def _order(victim: Victim) -> tuple[bool, int, int, str]:
-    """The sort key of victims: optional ones, the least important, the youngest."""
-    ask = victim.ask
-    return not ask.optional, ask.priority, -ask.created, ask.key
+def _order(victim: Victim) -> tuple[bool, bool, int, int, str]:
+    """The sort key of victims: optional ones, those that began no application, the least important, the youngest."""
+    application, ask = victim
+    return not ask.optional, ask.key == application.first, ask.priority, -ask.created, ask.key
 
 
 class _Search:
-    """The amounts of each queue as if the ask ran and the victims so far had left."""
+    """The amounts of each queue as if the ask ran and the victims so far had left.
 
-    def __init__(self, leaf: YuniKornQueue, ask: Ask, lacking: Iterable[YuniKornQueue]) -> None:
+    `left`: what the victims may use together, by resource; a resource that is not there has no bound.
+    """
+
+    def __init__(
+        self, leaf: YuniKornQueue, ask: Ask, lacking: Iterable[YuniKornQueue], left: Mapping[str, int]
+    ) -> None:
         self._path = set(leaf.up())
         self._ask = ask
         self._lacking = set(lacking)
+        self._left = dict(left)
         self._after: dict[YuniKornQueue, Amounts] = {queue: plus(queue.allocated, ask.amounts) for queue in self._path}
 
     def of(self, candidates: list[Victim]) -> list[Victim]:
@@ -136,6 +155,8 @@ class _Search:
             if not self._excess():
                 break
             if self._helps(victim) and self._leaves(victim):
+                if not self._uses(victim):
+                    return []
                 chosen.append(victim)
         if self._excess():
             return []
@@ -167,6 +188,14 @@ class _Search:
         if any(_harmed(queue, after[queue], victim.ask) for queue in path):
             return False
         self._after.update(after)
+        return True
+
+    def _uses(self, victim: Victim) -> bool:
+        """Count what the victim uses, unless that is more than is left of the guarantee."""
+        amounts = victim.ask.amounts
+        if any(amount > self._left.get(name, amount) for name, amount in amounts.items()):
+            return False
+        self._left = {name: left - amounts.get(name, 0) for name, left in self._left.items()}
         return True
 
     def _stays(self, victim: Victim) -> bool:

@@ -132,7 +132,7 @@ def test_those_that_do_not_mind_leave_first_then_the_youngest() -> None:
 
 def test_no_victim_leaves_in_vain() -> None:
     """Small Pods are chosen first, and stay once a large one alone makes the room."""
-    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 4m}}}\n- {name: b}", {"vcore": 5})
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 5m}}}\n- {name: b}", {"vcore": 5})
     run(engine, "large", "root.b", 1, {"vcore": 4}, at=0)
     run(engine, "small", "root.b", 1, {"vcore": 1}, at=1)
     settle(engine)
@@ -141,6 +141,70 @@ def test_no_victim_leaves_in_vain() -> None:
     (decision,) = settle(engine, at=100)
 
     assert [victim.ask.key for victim in decision.victims] == ["large-1"]
+
+
+def test_the_pod_that_began_an_application_leaves_last_and_begins_nothing_when_it_comes_again() -> None:
+    """The only Pod of `late` is the youngest of all. It stays as long as there are Pods that began nothing."""
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 4m}}}\n- {name: b}", {"vcore": 4})
+    run(engine, "early", "root.b", 3, {"vcore": 1}, at=0)
+    run(engine, "late", "root.b", 1, {"vcore": 1}, at=1)
+    settle(engine)
+    run(engine, "a", "root.a", 4, {"vcore": 1}, at=2)
+
+    victims = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+
+    assert victims == ["early-2", "early-3", "late-1", "early-1"]
+    assert engine.applications["late"].first == ""
+
+
+def test_the_first_pod_stays_the_first_when_it_is_read_again() -> None:
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 2m}}}\n- {name: b}", {"vcore": 3})
+    application = run(engine, "b", "root.b", 3, {"vcore": 1})
+    settle(engine)
+    engine.remove("b-1")
+    engine.add_running(application, Ask("b-1", {"vcore": 1}, created=SECOND))
+    run(engine, "a", "root.a", 2, {"vcore": 1}, at=2)
+
+    victims = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+
+    assert victims == ["b-2", "b-3"]
+
+
+def test_pods_that_run_already_have_one_that_began_their_application_too() -> None:
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 2m}}}\n- {name: b}", {"vcore": 2})
+    application = run(engine, "b", "root.b", 0, {})
+    engine.add_running(application, Ask("driver", {"vcore": 1}, created=5 * SECOND))
+    engine.add_running(application, Ask("worker", {"vcore": 1}, created=5 * SECOND))
+    run(engine, "a", "root.a", 1, {"vcore": 1}, at=6)
+
+    (decision,) = settle(engine, at=100)
+
+    assert [victim.ask.key for victim in decision.victims] == ["worker"]
+
+
+@pytest.mark.parametrize(("own", "victims"), [(1, []), (2, ["b-2"])])
+def test_a_victim_larger_than_what_is_left_of_the_guarantee_ends_the_search(own: int, victims: list[str]) -> None:
+    """`a` has `own` of its guarantee left and needs 1; the first in question frees 2, which `a` could not claim."""
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 4m}}}\n- {name: b}", {"vcore": 10})
+    run(engine, "a", "root.a", 4 - own, {"vcore": 1})
+    run(engine, "c", "root.b", own + 2, {"vcore": 1})
+    run(engine, "b", "root.b", 2, {"vcore": 2}, at=1)
+    settle(engine)
+    run(engine, "more", "root.a", 1, {"vcore": 1}, at=2)
+
+    found = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+
+    assert found == victims
+
+
+def test_all_victims_together_stay_within_what_is_left_of_the_guarantee() -> None:
+    """3 are left: the first victim takes 2 of it, so that the second is too large, and nobody leaves in vain."""
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 3m}}}\n- {name: b}", {"vcore": 6})
+    run(engine, "b", "root.b", 3, {"vcore": 2})
+    settle(engine)
+    run(engine, "a", "root.a", 1, {"vcore": 3}, at=2)
+
+    assert not settle(engine, at=100)
 
 
 def test_the_partition_may_switch_preemption_off() -> None:

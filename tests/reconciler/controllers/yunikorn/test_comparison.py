@@ -17,6 +17,8 @@ from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
 
 NODES = "0/3 nodes are available: insufficient cpu"
+CLUSTER = "request is waiting for cluster resources become available"
+"""What YuniKorn writes where the queue has room and no Node has."""
 
 
 class Watched(Comparing):
@@ -140,6 +142,20 @@ def test_who_waits_though_there_is_room_differs_once_and_says_what_they_say() ->
     assert (found.kind, found.workload) == (DifferenceKind.NOT_ADMITTED, "dev/one")
     assert found.theirs == f"it waits: {NODES}"
     assert found.ours == "there is room for it in root.dev"
+
+
+@pytest.mark.parametrize("said", [NODES, CLUSTER])
+def test_of_those_that_wait_for_full_nodes_one_in_each_queue_is_named(said: str) -> None:
+    world = Watched()
+    for name in ("one", "two", "three"):
+        world.pod(name, cpu="2", said=said)
+    world.wait(PERIOD)
+    for name in ("one", "two"):
+        world.wait(PERIOD)
+        world.gone(name)
+        world.wait(PERIOD)
+    world.wait(PERIOD)
+    assert [each.workload for each in world.differences] == ["dev/one"]
 
 
 @pytest.mark.parametrize("case", ["over", "gate", "bound", "unknown"])

@@ -189,7 +189,9 @@ def test_pods_without_our_mark_and_of_a_higher_priority_stay() -> None:
 
 def test_nobody_evades_it_by_a_made_up_owner() -> None:
     cluster = Preempting(GUARANTEED, *SPACES)
-    made = pod("daemon", "daemon", "4", "poor")
+    cluster.asks("poor", "older", cpu="2")
+    cluster.now += SECOND
+    made = pod("daemon", "daemon", "2", "poor")
     made["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d"}]
     made["metadata"]["labels"]["queue"] = "root.team.poor"
     cluster.add(made)
@@ -198,6 +200,19 @@ def test_nobody_evades_it_by_a_made_up_owner() -> None:
     cluster.wait()
 
     assert cluster.leaving() == ["daemon"]
+
+
+def test_a_pod_that_uses_more_than_is_left_of_the_guarantee_is_not_deleted_for_it() -> None:
+    cluster = Preempting(GUARANTEED, *SPACES)
+    cluster.asks("poor", "large", cpu="3")
+    cluster.asks("poor", "small", cpu="1")
+    cluster.asks("rich", "r1", cpu="2")
+    cluster.wait()
+    assert cluster.leaving() == []
+
+    cluster.asks("rich", "r2")
+    cluster.wait()
+    assert cluster.leaving() == ["small"]
 
 
 def test_a_delete_that_is_refused_is_tried_again_and_another_one_will_do() -> None:

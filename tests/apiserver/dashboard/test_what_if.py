@@ -163,7 +163,7 @@ def test_the_judge_is_that_of_the_webhook(page: Page) -> None:
     assert "The webhook refuses this change" in text, shown(text)
     assert "parent-cycle" in text
     _, text = page.ask(ADMIN, **quota("0", "queue-1"))
-    assert "The rules allow this change , with warnings" in shown(text)
+    assert "The rules allow this change, with warnings" in shown(text)
     assert "quota-below-reserved" in text
 
 

@@ -130,7 +130,7 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def borrowing(self) -> list[tuple[TreeNode, FlavorPair, PairUsage]]:
-        """Who borrows in trees with pending work; not those beyond their limit."""
+        """The nodes that borrow in trees with pending work; not those beyond their limit."""
         found = (
             (node, pair, node.amounts(pair))
             for node in self._below_pending_roots()

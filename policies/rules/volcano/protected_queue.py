@@ -5,21 +5,22 @@ from collections.abc import Iterator
 from policies.dialects.volcano import BUILT_IN, QUEUE, ROOT, Queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.findings import Finding
+from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.quantity import Quantities
 
 
 @rule("protected-queue", source="Volcano's webhook queues/validate: root, default and deletion", kinds=(QUEUE,))
 def protected_queue(proposal: Proposal) -> Iterator[Finding]:
-    """A queue that Volcano needs is deleted, or the amounts of `root` are changed.
+    """A queue that Volcano needs is deleted, the amounts of `root` are changed, or `root` gets a parent.
 
     Why it is refused: without `root` there is no tree; without `default` work that names no queue has nowhere to go.
     The amounts of `root` are the cluster's: a capability that names only cpu would leave no memory for anyone. With
-    `volcano.queueAllocatedPodsCheck` a queue with allocated pods is not deleted either.
+    `volcano.queueAllocatedPodsCheck` a queue with allocated pods is not deleted either. A parent of `root` closes a
+    cycle, on which Volcano's own webhook, which accepts it, crashes. With `volcano.rootFromNodes` only the reconciler
+    may change the amounts of `root`.
     Example: `kubectl delete queue default`.
-    With `volcano.rootFromNodes` only the reconciler may change them.
-    Fix: change or delete another queue; `volcano.rootQueueProtection: false` in the configuration lifts the protection
-    of `root`.
+    Fix: change or delete another queue, or remove `spec.parent` of `root`; `volcano.rootQueueProtection: false` in the
+    configuration lifts the protection of the amounts of `root`.
     """
     settings = proposal.configuration.volcano
     for queue in proposal.deleted(Queue):
@@ -32,6 +33,16 @@ def protected_queue(proposal: Proposal) -> Iterator[Finding]:
                 f"cannot be deleted while {_pods(queue.allocated_pods)} allocated",
                 fix="close the queue and wait until its pods have ended",
                 excess=queue.allocated_pods,
+            )
+    for _, queue in proposal.changed(Queue):
+        if queue.ref == ROOT and (queue.written_parent or ROOT.name) != ROOT.name:
+            yield Finding(
+                ROOT,
+                queue.parent_field,
+                f"root cannot have the parent {queue.written_parent}: every queue is below root",
+                fix=f"remove {queue.parent_field}",
+                subject="parent",
+                profiles=STRICT_ONLY,
             )
     by_reconciler = proposal.circumstances.user.name in proposal.configuration.kueue.admitting_users
     if settings.root_queue_protection and not (settings.root_from_nodes and by_reconciler):

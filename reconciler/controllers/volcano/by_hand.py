@@ -18,7 +18,7 @@ from cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import BUS, COMMANDS, POD_GROUP, QUEUES
-from reconciler.controllers.volcano.operating import checked_steps, follow_patch
+from reconciler.controllers.volcano.operating import checked_steps, follow_patch, stay_patch
 from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER
 from reconciler.controllers.volcano.queue_writes import parent_patch, record_patch
 from reconciler.objects.stored import Stored, read_stored
@@ -97,22 +97,36 @@ class ByHand:
     def command(self, queue: QueueObject, action: QueueAction) -> None:
         """Create a Command, and wait until a controller has executed it.
 
-        Volcano's controller deletes a Command before it acts, so only the state shows that it was executed.
+        Volcano's controller deletes a Command before it acts, so only the state shows that it was executed. A queue
+        that its parent closed is closed already: Volcano's controller does nothing then, nor does ours while it has not
+        seen that. So its mark is removed here.
         """
-        name = self.give(queue, action)
         since = self._clock()
+        name = self.give(queue, action)
         with suppress(NotFound):
             while self._cluster.get(COMMANDS.item(name, self._namespace)):
                 self._check(since, f"{action} of {queue.name}")
                 self._sleep(_LOOK)
         with suppress(NotFound):
-            while (state := self._state(queue.name)) not in _REACHED[action]:
+            while not self._reached(queue.name, action):
                 if self._clock() - since > self._longest:
+                    state = self._state(queue.name) or "without a state"
                     raise CommandIgnored(
-                        f"a controller took the Command, but queue {queue.name} is still {state or 'without a state'}"
-                        f" after {self._longest:g} s. Look at the Events of the queue and at the log of the controller"
+                        f"a controller took the Command, but queue {queue.name} is still {state} after"
+                        f" {self._longest:g} s. Look at the Events of the queue and at the log of the controller"
                     )
                 self._sleep(_LOOK)
+
+    def _reached(self, name: str, action: QueueAction) -> bool:
+        manifest = self._cluster.get(QUEUES.item(name))
+        queue = read_queue_object(manifest)
+        if queue.state not in _REACHED[action]:
+            return False
+        if action is QueueAction.CLOSE and queue.closed_by_parent:
+            with suppress(Conflict):  # the next look says whether the mark is still there
+                perform(self._cluster, stay_patch(queue, read_stored(manifest)))
+            return False
+        return True
 
     def _state(self, name: str) -> str:
         return read_queue_object(self._cluster.get(QUEUES.item(name))).state

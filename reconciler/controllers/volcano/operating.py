@@ -79,7 +79,16 @@ class Operating:
 
 def follow_patch(queue: QueueObject, stored: Stored) -> Patch:
     """The patch that lets the queue open with its parent."""
-    made = metadata_patch(queue, stored, closed_by_parent=True, guarded=queue.guarded, root=False)
+    return _marked(queue, stored, closed_by_parent=True)
+
+
+def stay_patch(queue: QueueObject, stored: Stored) -> Patch:
+    """The patch that keeps the queue closed when its parent opens."""
+    return _marked(queue, stored, closed_by_parent=False)
+
+
+def _marked(queue: QueueObject, stored: Stored, *, closed_by_parent: bool) -> Patch:
+    made = metadata_patch(queue, stored, closed_by_parent=closed_by_parent, guarded=queue.guarded, root=False)
     assert made is not None
     return made
 

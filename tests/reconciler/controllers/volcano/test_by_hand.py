@@ -9,6 +9,7 @@ import pytest
 
 from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.by_hand import ByHand, CommandIgnored
+from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT
 from scheduling.volcano_queues.states import QueueAction
 from tests.builders import queue
 from tests.cluster.fake import FakeApi, Reply, Seen, status
@@ -17,11 +18,14 @@ from tests.cluster.fake import FakeApi, Reply, Seen, status
 class Unattended(FakeApi):
     """Serves queues, of which only `eng` has this state, and keeps the Commands that nobody carries out.
 
-    `takes`: a controller deletes each Command and does nothing else.
+    `takes`: a controller deletes each Command and does nothing else. `mark`: whether the parent closed `eng`. `on`:
+    the version that a patch of it was based on.
     """
 
     state = ""
     takes = False
+    mark = "false"
+    on = ""
 
     def reply_to(self, seen: Seen) -> Reply:
         body: dict[str, Any] = {"metadata": {"name": "close"}}
@@ -29,7 +33,11 @@ class Unattended(FakeApi):
             items = [queue("eng", state=self.state), queue("ml", "eng", state="")]
             body = {"metadata": {"resourceVersion": "1"}, "items": items}
         elif seen.path.endswith("/queues/eng"):
+            if seen.method == "PATCH":
+                self.mark = seen.body["metadata"]["annotations"][CLOSED_BY_PARENT]
+                self.on = seen.body["metadata"]["resourceVersion"]
             body = queue("eng", state=self.state)
+            body["metadata"] |= {"annotations": {CLOSED_BY_PARENT: self.mark}, "resourceVersion": "7"}
         elif "/commands" not in seen.path or (self.takes and seen.method == "GET"):
             return status(404, "NotFound")
         return lambda handler: handler.send_json(201 if seen.method == "POST" else 200, body)
@@ -95,3 +103,14 @@ def test_a_command_that_was_taken_is_not_done_while_the_queue_keeps_its_state(ap
         "a controller took the Command, but queue eng is still Open after 60 s. Look at the Events of the queue and at"
         " the log of the controller"
     )
+
+
+def test_a_queue_that_its_parent_closed_stays_closed_whatever_the_controller_knows(api: Unattended) -> None:
+    api.state, api.takes, api.mark = "Closed", True, "true"
+    clock = Waiting()
+    hand = ByHand(api.cluster(), Configuration(), "ops", 60, list[str]().append, clock.rest, clock)
+
+    hand.command(hand.read(work=False).queues["eng"], QueueAction.CLOSE)
+
+    assert api.mark == "false"
+    assert api.on == "7", "no newer state is overwritten"

@@ -159,11 +159,14 @@ class ControlPlane:
         return self._write_kubeconfig(user, self._users[user].token)
 
     def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
-        """A kubeconfig file with a fresh token of a ServiceAccount that exists; what it may do is up to RBAC alone."""
+        """A kubeconfig file with a fresh token of a ServiceAccount that exists; what it may do is up to RBAC alone.
+
+        Nobody renews it, so it lasts a day: a long run outlasted the hour that is the default.
+        """
         answer = self.request(
             "POST",
             f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
-            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86_400}},
         )
         return self._write_kubeconfig(f"system:serviceaccount:{namespace}:{name}", answer["status"]["token"])
 

@@ -45,14 +45,17 @@ def test_pods_land_in_their_places_although_the_process_is_killed_between_them(y
         reconciler.writes_left = 1
         reconciler.start()
         try:
-            for dead in (1, 2):
-                eventually(lambda dead=dead: reconciler.killed_at_writes == dead, reconciler.said)
+            for dead in (1, 2):  # on a busy machine the first one may have let all Pods go before it is dead
+                eventually(
+                    lambda dead=dead: reconciler.killed_at_writes == dead or all(yard.turn().values()), reconciler.said
+                )
                 reconciler.writes_left = 1 if dead == 1 else None
                 reconciler.again()
             eventually(lambda: all(yard.turn().values()), reconciler.said)
         finally:
             reconciler.kill()
 
+    assert reconciler.killed_at_writes
     assert yard.at() == {"train-0": "n0", "train-1": "n0", "train-2": "n1", "train-3": "n1"}
 
 

@@ -121,7 +121,7 @@ class World:
         self.queues.flush_trees([root], now)
 
     def put_cohort(self, settings: CohortSettings, now: int) -> None:
-        """Add or update a Cohort. One that is as it was helps nobody, for example where only its status is new."""
+        """Add or update a Cohort. Settings that are as before wake no pending work, as where only its status is new."""
         if self._cohorts.get(settings.name) == settings:
             return
         self._cohorts[settings.name] = settings

@@ -26,6 +26,11 @@ def full(queues: str = TWO, *, priority: int = 0) -> Scheduler:
     return engine
 
 
+def preempted(engine: Scheduler) -> list[str]:
+    """The keys of the victims, in the order in which they leave."""
+    return [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+
+
 def test_a_queue_gets_its_guarantee_back_after_the_delay_and_no_more() -> None:
     engine = full()
     assert not settle(engine, at=30)
@@ -125,7 +130,7 @@ def test_those_that_do_not_mind_leave_first_then_the_youngest() -> None:
     settle(engine)
     run(engine, "a", "root.a", 2, {"vcore": 1}, at=10)
 
-    victims = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+    victims = preempted(engine)
 
     assert victims == ["young", "old"]
 
@@ -151,7 +156,7 @@ def test_the_pod_that_began_an_application_leaves_last_and_begins_nothing_when_i
     settle(engine)
     run(engine, "a", "root.a", 4, {"vcore": 1}, at=2)
 
-    victims = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+    victims = preempted(engine)
 
     assert victims == ["early-2", "early-3", "late-1", "early-1"]
     assert engine.applications["late"].first == ""
@@ -165,7 +170,7 @@ def test_the_first_pod_stays_the_first_when_it_is_read_again() -> None:
     engine.add_running(application, Ask("b-1", {"vcore": 1}, created=SECOND))
     run(engine, "a", "root.a", 2, {"vcore": 1}, at=2)
 
-    victims = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+    victims = preempted(engine)
 
     assert victims == ["b-2", "b-3"]
 
@@ -192,7 +197,7 @@ def test_a_victim_larger_than_what_is_left_of_the_guarantee_ends_the_search(own:
     settle(engine)
     run(engine, "more", "root.a", 1, {"vcore": 1}, at=2)
 
-    found = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+    found = preempted(engine)
 
     assert found == victims
 

@@ -11,6 +11,14 @@ _PIECE = 500
 """Entries of a list that are written at once: the encoder lets no other thread run meanwhile."""
 
 
+class SharedEntry(dict[str, Any]):
+    """An entry of a list that several documents have. Must not be changed once it is asked for its `text`."""
+
+    @cached_property
+    def text(self) -> str:
+        return json.dumps(self)
+
+
 class ApiDocument(dict[str, Any]):
     """Must not be changed once it is asked for its `content`."""
 
@@ -27,5 +35,11 @@ def _pieces(value: object) -> Iterator[str]:
         return
     for at in range(0, len(value), _PIECE):
         yield ", " if at else "["
-        yield json.dumps(value[at : at + _PIECE])[1:-1]
+        yield _entries(value[at : at + _PIECE])
     yield "]" if value else "[]"
+
+
+def _entries(values: list[object]) -> str:
+    if all(isinstance(each, SharedEntry) for each in values):
+        return ", ".join(each.text for each in values if isinstance(each, SharedEntry))
+    return json.dumps(values)[1:-1]

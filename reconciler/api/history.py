@@ -86,7 +86,7 @@ def _used(states: list[NodeState]) -> Iterator[tuple[NodeName, FlavorResource, i
     sums = below(states)
     for state in sorted(states, key=lambda each: (each.is_queue, each.name)):
         uses = (sums.queues if state.is_queue else sums.cohorts).get(state.name, {})
-        for pair in sorted({*state.quota, *uses}):
+        for pair in sorted({*state.terms, *state.subtree, *uses}):
             yield (state.is_queue, state.name), pair, uses[pair].used if pair in uses else 0
 
 

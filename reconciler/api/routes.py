@@ -48,7 +48,7 @@ from reconciler.api.pending_pods import (
 )
 from reconciler.api.placement import explained
 from reconciler.api.topologies import domains_json, topologies_json
-from reconciler.api.tree import namespace_tree, nodes_json, tree_json
+from reconciler.api.tree import TreeDocuments, namespace_tree, nodes_json
 from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.core.core import Core
 from reconciler.multikueue.cluster_list import clusters_json
@@ -101,6 +101,7 @@ class ReconcilerApi:
     def __init__(self, ask: PostedRead, reviews: Reviews, past: PastUsage | None = None) -> None:
         self._ask = ask
         self._callers = Callers(reviews)
+        self._documents = TreeDocuments()
         self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 3)
         self._places: Remembered[list[PendingPod]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
@@ -304,7 +305,7 @@ class ReconcilerApi:
             raise HttpRefusal(404, f"no usage of {plural} {name} is recorded yet; it is, every 5 minutes") from None
 
     def _drawn(self) -> ApiDocument:
-        return ApiDocument(tree_json(self._all_nodes()))
+        return self._documents.document(self._all_nodes())
 
     def _all_nodes(self) -> list[NodeState]:
         names, found = self._read(node_names), []

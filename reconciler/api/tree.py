@@ -6,11 +6,12 @@ waits there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from cluster.api.document import ApiDocument, SharedEntry
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.model.pools import Terms
 from scheduling.flavors.messages import written
@@ -18,35 +19,78 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import NO_STOP
 from scheduling.objects.times import written as time_of
 from scheduling.quota.node import QuotaNode
-from scheduling.world.nodes import NO_WORKLOADS, Below, InUse, NodeState, WorkloadCounts, below, nodes, sums_below
+from scheduling.world.nodes import NO_WORKLOADS, InUse, NodeName, NodeState, WorkloadCounts, below, nodes, sums_below
 from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
 _NOTHING = InUse(0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class _NodeFacts:
+    """A node, and the sums and names of what is below it: all that its JSON depends on."""
+
+    state: NodeState
+    in_use: Mapping[FlavorResource, InUse]
+    counts: WorkloadCounts
+    children: Sequence[str] = ()
+    nominal: Mapping[FlavorResource, int] = field(default_factory=dict)
+
+    def entry(self) -> SharedEntry:
+        return SharedEntry(
+            dialect="Kueue",
+            kind=_kind(self.state),
+            name=self.state.name,
+            exists=self.state.exists,
+            parent=self.state.parent,
+            children=[*self.children],
+            quota=_quota(self.state, self.nominal, self.in_use),
+            workloads=workloads_json(self.counts),
+            **_condition(self.state),
+        )
+
+
+class TreeDocuments:
+    """Makes the documents of all trees. A node that did not change since the last one is not written again."""
+
+    def __init__(self) -> None:
+        self._last: tuple[list[NodeState], ApiDocument] = [], ApiDocument()
+        self._nodes: Mapping[NodeName, tuple[_NodeFacts, SharedEntry]] = {}
+
+    def document(self, states: list[NodeState]) -> ApiDocument:
+        """See `tree_json`."""
+        before, document = self._last
+        if document and states == before:
+            return document
+        known, nodes = self._nodes, {}
+        for facts in _facts(states):
+            key = (facts.state.is_queue, facts.state.name)
+            earlier = known.get(key)
+            nodes[key] = earlier if earlier is not None and earlier[0] == facts else (facts, facts.entry())
+        document = ApiDocument(_all_json(states, [entry for _, entry in nodes.values()]))
+        self._last, self._nodes = (states, document), nodes
+        return document
+
+
 def tree_json(states: list[NodeState]) -> dict[str, Any]:
     """All trees; the nodes in the order of their names, Cohorts first."""
+    return _all_json(states, [facts.entry() for facts in _facts(states)])
+
+
+def _facts(states: list[NodeState]) -> Iterator[_NodeFacts]:
     found, children, nominal = below(states), _children(states), sums_below(states, _nominal)
-    shown = []
     for state in states:
-        key = (state.is_queue, state.name)
-        in_use = (found.queues if state.is_queue else found.cohorts).get(state.name, {})
-        shown.append(
-            {
-                "dialect": "Kueue",
-                "kind": _kind(state),
-                "name": state.name,
-                "exists": state.exists,
-                "parent": state.parent,
-                "children": children.get(state.name, []) if not state.is_queue else [],
-                "quota": _quota(state, {} if key[0] else nominal.get(state.name, {}), in_use),
-                "workloads": workloads_json(_counts(found, state)),
-                **_condition(state),
-            }
-        )
+        name = state.name
+        if state.is_queue:
+            yield _NodeFacts(state, found.queues.get(name, {}), found.queue_counts.get(name, NO_WORKLOADS))
+        else:
+            in_use, counts = found.cohorts.get(name, {}), found.cohort_counts.get(name, NO_WORKLOADS)
+            yield _NodeFacts(state, in_use, counts, children.get(name, ()), nominal.get(name, {}))
+
+
+def _all_json(states: list[NodeState], nodes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     cycle = [state.name for state in states if state.on_cycle and not state.is_queue]
-    return {**nodes_json(shown), "onCycles": cycle}
+    return {**nodes_json([*nodes]), "onCycles": cycle}
 
 
 def namespace_tree(world: World, namespace: str) -> dict[str, Any]:
@@ -85,11 +129,6 @@ def _condition(state: NodeState) -> dict[str, str]:
 
 def workloads_json(counts: WorkloadCounts) -> dict[str, int]:
     return {"pending": counts.pending, "reserving": counts.reserving, "admitted": counts.admitted}
-
-
-def _counts(found: Below, state: NodeState) -> WorkloadCounts:
-    counts = found.queue_counts if state.is_queue else found.cohort_counts
-    return counts.get(state.name, NO_WORKLOADS)
 
 
 def _kind(state: NodeState) -> str:

@@ -15,6 +15,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.world.world import World
 
 Usage = Mapping[FlavorResource, int]
+_NO_AMOUNTS: Usage = {}
 NodeName = tuple[bool, str]
 """Whether it is a ClusterQueue, and its name."""
 
@@ -40,9 +41,9 @@ NO_WORKLOADS = WorkloadCounts()
 class NodeState:
     """A ClusterQueue or Cohort. `exists`: it has an object. `up`: see `QuotaNode`.
 
-    By pair, `usage` is what is in use there, `quota` what its subtree may use without borrowing. Of a ClusterQueue,
-    `inactive` says why it admits nothing, empty if it does; `oldest` is since when the workload waits that waits
-    longest, None if none waits.
+    By pair, `usage` is what is in use there, and `subtree` what the subtree of a Cohort may use without borrowing. Of a
+    ClusterQueue, `inactive` says why it admits nothing, empty if it does; `oldest` is since when the workload waits
+    that waits longest, None if none waits.
     """
 
     name: str
@@ -53,11 +54,18 @@ class NodeState:
     on_cycle: bool
     terms: Mapping[FlavorResource, Terms]
     usage: Usage
-    quota: Usage
+    subtree: Usage
     counts: WorkloadCounts = NO_WORKLOADS
     stop_policy: str = NO_STOP
     inactive: str = ""
     oldest: int | None = None
+
+    def quota(self, pair: FlavorResource) -> int:
+        """What it may use without borrowing."""
+        if not self.is_queue:
+            return self.subtree.get(pair, 0)
+        terms = self.terms.get(pair)
+        return terms.nominal if terms is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,7 @@ def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeSta
             found.append(_queue_state(world, tree.queues[name]))
         elif not is_queue and name in tree.cohorts:
             node = tree.cohorts[name]
-            found.append(_state(node, dict(node.subtree)))
+            found.append(_state(node, subtree=dict(node.subtree)))
     return found
 
 
@@ -96,7 +104,6 @@ def _queue_state(world: World, node: QuotaNode) -> NodeState:
     waiting = len(pending) if pending is not None else 0
     return _state(
         node,
-        {pair: terms.nominal for pair, terms in node.terms.items()},
         counts=WorkloadCounts(waiting, queue.usage.reserving, queue.usage.admitted),
         stop_policy=queue.settings.stop_policy,
         inactive=queue.inactive,
@@ -106,7 +113,7 @@ def _queue_state(world: World, node: QuotaNode) -> NodeState:
 
 def _state(
     node: QuotaNode,
-    quota: Usage,
+    subtree: Usage = _NO_AMOUNTS,
     counts: WorkloadCounts = NO_WORKLOADS,
     stop_policy: str = NO_STOP,
     inactive: str = "",
@@ -121,7 +128,7 @@ def _state(
         on_cycle=node.on_cycle,
         terms=node.terms,
         usage=dict(node.usage),
-        quota=quota,
+        subtree=subtree,
         counts=counts,
         stop_policy=stop_policy,
         inactive=inactive,
@@ -197,7 +204,7 @@ def _in_use(state: NodeState, used: Usage) -> dict[FlavorResource, InUse]:
 
 def _beyond(state: NodeState, pair: FlavorResource) -> tuple[int, int]:
     """What is borrowed, and what is in use that may not be: a root borrows nothing."""
-    beyond = max(0, state.usage.get(pair, 0) - state.quota.get(pair, 0))
+    beyond = max(0, state.usage.get(pair, 0) - state.quota(pair))
     if state.up is None:
         return 0, beyond
     terms = state.terms.get(pair)

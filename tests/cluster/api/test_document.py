@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster.api import document
-from cluster.api.document import ApiDocument
+from cluster.api.document import ApiDocument, SharedEntry
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,15 @@ def test_a_long_list_is_written_in_pieces(length: int, monkeypatch: pytest.Monke
 
     assert ApiDocument(answer).content == expected
     assert max(written) <= 500
+
+
+def test_entries_that_documents_share_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [SharedEntry(name="é"), SharedEntry(name="b", children=["c"])]
+    content = ApiDocument(nodes=entries).content
+    assert content == json.dumps({"nodes": entries}).encode()
+    monkeypatch.setattr(SharedEntry, "text", property(lambda entry: entry.__dict__["text"]))
+
+    assert ApiDocument(nodes=entries[1:]).content == json.dumps({"nodes": entries[1:]}).encode()
 
 
 def test_it_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:

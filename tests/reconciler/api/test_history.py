@@ -21,7 +21,7 @@ START = 1_790_000_000 // STEP * STEP
 
 
 def queue(name: str, used: int, up: str | None = None) -> NodeState:
-    return NodeState(name, True, True, up, up, False, {GPU: Terms(4)}, {GPU: used}, {GPU: 4})
+    return NodeState(name, True, True, up, up, False, {GPU: Terms(4)}, {GPU: used}, {})
 
 
 def cohort(name: str) -> NodeState:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
+from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +19,12 @@ LOG_LINES = 30
 # Each line of its input lists all running process ids anew. The input ends when this process dies: then it kills those
 # of the last line and removes the folder.
 WATCHDOG = 'trap "" INT TERM HUP; while read -r line; do pids=$line; done; kill -KILL $pids; rm -rf -- "$1"'
+
+_PORTS = range(10_000, 32_768)
+"""Below those that Linux gives to outgoing connections."""
+_MOST_MARKS = 500
+_marks: deque[socket.socket] = deque()
+_dice = random.SystemRandom()  # not the one that a plugin seeds alike in each process
 
 
 class Processes:
@@ -136,9 +145,28 @@ def end(process: subprocess.Popen[bytes], seconds: float = 30.0) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different loopback ports that nobody listens on at this moment."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+    """Different loopback ports that nobody listens on. No other process that runs tests gets them meanwhile."""
+    return [_free_port() for _ in range(count)]
+
+
+def _free_port() -> int:
+    """A datagram socket with the same number stays bound until this process ends: it marks the port as picked."""
+    while True:
+        port = _dice.choice(_PORTS)
+        mark = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            mark.bind(("127.0.0.1", port))
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            mark.close()
+            continue
+        if len(_marks) == _MOST_MARKS:
+            _marks.popleft().close()
+        _marks.append(mark)
+        return port
+
+
+@atexit.register
+def _remove_marks() -> None:
+    while _marks:
+        _marks.popleft().close()

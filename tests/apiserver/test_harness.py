@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -165,6 +166,22 @@ def test_a_taken_port_costs_another_attempt(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("tests.apiserver.harness.free_ports", lambda count: next(free))
         with ControlPlane() as cluster:
             assert cluster.request("GET", "/version")["major"] == "1"
+
+
+def test_processes_that_pick_ports_at_one_moment_get_different_ones() -> None:
+    pick = "from tests.apiserver.processes import free_ports; print(*free_ports(400), flush=True); input()"
+    with ExitStack() as running:
+        pickers = [
+            running.enter_context(
+                subprocess.Popen([sys.executable, "-c", pick], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            for _ in range(4)
+        ]
+        ports = [port for each in pickers if each.stdout for port in each.stdout.readline().split()]
+        for each in pickers:
+            each.communicate("\n")
+
+    assert len(ports) == len(set(ports)) == 1600
 
 
 def test_a_program_has_of_our_environment_only_how_go_collects_garbage(

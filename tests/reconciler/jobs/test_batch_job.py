@@ -475,6 +475,14 @@ def test_pods_that_are_ready_are_told_once_and_lost_ones_too() -> None:
         "WaitForStart",
     )
 
+    world.edit_job({"status": {"ready": 0}})
+    world.settle()
+    world.admit(2)
+    world.settle()
+    world.edit_job({"status": {"ready": 2}})
+    world.settle()
+    assert world.read.conditions[PODS_READY].reason == "Started"
+
 
 @pytest.mark.parametrize(
     ("status", "ready"),

@@ -95,16 +95,13 @@ class TreeNode:
         self.entry = entry
         self.dialect = str(entry["dialect"])
         self.key = NodeKey(str(entry["kind"]), str(entry["name"]))
+        parent = entry.get("parent")
+        self.above = NodeKey("Cohort" if self.dialect == "Kueue" else "Queue", str(parent)) if parent else None
+        """Its parent, which may not be there."""
 
     @property
     def name(self) -> str:
         return self.key.name
-
-    @property
-    def above(self) -> NodeKey | None:
-        """Its parent, which may not be there."""
-        parent = self.entry.get("parent")
-        return NodeKey("Cohort" if self.dialect == "Kueue" else "Queue", str(parent)) if parent else None
 
     @property
     def exists(self) -> bool:
@@ -114,19 +111,19 @@ class TreeNode:
     @property
     def counts(self) -> Mapping[str, int]:
         """Workloads, PodGroups or applications, by their state."""
-        found = self.entry.get("workloads") or self.entry.get("podGroups") or self.entry.get("applications") or {}
-        return dict(found)
+        return self.entry.get("workloads") or self.entry.get("podGroups") or self.entry.get("applications") or {}
 
     @property
     def waiting(self) -> int:
-        counts = {name.lower(): count for name, count in self.counts.items()}
-        return counts.get("pending", 0) + counts.get("waiting", 0)
+        return self._count("pending", "waiting")
 
     @property
     def running(self) -> int:
         """What has its quota: admitted Workloads, and PodGroups or applications that run."""
-        counts = {name.lower(): count for name, count in self.counts.items()}
-        return counts.get("admitted", 0) + counts.get("running", 0)
+        return self._count("admitted", "running")
+
+    def _count(self, *states: str) -> int:
+        return sum(count for state, count in self.counts.items() if count and state.lower() in states)
 
     @property
     def stopped(self) -> str:

@@ -102,7 +102,7 @@ def running_groups(simulation: VolcanoSimulation, jobs: Iterable[GangJob]) -> li
     return [
         {
             "podGroup": job.name,
-            "for": simulation.shown(job.name),
+            "for": simulation.display_name(job.name),
             "queue": job.group.queue,
             "pods": running,
             "amounts": {name: written(name, held) for name, held in sorted(job.allocated.items()) if name != PODS},
@@ -117,7 +117,7 @@ def waiting_groups(simulation: VolcanoSimulation, every: Iterable[WaitingPodGrou
     return [
         {
             "podGroup": each.group,
-            "for": each.shown,
+            "for": each.display_name,
             "queue": each.queue,
             "phase": each.phase,
             "waiting": each.waits,

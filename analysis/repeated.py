@@ -43,7 +43,7 @@ def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collec
         finding = Finding(ref, "", message, "keep one of the two", causes=(cause,))
         named = identity(ref, proposal)
         yield ReportEntry(
-            Judged(GIVEN_TWICE, severity, finding, standing=ref in before),
+            Judged(GIVEN_TWICE, severity, finding, preexisting=ref in before),
             named,
             each.second.place(),
             (LocatedCause(cause, named, first),),

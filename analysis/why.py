@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from analysis.simulation import OtherQueues, Simulations
 from policies.dialects.yunikorn_config.quotas import amount_text
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.model.objects import parted
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.queue_tree.shortage import Shortage
@@ -102,7 +102,7 @@ def running_groups(simulation: VolcanoSimulation, jobs: Iterable[GangJob]) -> li
     return [
         {
             "podGroup": job.name,
-            "for": simulation.shown(job.name),
+            "for": simulation.display_name(job.name),
             "queue": job.group.queue,
             "pods": running,
             "amounts": {name: written(name, held) for name, held in sorted(job.allocated.items()) if name != PODS},
@@ -117,7 +117,7 @@ def waiting_groups(simulation: VolcanoSimulation, every: Iterable[WaitingPodGrou
     return [
         {
             "podGroup": each.group,
-            "for": each.shown,
+            "for": each.display_name,
             "queue": each.queue,
             "phase": each.phase,
             "waiting": each.waits,
@@ -162,6 +162,6 @@ def running_allocations(simulation: YuniKornSimulation, name: str = "") -> list[
     ]
 
 
-def yunikorn_amounts(amounts: Amounts) -> Mapping[str, str]:
+def yunikorn_amounts(amounts: YuniKornAmounts) -> Mapping[str, str]:
     """The amounts as queues.yaml has them."""
     return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import pkgutil
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import click
@@ -94,9 +96,7 @@ class CommandGroup(click.Group):
 
 def summary(command: str) -> str:
     """The first line of the docstring of the command's file, read without importing it."""
-    import ast  # these here, since only help needs them
-    from importlib.abc import InspectLoader
-    from importlib.util import find_spec
+    from importlib.abc import InspectLoader  # here, since only help needs it
 
     spec = find_spec(f"{commands.__name__}.{_modules()[command]}")
     source = spec.loader.get_source(spec.name) if spec and isinstance(spec.loader, InspectLoader) else None

@@ -31,7 +31,7 @@ def _run() -> None:
         print(f"quotree {VERSION}", flush=True)
         return
     gc.set_threshold(*GARBAGE)
-    from cli.completion import VARIABLE, register
+    from cli.completion import VARIABLE, register  # here, so that `--version` is fast
     from cli.group import quotree
 
     if VARIABLE in os.environ:

@@ -80,7 +80,7 @@ def from_content(content: Mapping[str, Any], called: str, *, link_local: bool = 
 
 
 def _endpoint_of_content(content: Mapping[str, Any], called: str) -> Endpoint:
-    from kubernetes import config
+    from kubernetes import config  # here, since it takes long to load
 
     try:
         with _LOADING:
@@ -137,7 +137,7 @@ def _plain_endpoint(files: str, context: str | None) -> Endpoint | None:
 
 
 def _endpoint_of_package(files: str, context: str | None) -> Endpoint:
-    from cluster.kubeconfig import load_files
+    from cluster.kubeconfig import load_files  # here, since it takes long to load
 
     with _LOADING:
         settings = _new_configuration()
@@ -146,7 +146,7 @@ def _endpoint_of_package(files: str, context: str | None) -> Endpoint:
 
 
 def _new_configuration() -> Any:
-    from kubernetes.client import Configuration
+    from kubernetes.client import Configuration  # here, since it takes long to load
 
     return Configuration()
 

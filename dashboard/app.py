@@ -25,11 +25,11 @@ from dashboard.login.sessions import LASTS, TokenTooLong
 from dashboard.pages import (
     clusters,
     findings,
+    formatting,
     mine,
     morning,
     namespace,
     node,
-    shown,
     topologies,
     trees,
     what_if,
@@ -99,13 +99,13 @@ def create_app(
     app.jinja_options["finalize"] = _printable
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.globals |= {
-        "node_url": shown.node_url,
-        "queue_url": shown.queue_url,
-        "workload_url": shown.workload_url,
-        "what_if_url": shown.what_if_url,
-        "namespace_url": shown.namespace_url,
-        "object_url": shown.object_url,
-        "job_text": shown.job_text,
+        "node_url": formatting.node_url,
+        "queue_url": formatting.queue_url,
+        "workload_url": formatting.workload_url,
+        "what_if_url": formatting.what_if_url,
+        "namespace_url": formatting.namespace_url,
+        "object_url": formatting.object_url,
+        "job_text": formatting.job_text,
         "relative": relative,
         "lasting": lasting,
         "amount_text": amount_text,
@@ -176,7 +176,7 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
 
     @app.get("/trees/<dialect>")
     def show_trees(dialect: str) -> Any:
-        named = shown.dialect_named(dialect)
+        named = formatting.dialect_named(dialect)
         if named is None:
             return _missing(f"The dashboard shows trees of Kueue, Volcano and YuniKorn, not of {dialect}.")
         try:
@@ -186,20 +186,20 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
 
     @app.get("/trees/<dialect>/picture.svg")
     def tree_picture(dialect: str) -> Any:
-        named = shown.dialect_named(dialect)
+        named = formatting.dialect_named(dialect)
         if named is None:
             return _missing(f"The dashboard shows trees of Kueue, Volcano and YuniKorn, not of {dialect}.")
         return _file("picture.svg", f"{dialect}.svg", **trees.drawn(g.reader, named, request.args))
 
     @app.get("/queues/<dialect>/<kind>/<name>")
     def show_node(dialect: str, kind: str, name: str) -> Any:
-        named = shown.dialect_named(dialect)
+        named = formatting.dialect_named(dialect)
         found = node.page(g.reader, named, NodeKey(kind, name)) if named else None
         return _page("node.html", **found) if found else _missing(f"{kind} {name} does not exist, or was deleted.")
 
     @app.get("/queues/<dialect>/<kind>/<name>/history.svg")
     def history_picture(dialect: str, kind: str, name: str) -> Any:
-        named, pair = shown.dialect_named(dialect), FlavorPair.parse(request.args.get("pair", ""))
+        named, pair = formatting.dialect_named(dialect), FlavorPair.parse(request.args.get("pair", ""))
         found = node.drawn(g.reader, named, NodeKey(kind, name), pair) if named else None
         if found is None:
             return _missing(f"No usage of {pair} at {kind} {name} is recorded.")
@@ -209,7 +209,7 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
     def choose_namespace() -> Any:
         chosen = request.args.get("name", "").strip()
         if chosen:
-            return redirect(shown.namespace_url(chosen), 303)
+            return redirect(formatting.namespace_url(chosen), 303)
         return _page("choose_namespace.html", **mine.namespaces_page(g.reader, request.args, _known_namespaces()))
 
     @app.get("/namespaces/<name>")
@@ -367,7 +367,7 @@ def _set_cookie(answer: Any, settings: DashboardSettings, value: str, name: str 
 def _page(template: str, **names: Any) -> Response:
     """The page, or nothing where the one that the browser has is the same."""
     reader: CachedReader | None = g.get("reader")
-    read = shown.clock(reader.oldest) if reader else ""
+    read = formatting.clock(reader.oldest) if reader else ""
     body = render_template(
         template, problems=reader.problems if reader else [], timed=bool(read), back=_last_page(), **names
     )
@@ -382,7 +382,7 @@ def _page(template: str, **names: Any) -> Response:
 
 def _file(template: str, name: str, **names: Any) -> Response:
     """A picture to keep, with the time at which its numbers were read."""
-    body = render_template(template, **names).replace(_STAMP, shown.clock(g.reader.oldest))
+    body = render_template(template, **names).replace(_STAMP, formatting.clock(g.reader.oldest))
     answer = Response(body, mimetype="image/svg+xml")
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     answer.headers["Cache-Control"] = "private, no-store"

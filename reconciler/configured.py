@@ -21,8 +21,8 @@ from reconciler.controllers.retention import Retention
 from reconciler.jobs.kinds import chosen
 from reconciler.managed_jobs import managed_jobs_of
 from reconciler.multikueue.configured import multikueue_of
-from reconciler.parts.claims import DEFAULT, valid
 from reconciler.process import DecisionSettings
+from reconciler.shards.claims import DEFAULT, valid
 from scheduling.objects.times import SECOND
 from scheduling.world.kueue_configuration import (
     counting_of,

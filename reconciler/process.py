@@ -20,12 +20,12 @@ from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.default_queues import DefaultQueuesController
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.watched_jobs import watched_jobs
-from reconciler.controllers.parts import PartsController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
 from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.controllers.retention import Retention, RetentionController
+from reconciler.controllers.shards import ShardsController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.topology.node_failures import node_failures
@@ -45,7 +45,7 @@ from reconciler.objects.packed import Packed
 from reconciler.objects.watched import WatchedKind, WatchedResource
 from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.observer.spans import SpanObserver
-from reconciler.parts.claims import DEFAULT
+from reconciler.shards.claims import DEFAULT
 from reconciler.shell.call import call_with_result
 from reconciler.shell.loop import Loop, Message
 from reconciler.shell.permit import AlwaysPermitted, LeasePermit
@@ -129,7 +129,7 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
     """The controllers for Kueue's objects on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
-    yield PartsController(state.partition, state.records)
+    yield ShardsController(state.partition, state.records)
     yield PrioritiesController(stored)
     yield JobsController(
         stored,

@@ -1,4 +1,4 @@
-"""No module reaches itself by imports; those inside functions and under TYPE_CHECKING count as well."""
+"""No module reaches itself by imports, and a late import, in a function or under TYPE_CHECKING, says why it is late."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ PACKAGES = (
 
 _IMPORT = re.compile(r"^ *((?:from [\w.]+ import|import) (?:\([^)]*\)|\w[^\n]*))$", re.MULTILINE)
 """An import as the formatter writes it, at any depth."""
+
+_LATE = re.compile(r"^(?: +(?:from [\w.]+ import|import) (?:\([^)]*\)|\w)[^\n]*\n)+", re.MULTILINE)
+"""A run of imports that are not at the top level of a module."""
 
 Graph = Mapping[str, set[str]]
 
@@ -108,6 +111,30 @@ def test_a_circle_is_found_wherever_its_imports_stand(tmp_path: Path, late: str)
     found = circle(graph(modules(tmp_path, ("house",))))
 
     assert found == ["house.first", "house.second", "house.third", "house.first"]
+
+
+def unexplained(text: str) -> Iterator[int]:
+    """The lines at which a run of late imports begins that has no comment in it or directly above."""
+    for run in _LATE.finditer(text):
+        above = text[: run.start()].splitlines()[-1:]
+        if not any("#" in line for line in (run[0], *above)):
+            yield text.count("\n", 0, run.start()) + 1
+
+
+def test_a_late_import_without_a_comment_is_found() -> None:
+    function = "def f():\n    from a import (\n        b\n    )\n    import re\n"
+    text = f"import os\n\n{function}if TYPE_CHECKING:\n    import csv\n"
+    assert list(unexplained(text)) == [4, 9]
+    assert list(unexplained(text.replace("re\n", "re  # slow\n").replace("G:", "G:  # slow"))) == []
+
+
+def test_a_late_import_says_why() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}:{line}"
+        for file in modules(ROOT, PACKAGES).values()
+        for line in unexplained(file.read_text(encoding="utf-8"))
+    ]
+    assert not found, "move the import to the top of the module, or say in a comment why it is late"
 
 
 def test_the_reconciler_starts_without_what_only_others_need() -> None:

@@ -46,7 +46,7 @@ def clusters(
 
 def _read(against: Against) -> dict[str, Any]:
     """Read the stored MultiKueueClusters. Raises OutOfReach if the cluster cannot be read."""
-    from reconciler.multikueue.stored_clusters import stored_clusters
+    from reconciler.multikueue.stored_clusters import stored_clusters  # here, since it takes long to load
 
     try:
         with against.login.connect() as cluster:

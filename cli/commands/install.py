@@ -61,14 +61,14 @@ def render(vap: bool, file: Path | None) -> None:
     "--apply", "applied", is_flag=True, help="Carry the plan out. What was done stays: call it again to go on."
 )
 @click.option("--undo", is_flag=True, help="Give the cluster back to Kueue's manager.")
-@click.option("--plan", "shown", is_flag=True, help="With --undo: show the plan; change nothing.")
+@click.option("--plan", "plan_only", is_flag=True, help="With --undo: show the plan; change nothing.")
 @installed
 @login_option
 @step_timeout
 def take_over(
     applied: bool,
     undo: bool,
-    shown: bool,
+    plan_only: bool,
     names: ReleaseNames,
     login: ClusterLogin,
     timeout: int,
@@ -84,9 +84,9 @@ def take_over(
       quotree install take-over --apply
       quotree install take-over --undo --plan
     """
-    if applied and (undo or shown):
+    if applied and (undo or plan_only):
         raise Misused("--apply cannot be combined with --undo or --plan; leave one of them out")
     from cli.actions.takeover import give_back, take_over  # here, as cli/actions says
 
     act = give_back if undo else take_over
-    click.get_current_context().exit(act(login, names, float(timeout), dry_run=shown if undo else not applied))
+    click.get_current_context().exit(act(login, names, float(timeout), dry_run=plan_only if undo else not applied))

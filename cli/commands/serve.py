@@ -230,7 +230,7 @@ def reconciler(
     """
     from cli.serving.reconciler import run  # here, since servers take long to load
     from reconciler.configured import DEFAULTS, of_part, read_configured
-    from reconciler.parts.claims import lease_of
+    from reconciler.shards.claims import lease_of
 
     leased = process.settings(lease_of(lease, part), api_service)
     past = prometheus.settings(serves_api=leased.api is not None)

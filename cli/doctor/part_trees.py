@@ -8,7 +8,7 @@ from datetime import datetime
 
 from policies.dialects.kueue import read_cluster_queue, read_cohort
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from reconciler.parts.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, TreeClaim, read_claim
+from reconciler.shards.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, TreeClaim, read_claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _cycle(node: PartNode, cohorts: Mapping[str, PartNode]) -> set[str]:
 
 
 def _requested(status: Mapping[str, object]) -> datetime | None:
-    """The time since which a part requests the ClusterQueue; see `reconciler.parts.claims`."""
+    """The time since which a part requests the ClusterQueue; see `reconciler.shards.claims`."""
     for each in map(mapping, listing(status.get("conditions"))):
         since = text(each.get("lastTransitionTime"))
         if (text(each.get("type")) or "").startswith(CONDITION) and each.get("status") == "Unknown" and since:

@@ -21,7 +21,7 @@ from policies.rules import registry
 from policies.takeover.objects import ObjectRef, ReleaseNames, pod_spec
 from policies.text.positions import BadText
 from policies.text.yaml_values import single
-from reconciler.parts.claims import DEFAULT
+from reconciler.shards.claims import DEFAULT
 
 _MOST_COPIED = 10_000
 """How many nodes the YAML aliases of the configuration may copy."""

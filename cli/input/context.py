@@ -24,7 +24,7 @@ from policies.dialects.reading import Manifest
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # these take long to load
     from analysis.cluster import Keep
     from reconciler.objects.node_use import NodeUse
 

@@ -27,7 +27,7 @@ from policies.model.objects import GroupKind
 from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano
 from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 _OF_CONTAINERS = ("name", "resources", "restartPolicy")

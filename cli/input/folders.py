@@ -16,7 +16,7 @@ from cli.input.paths import joined_path, path_within, tidy
 from cli.input.regular_file import read_regular
 from policies.dialects import READERS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from pathspec import GitIgnoreSpec
 
 EXTENSIONS = (".yaml", ".yml", ".json")

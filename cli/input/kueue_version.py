@@ -19,7 +19,7 @@ def installed_beside(against: Against) -> Installed:
 
 
 def _asked(against: Against) -> KueueVersion:
-    from cluster.installed_kueue import installed_kueue
+    from cluster.installed_kueue import installed_kueue  # here, since it takes long to load
 
     try:
         with against.login.connect() as cluster:

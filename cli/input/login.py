@@ -16,7 +16,7 @@ from cluster.errors import ClusterError, Forbidden
 from cluster.roles import missing_role
 from policies.configuration.kueue.durations import nanoseconds
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # these take long to load
     from cluster.client import ClusterClient
     from cluster.endpoint import Endpoint
 
@@ -65,7 +65,11 @@ class ClusterLogin:
 
     def endpoint(self) -> Endpoint:
         """The endpoint of the kubeconfig, or of the pod's service account. Raises ClusterError."""
-        from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
+        from cluster.endpoint import (  # here, since these take long to load
+            from_kubeconfig,
+            from_service_account,
+            in_pod,
+        )
 
         own = self.context is None and self.kubeconfig is None and in_pod()
         found = from_service_account() if own else from_kubeconfig(self.context, self.kubeconfig)
@@ -73,7 +77,7 @@ class ClusterLogin:
 
     def namespace(self) -> str:
         """That of the context; `default` where it names none. Raises OutOfReach."""
-        from cluster.namespace import namespace_of
+        from cluster.namespace import namespace_of  # here, since it takes long to load
 
         try:
             return namespace_of(self.context, self.kubeconfig)

@@ -18,7 +18,7 @@ from cluster.addresses import is_loopback
 from cluster.errors import ClusterError, NotFound
 from policies.model.printing import plain
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from cluster.endpoint import Endpoint
 
 

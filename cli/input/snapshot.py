@@ -52,7 +52,7 @@ def take(against: Against, engine: EngineOptions) -> LoadedSnapshot:
 
 def read(against: Against, settings: SimulationSettings | None = None) -> World:
     """What decisions read, in a cluster or in a snapshot of one. Raises OutOfReach."""
-    from reconciler.api.snapshot import of_manifests, snapshot
+    from reconciler.api.snapshot import of_manifests, snapshot  # here, since these take long to load
     from reconciler.process import DecisionSettings as ReconcilerSettings
 
     chosen = settings or SimulationSettings()

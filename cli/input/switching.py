@@ -23,7 +23,7 @@ from policies.model.objects import GroupKind
 from policies.model.printing import plain
 from policies.model.suggestion import close
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 MANAGER = "quotree"
@@ -97,7 +97,7 @@ def switch(
     login: ClusterLogin, kind: GroupKind, name: str, wanted: SpecSwitch, dry_run: str, namespace: str | None = None
 ) -> str:
     """Set the field; the sentence for what was done. Raises Misused for an unknown name, and OutOfReach."""
-    from cluster.apply import perform
+    from cluster.apply import perform  # here, since it takes long to load
 
     within = f" in namespace {namespace}" if namespace else ""
     with login.connected() as cluster:

@@ -24,7 +24,7 @@ from policies.model.suggestion import close
 from reconciler.jobs.described import Described
 from reconciler.jobs.kinds import SHIPPED
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 _MOST = 5

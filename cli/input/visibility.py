@@ -23,7 +23,7 @@ from policies.dialects.reading import mapping, metadata, text
 from policies.model.printing import plain
 from reconciler.api.aggregated import API_SERVICE, PREFIX
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 Ask = Callable[[str], dict[str, Any]]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from cli.exits import OutOfReach
 from cli.input.against import Against
 from cli.input.settings import Installed
+from cluster.errors import ApiError, ClusterError, NotConfigured, Unreachable
 from policies.configuration.kueue.gates import LATEST, KueueVersion
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 PATIENCE = 60.0
@@ -44,13 +45,7 @@ def beside_webhook(against: Against, kubeconfig: str | None) -> Installed:
 
 
 def _logged(connect: Callable[[], ClusterClient]) -> KueueVersion:
-    from cluster.errors import (  # here, since a configuration that names its version needs none of it
-        ApiError,
-        ClusterError,
-        NotConfigured,
-        Unreachable,
-    )
-    from cluster.installed_kueue import installed_kueue
+    from cluster.installed_kueue import installed_kueue  # here, since a configuration may name its version
     from webhook.logs import log_as_json
 
     log_as_json()

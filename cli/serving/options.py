@@ -14,7 +14,7 @@ from cli.exits import Misused
 from cli.input.login import context
 from policies.configuration.settings import Dialect
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # these take long to load
     from cli.serving.api import ApiSettings
     from cli.serving.certificates import Certificates
     from cli.serving.process import ProcessSettings

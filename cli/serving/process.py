@@ -18,7 +18,7 @@ from cluster.health import HealthServer, Problems
 from cluster.lease import Lease, LeaseTimes
 from cluster.wire import Timeouts
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from cli.serving.api import ApiSettings, CallerIdentity
 
 

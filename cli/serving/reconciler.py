@@ -174,7 +174,7 @@ class _Running:
             opened.enter_context(signalled(self._ended))
             api = answers = None
             if settings and identity:
-                from cli.serving.api import serving
+                from cli.serving.api import serving  # here, since most processes serve no /v1
                 from cli.serving.front_proxy import PassedOn
                 from reconciler.api.past_usage import PastUsage
                 from reconciler.api.routes import ReconcilerApi

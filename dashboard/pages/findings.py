@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.pages.shown import offset_of
+from dashboard.pages.formatting import offset_of
 from dashboard.reading.cache import CachedReader
 
 PAGE = 200

@@ -18,7 +18,7 @@ from certs.pki import BadCertificate, CertificateFacts, inspect, split
 from certs.presented import reached
 from cluster.errors import Forbidden, NotFound
 from cluster.resource import DEPLOYMENTS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
-from dashboard.pages.shown import clock
+from dashboard.pages.formatting import clock
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
 from dashboard.reading.served import NamedServer, Presented, ServedCertificates

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from cluster.errors import ClusterError, Forbidden, Unauthorized
 from cluster.resource import NAMESPACES, Resource
+from dashboard.pages.formatting import offset_of
 from dashboard.pages.headline import pending_since
 from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
 from dashboard.pages.parts import Part, part
-from dashboard.pages.shown import offset_of
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from dashboard.pages.formatting import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
 from dashboard.pages.headline import cause_of
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
-from dashboard.pages.shown import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.times import lasted
 from dashboard.pages.trees import read_tree

@@ -9,8 +9,8 @@ from typing import Any
 from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
 from cluster.resource import NAMESPACES, Resource
+from dashboard.pages.formatting import path_part
 from dashboard.pages.parts import Part, part
-from dashboard.pages.shown import path_part
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest, UserReader
 from dashboard.reading.cache import CachedReader

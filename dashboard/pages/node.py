@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dashboard.pages.formatting import amount, bar_of, columns, path_part, what_if_url
 from dashboard.pages.parts import part
-from dashboard.pages.shown import amount, bar_of, columns, path_part, what_if_url
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dashboard.pages.shown import amount, node_text, node_url
+from dashboard.pages.formatting import amount, node_text, node_url
 from dashboard.pages.view import TreePageView
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.icicle import BESIDE, MARK, MARKED, Block, height, icicle, number_width, width_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.pages.shown import offset_of, path_part
+from dashboard.pages.formatting import offset_of, path_part
 from dashboard.reading.cache import CachedReader
 
 PAGE = 100

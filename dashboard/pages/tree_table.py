@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from dashboard.pages.shown import UsageBar, bar_of, columns, node_text
+from dashboard.pages.formatting import UsageBar, bar_of, columns, node_text
 from dashboard.pages.view import TreePageView
 from dashboard.trees.tree import DialectTree, PairUsage, TreeNode, natural, state_of
 

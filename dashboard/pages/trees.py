@@ -7,8 +7,8 @@ from typing import Any
 from werkzeug.datastructures import MultiDict
 
 from cluster.errors import ClusterError
+from dashboard.pages.formatting import DIALECTS, TREES
 from dashboard.pages.picture import picture
-from dashboard.pages.shown import DIALECTS, TREES
 from dashboard.pages.tree_table import table
 from dashboard.pages.view import key_of, view_of
 from dashboard.reading.cache import CachedReader

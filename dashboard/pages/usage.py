@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dashboard.pages.shown import amount, path_part
+from dashboard.pages.formatting import amount, path_part
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import FlavorPair, PairUsage, TreeNode
 from policies.model.quantity import Quantity

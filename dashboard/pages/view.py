@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
-from dashboard.pages.shown import node_text, offset_of
+from dashboard.pages.formatting import node_text, offset_of
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 

@@ -171,7 +171,7 @@ def _fits(schema: Schema, at: Steps, value: object, annotation: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _check(node: str) -> Callable[[Any], bool]:
-    from jsonschema_rs import Draft202012Validator
+    from jsonschema_rs import Draft202012Validator  # here, since it takes long to load
 
     return Draft202012Validator(_open(plain(json.loads(node)))).is_valid
 

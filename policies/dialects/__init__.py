@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = ["READERS", "read"]
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the readers load all dialects
     from policies.dialects.readers import READERS, read
 else:  # a type checker would take any name for one of this module
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from policies.dialects import readers
+        from policies.dialects import readers  # here, since the readers load all dialects
 
         return getattr(readers, name)

@@ -38,15 +38,15 @@ _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
 class Namespace(KubeObject):
     """`annotations` are those under the prefixes of the three projects, as written; `labels` are all.
 
-    `shown`: the queue of YuniKorn that it asks to be placed below, and what it is given of that.
+    `parent_share`: the queue of YuniKorn that it names as its parent, and its share of that.
     """
 
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
-    shown: tuple[Ref, SubtreeShare] | None = None
+    parent_share: tuple[Ref, SubtreeShare] | None = None
 
     def group_share(self) -> tuple[Ref, SubtreeShare] | None:
-        return self.shown
+        return self.parent_share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

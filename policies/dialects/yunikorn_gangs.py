@@ -14,7 +14,7 @@ from typing import Any
 from policies.dialects import yunikorn
 from policies.dialects.core import YUNIKORN
 from policies.dialects.go_booleans import TRUE
-from policies.dialects.yunikorn_config.resources import Amounts, bounded, times, total
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, bounded, times, total
 from policies.dialects.yunikorn_pods import PODS
 from policies.model.quantity import INT64_MAX
 
@@ -40,7 +40,7 @@ class TaskGroup:
 
     name: str
     members: int
-    each: Amounts
+    each: YuniKornAmounts
 
 
 def task_group(annotations: Mapping[str, str]) -> str:
@@ -80,7 +80,7 @@ def placeholder_timeout(policy: str) -> int:
     return seconds if 0 < seconds <= INT64_MAX // 10**9 else DEFAULT_TIMEOUT
 
 
-def together(groups: tuple[TaskGroup, ...]) -> Amounts:
+def together(groups: tuple[TaskGroup, ...]) -> YuniKornAmounts:
     """What all members of all groups request."""
     return total(times(group.each, group.members) for group in groups)
 
@@ -105,7 +105,7 @@ def _group(value: Any) -> TaskGroup:
     return TaskGroup(name, members, {PODS: 1, **_each(name, requests)})
 
 
-def _each(name: str, requests: Mapping[str, object]) -> Amounts:
+def _each(name: str, requests: Mapping[str, object]) -> YuniKornAmounts:
     texts = {key: str(value) for key, value in requests.items() if isinstance(value, str | int | float)}
     amounts = yunikorn.resource(texts)
     if amounts is None or len(texts) != len(requests):

@@ -16,7 +16,7 @@ from policies.dialects import core, yunikorn
 from policies.dialects.core import Pod
 from policies.dialects.reading import Manifest, listing, mapping
 from policies.dialects.yunikorn import Resource, readable_amounts
-from policies.dialects.yunikorn_config.resources import Amounts, largest, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, largest, plus
 
 PODS = "pods"
 _CONTAINERS = ("containers", "initContainers")
@@ -63,8 +63,8 @@ def requests(manifest: Manifest) -> Resource:
     """
     spec, reported = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     infeasible, of_the_pod = _is_infeasible(reported), readable_amounts(_requests(spec))
-    running: Amounts = {}
-    starting: Amounts = {}
+    running: YuniKornAmounts = {}
+    starting: YuniKornAmounts = {}
     for container, status in _with_status(manifest, "initContainers", "initContainerStatuses"):
         step = plus(running, _container(container, status, infeasible))
         if container.get("restartPolicy") == "Always":
@@ -90,7 +90,7 @@ def _with_status(manifest: Manifest, key: str, statuses: str) -> Iterator[tuple[
         yield container, known.get(str(container.get("name")), {})
 
 
-def _container(container: Mapping[str, Any], status: Mapping[str, Any], infeasible: bool) -> Amounts:
+def _container(container: Mapping[str, Any], status: Mapping[str, Any], infeasible: bool) -> YuniKornAmounts:
     has = largest(
         readable_amounts(mapping(status.get("resources")).get("requests")),
         readable_amounts(status.get("allocatedResources")),

@@ -27,4 +27,4 @@ def read_namespace(manifest: Manifest) -> Namespace:
     guaranteed, quota = yunikorn.guaranteed(namespace), yunikorn.quota(namespace)
     if not (parent or guaranteed or quota):
         return namespace
-    return replace(namespace, shown=(group(parent), SubtreeShare(nominal=guaranteed or {}, limit=quota or {})))
+    return replace(namespace, parent_share=(group(parent), SubtreeShare(nominal=guaranteed or {}, limit=quota or {})))

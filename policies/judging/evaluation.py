@@ -28,7 +28,7 @@ def findings(
     judged = list(found.values())
     spares = proposal.configuration.profile is Profile.STRICT and not proposal.stored
     if spares and any(j.severity is Severity.ERROR for j in judged):
-        judged = _spare(judged, rule.check(proposal.standing()))
+        judged = _spare(judged, rule.check(proposal.before_the_change()))
     return [_excused(j, proposal) if j.severity is Severity.ERROR else j for j in judged], list(missed.values())
 
 
@@ -70,13 +70,13 @@ def _spare(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> li
     for finding in before:
         if isinstance(finding, Finding):
             stood.setdefault(finding.lasting, []).append(finding.excess)
-    return [_standing(j, stood.get(j.finding.lasting, [])) if j.severity is Severity.ERROR else j for j in judged]
+    return [_if_preexisting(j, stood.get(j.finding.lasting, [])) if j.severity is Severity.ERROR else j for j in judged]
 
 
-def _standing(judged: Judged, stood: list[int]) -> Judged:
+def _if_preexisting(judged: Judged, stood: list[int]) -> Judged:
     """Warned of if one of the old violations was no smaller; that one is used up, so that a second is not excused."""
     covering = [excess for excess in stood if excess >= judged.finding.excess]
     if not covering:
         return judged
     stood.remove(min(covering))
-    return Judged(judged.rule, Severity.WARNING, judged.finding, standing=True)
+    return Judged(judged.rule, Severity.WARNING, judged.finding, preexisting=True)

@@ -120,7 +120,7 @@ class Proposal:
             refs = [obj.ref for obj in self.after.objects()]
         return KnownNames(ref.name for ref in refs if (ref.group_kind, ref.namespace) == like)
 
-    def standing(self) -> Proposal:
+    def before_the_change(self) -> Proposal:
         """The world before the change, to be judged with the same scope: what it finds was there already."""
         stood = [Change(change.before, change.before) for change in self.changes if change.before is not None]
         replaced = [Change(None, change.replaced) for change in self.changes if change.replaced is not None]

@@ -28,7 +28,7 @@ def statement(judged: Judged) -> str:
 def assertion(judged: Judged) -> str:
     """The sentence without object and field, for reports that show both separately."""
     finding = judged.finding
-    before = " (as before this change)" if judged.standing else ""
+    before = " (as before this change)" if judged.preexisting else ""
     fix = f"; {flat(finding.fix)}" if finding.fix else ""
     return f"{flat(finding.message)}{before}{fix}"
 

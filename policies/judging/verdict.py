@@ -13,14 +13,14 @@ from policies.model.findings import Finding, Severity
 class Judged:
     """A finding with the rule that made it and what it means for the change.
 
-    `standing`: it was there before, no less than now, so it does not refuse the change. `exemption` is what excuses it.
-    `consequences` are findings that follow from it and are not listed by themselves.
+    `preexisting`: the same violation, no smaller, was there before, so it does not refuse the change. `exemption` is
+    what excuses it. `consequences` are findings that follow from it and are not listed by themselves.
     """
 
     rule: Rule
     severity: Severity
     finding: Finding
-    standing: bool = False
+    preexisting: bool = False
     exemption: Exemption | None = None
     consequences: tuple[Judged, ...] = ()
 

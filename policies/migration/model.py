@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-Amounts: TypeAlias = Mapping[str, int]
+KueueAmounts: TypeAlias = Mapping[str, int]
 """Amounts by Kubernetes resource, as Kueue counts: milli-CPU for cpu, whole units for all else."""
 
 
@@ -14,7 +14,7 @@ Amounts: TypeAlias = Mapping[str, int]
 class MigrationWish:
     """`totals` is what the machines have, which no manifest says. `flavor` is the one ResourceFlavor of all quota."""
 
-    totals: Amounts = field(default_factory=dict)
+    totals: KueueAmounts = field(default_factory=dict)
     flavor: str = "default"
 
 
@@ -57,9 +57,9 @@ class SourceQueue:
 
     name: str
     parent: str | None
-    guarantee: Amounts = field(default_factory=dict)
-    deserved: Amounts = field(default_factory=dict)
-    most: Amounts = field(default_factory=dict)
+    guarantee: KueueAmounts = field(default_factory=dict)
+    deserved: KueueAmounts = field(default_factory=dict)
+    most: KueueAmounts = field(default_factory=dict)
     inner: bool = False
     stopped: bool = False
     shielded: bool = False

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.migration.model import Amounts
+from policies.migration.model import KueueAmounts
 from policies.migration.tree import SourceTree
 from policies.model.pools import Terms
 
@@ -51,7 +51,7 @@ class QuotaTerms:
     unreachable: tuple[UnreachableLimit, ...]
 
 
-def quota(tree: SourceTree, resources: list[str], totals: Amounts) -> QuotaTerms:
+def quota(tree: SourceTree, resources: list[str], totals: KueueAmounts) -> QuotaTerms:
     """`totals` is what the root has; of a resource that it does not name, the root has what its children hold."""
     terms: dict[str, dict[str, Terms]] = {name: {} for name in tree.order}
     cuts: list[Cut] = []

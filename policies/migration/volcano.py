@@ -11,7 +11,7 @@ from policies.dialects.reading import Manifest, group_kind, mapping
 from policies.dialects.volcano import BUILT_IN, QUEUE, Queue, VolcanoJob, WrittenPodGroup, queue_ref, read_queue
 from policies.migration.beside import beside
 from policies.migration.building import QueueMapping, build
-from policies.migration.model import Amounts, Migration, MigrationWish, NotKept, SourceQueue, Words
+from policies.migration.model import KueueAmounts, Migration, MigrationWish, NotKept, SourceQueue, Words
 from policies.migration.terminating import without_terminating
 from policies.migration.tree import SourceTree, grow
 from policies.migration.volcano_fields import lost_fields, sorts_lost
@@ -66,7 +66,7 @@ def _source(queue: Queue, written: Manifest) -> SourceQueue:
     )
 
 
-def counted(amounts: Mapping[str, Quantity]) -> Amounts:
+def counted(amounts: Mapping[str, Quantity]) -> KueueAmounts:
     """The amounts that Volcano counts and Kueue can, in Kueue's units; a fraction of a unit is cut off."""
     lost = dict(sorts_lost(amounts))
     units = {r: each.nano // (10**6 if r == "cpu" else 10**9) for r, each in amounts.items() if r not in lost}

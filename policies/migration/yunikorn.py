@@ -12,12 +12,11 @@ from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_config import Config, ConfiguredQueue, configmap, read_config
 from policies.dialects.yunikorn_config.dynamic import Leaf
 from policies.dialects.yunikorn_config.model import ROOT, Resources, amounts
-from policies.dialects.yunikorn_config.resources import Amounts as OwnAmounts
-from policies.dialects.yunikorn_config.resources import is_positive
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.migration.beside import beside
 from policies.migration.building import build
-from policies.migration.model import Amounts, Migration, MigrationWish, NotKept, SourceQueue, Words
+from policies.migration.model import KueueAmounts, Migration, MigrationWish, NotKept, SourceQueue, Words
 from policies.migration.terminating import without_terminating
 from policies.migration.tree import grow
 from policies.migration.yunikorn_fields import is_counted, lost_of_partition, lost_of_queue
@@ -117,13 +116,13 @@ def _above(path: str) -> str | None:
     return path.rpartition(".")[0] or None
 
 
-def _limit(maximum: Resources | None) -> Amounts:
+def _limit(maximum: Resources | None) -> KueueAmounts:
     """The max of a queue; one of only zeros means no max."""
     declared = amounts(maximum)
     return _kubernetes(declared) if is_positive(declared) else {}
 
 
-def _kubernetes(own: OwnAmounts) -> Amounts:
+def _kubernetes(own: YuniKornAmounts) -> KueueAmounts:
     """The amounts by Kubernetes' names; both count CPU in thousandths and all else in whole units."""
     named = {"cpu" if name == yunikorn.VCORE else name: amount for name, amount in own.items() if is_counted(name)}
     return {name: max(0, amount) for name, amount in named.items()}

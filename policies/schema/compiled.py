@@ -110,7 +110,7 @@ class Compiled:
     @cached_property
     def is_sound(self) -> Callable[[Any], bool]:
         """The fast yes or no. Raises ValueError for what JSON cannot hold, such as a key that is not a string."""
-        from jsonschema_rs import Draft202012Validator
+        from jsonschema_rs import Draft202012Validator  # here, since it takes long to load
 
         return Draft202012Validator(self.document).is_valid
 

@@ -20,7 +20,7 @@ from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.fields import Path
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes long to load
     from policies.schema.compiled import Compiled, KeyedPlace
 
 Manifest: TypeAlias = Mapping[str, Any]
@@ -93,14 +93,14 @@ def _versions(group: str, kind: str) -> Mapping[str, Compiled] | None:
 
 @cache
 def _files() -> Mapping[tuple[str, str], str]:
-    from policies.schema.declarations import FILES
+    from policies.schema.declarations import FILES  # here, since a command without manifests needs none of it
 
     return FILES
 
 
 @cache
 def _declared(file: str) -> Mapping[str, Compiled]:
-    from policies.schema.compiled import compiled
+    from policies.schema.compiled import compiled  # here, since a command without manifests needs none of it
     from policies.schema.declarations import load
 
     return {version["name"]: compiled(version) for version in load(file)["versions"]}
@@ -139,7 +139,7 @@ def _breaks(place: KeyedPlace, value: Any) -> bool:
 def _structural(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, Defect]]:
     if _is_sound(compiled, manifest):
         return list(_duplicates(compiled, manifest)) if _breaks(compiled.lists, manifest) else []
-    from policies.schema.messages import explain, unreadable
+    from policies.schema.messages import explain, unreadable  # here, since a sound manifest needs none of it
 
     found = list(unreadable(manifest))
     if not found:
@@ -203,7 +203,7 @@ def _key(entry: Any, keys: tuple[tuple[str, Any], ...]) -> tuple[str, ...] | Non
 
 
 def _broken_rules(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, Defect]]:
-    from policies.schema.structure_rules import RULES
+    from policies.schema.structure_rules import RULES  # here, since few kinds have such rules
 
     return [
         ((*path, *below), Defect(fields.join("", *path, *below), rule.message))
@@ -214,7 +214,7 @@ def _broken_rules(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, De
 
 
 def _broken_transitions(compiled: Compiled, before: Manifest, after: Manifest) -> Iterator[tuple[Path, Defect]]:
-    from policies.schema.structure_rules import TRANSITIONS
+    from policies.schema.structure_rules import TRANSITIONS  # here, since few kinds have such rules
 
     for rule in compiled.transitions:
         old = dict(_located(before, rule.steps))

@@ -63,7 +63,7 @@ def namespace_nodes(core: Core) -> list[dict[str, Any]]:
             "kind": "Namespace",
             "name": name,
             "parent": found.spaces.parent_of(name) or None,
-            "quota": [_row(each, most, found.standing.used(name, each)) for each, most in sorted(quota.items())],
+            "quota": [_row(each, most, found.counts.used(name, each)) for each, most in sorted(quota.items())],
         }
         for name, quota in sorted(found.spaces.quotas())
     ]

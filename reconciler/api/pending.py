@@ -78,12 +78,12 @@ def _homeless(world: World, waiting: Iterable[Workload]) -> list[PendingRow]:
 
 def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[PendingRow]:
     pending, tried = world.queues.pending[queue], _Tried(world, queue)
-    standing = pending.positions()
+    positions = pending.positions()
     for name, place in zip(names, places, strict=True):
         entry = pending.get(name)
         if entry is not None:
             workload = world.workloads[name]
-            local = standing.position_in(workload.local_queue, name) - 1
+            local = positions.position_in(workload.local_queue, name) - 1
             yield PendingRow(workload, *tried.why(entry), place, local, not pending.is_active(name))
 
 

@@ -26,7 +26,7 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import LOCAL_QUEUES, WatchedKind
-from reconciler.parts.partition import WORK_AT
+from reconciler.shards.partition import WORK_AT
 
 ASSIGNED = "QueueAssigned"
 MISSED = "WithoutQueue"

@@ -32,7 +32,7 @@ from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
-from reconciler.parts.partition import WORK_AT
+from reconciler.shards.partition import WORK_AT
 from scheduling.objects.naming import NAMING, Naming, workload_names
 from scheduling.objects.workload import JOB_UID, OF_GROUP, ORIGIN, Workload
 

@@ -13,7 +13,7 @@ from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.watched import LOCAL_QUEUE_VIEW
-from reconciler.parts.partition import WORK_AT
+from reconciler.shards.partition import WORK_AT
 from scheduling.world.world import World
 
 

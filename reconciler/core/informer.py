@@ -26,8 +26,8 @@ from reconciler.objects.watched import (
     watched_kinds,
 )
 from reconciler.observer.observer import Observer
-from reconciler.parts.partition import TreePartition
 from reconciler.recorder.recorder import EventRecorder
+from reconciler.shards.partition import TreePartition
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import next_moment

@@ -13,7 +13,7 @@ from reconciler.core.records import Records
 from reconciler.core.writes import PendingWrites, fence
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
-from reconciler.parts.partition import TreePartition
+from reconciler.shards.partition import TreePartition
 from scheduling.objects.workload import Workload
 from scheduling.world.room import may_fit
 from scheduling.world.world import World

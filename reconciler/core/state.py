@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from reconciler.core.records import Records
 from reconciler.objects.bypasses import Bypasses
-from reconciler.parts.claims import DEFAULT
-from reconciler.parts.partition import TreePartition
+from reconciler.shards.claims import DEFAULT
+from reconciler.shards.partition import TreePartition
 from scheduling.world.world import World
 
 

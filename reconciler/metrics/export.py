@@ -83,18 +83,18 @@ def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) ->
     from reconciler.controllers.yunikorn.gates import QuotaGatesController
 
     register_other_queues()
-    standing: dict[Dialect, GateCounts] = {}
+    counts: dict[Dialect, GateCounts] = {}
     for each in reconciler.core.controllers:
         if isinstance(each, QuotaGatesController):
-            standing[Dialect.YUNIKORN] = each.keeper.standing
+            counts[Dialect.YUNIKORN] = each.keeper.counts
             registry.register(Scraped(YuniKornGates, _of_leader(reconciler, YuniKornGates(each.keeper))))
         elif isinstance(each, VolcanoGatesController):
-            standing[Dialect.VOLCANO] = each.keeper.standing
+            counts[Dialect.VOLCANO] = each.keeper.counts
             registry.register(Scraped(VolcanoGates, _of_leader(reconciler, VolcanoGates(each.keeper))))
         elif isinstance(each, VolcanoQueuesController):
             registry.register(Scraped(VolcanoQueues, _of_leader(reconciler, VolcanoQueues(each.tree))))
-    if standing:
-        registry.register(Scraped(QuotaGates, _of_leader(reconciler, QuotaGates(standing))))
+    if counts:
+        registry.register(Scraped(QuotaGates, _of_leader(reconciler, QuotaGates(counts))))
 
 
 def asking(reconciler: Reconciler, labels: CustomLabels = NO_CUSTOM_LABELS, patience: float = PATIENCE) -> Ask[World]:

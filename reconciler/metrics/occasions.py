@@ -119,7 +119,7 @@ class GateCounts(Protocol):
 class QuotaGates(NamedTuple):
     """At a scrape: the Pods at the gates that this process keeps, by dialect."""
 
-    standing: Mapping[Dialect, GateCounts]
+    counts: Mapping[Dialect, GateCounts]
 
 
 class YuniKornGates(NamedTuple):

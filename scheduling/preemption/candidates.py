@@ -48,7 +48,7 @@ def _order_of(reservation: Reservation) -> OrderKey:
 def kept_order(reservation: Reservation) -> OrderKey:
     """Evicted workloads first, then low priority, then the latest reservation.
 
-    Each search asks for the keys of all candidates, so this part, which no preemptor changes, is made once.
+    Each search needs the keys of all candidates. This part is the same for each preemptor, so it is computed once.
     """
     workload = reservation.workload
     reserved = workload.holding(QUOTA_RESERVED)
@@ -120,44 +120,52 @@ def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]
         yield heapq.heappop(entries)[1]
 
 
-def eligible(
-    state: QuotaState,
-    queue: ClusterQueueState,
-    policy: str,
-    preemptor: Workload,
-    short: Set[FlavorResource],
-    by: CandidatePrecedence,
-) -> Iterator[Reservation]:
-    """Workloads in the queue that use a pair in `short` and that the policy allows to preempt.
+@dataclass(frozen=True, slots=True)
+class QueueCandidates:
+    """The workloads of one ClusterQueue that `preemptor` may preempt: `policy` allows it, they use a pair in `short`.
 
     Workloads that the current simulation has removed (`QuotaState.without`) are not candidates.
     """
-    for priority, reservations in queue.by_priority.items():
-        if _gives_up(policy, priority, preemptor):
-            yield from _allowed(state, reservations.values(), priority, policy, preemptor, short, by)
 
+    state: QuotaState
+    queue: ClusterQueueState
+    policy: str
+    preemptor: Workload
+    short: Set[FlavorResource]
+    precedence: CandidatePrecedence
 
-def eligible_in_order(
-    state: QuotaState,
-    queue: ClusterQueueState,
-    policy: str,
-    preemptor: Workload,
-    short: Set[FlavorResource],
-    by: CandidatePrecedence,
-    own: str,
-) -> Iterator[Reservation]:
-    """The same in the order of preemption, for a preemptor in the ClusterQueue `own`. Costs what is taken of it.
+    def in_any_order(self) -> Iterator[Reservation]:
+        for priority, reservations in self.queue.by_priority.items():
+            if _gives_up(self.policy, priority, self.preemptor):
+                yield from self._among(reservations.values(), priority)
 
-    Searches of a cycle, and of the next ones, meet almost the same candidates, so their order is kept.
-    """
-    if not by.is_kept():
-        return by.in_order(eligible(state, queue, policy, preemptor, short, by), own)
-    streams = [
-        _allowed(state, _in_turn(queue, priority), priority, policy, preemptor, short, by)
-        for priority in queue.by_priority
-        if _gives_up(policy, priority, preemptor)
-    ]
-    return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_order_of)
+    def in_order(self, own: str) -> Iterator[Reservation]:
+        """In the order of preemption, for a preemptor in the ClusterQueue `own`. Costs what is taken of it.
+
+        Searches of a cycle, and of the next ones, meet almost the same candidates, so their order is kept.
+        """
+        if not self.precedence.is_kept():
+            return self.precedence.in_order(self.in_any_order(), own)
+        streams = [
+            self._among(_in_turn(self.queue, priority), priority)
+            for priority in self.queue.by_priority
+            if _gives_up(self.policy, priority, self.preemptor)
+        ]
+        return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_order_of)
+
+    def _among(self, reservations: Iterable[Reservation], priority: int) -> Iterator[Reservation]:
+        """The candidates among these, all of this priority; in the order of `reservations`."""
+        own_key = self.preemptor.key
+        all_allowed = self.policy == ANY or priority < self.preemptor.priority
+        for reservation in reservations:
+            if reservation.key in self.state.away or reservation.key == own_key:
+                continue
+            usage = reservation.usage
+            for pair in self.short:
+                if usage.get(pair, 0) > 0:
+                    if all_allowed or self.precedence.allows(self.policy, self.preemptor, reservation.workload):
+                        yield reservation
+                    break
 
 
 def _in_turn(queue: ClusterQueueState, priority: int) -> list[Reservation]:
@@ -166,29 +174,6 @@ def _in_turn(queue: ClusterQueueState, priority: int) -> list[Reservation]:
     if found is None:
         found = queue.in_turn[priority] = sorted(queue.by_priority[priority].values(), key=_order_of)
     return found
-
-
-def _allowed(
-    state: QuotaState,
-    reservations: Iterable[Reservation],
-    priority: int,
-    policy: str,
-    preemptor: Workload,
-    short: Set[FlavorResource],
-    by: CandidatePrecedence,
-) -> Iterator[Reservation]:
-    """See `eligible`; all of this priority, in the order given."""
-    own_key = preemptor.key
-    all_allowed = policy == ANY or priority < preemptor.priority
-    for reservation in reservations:
-        if reservation.key in state.away or reservation.key == own_key:
-            continue
-        usage = reservation.usage
-        for pair in short:
-            if usage.get(pair, 0) > 0:
-                if all_allowed or by.allows(policy, preemptor, reservation.workload):
-                    yield reservation
-                break
 
 
 def nobody_can_be_preempted(

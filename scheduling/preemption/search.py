@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import CandidatePrecedence, eligible, eligible_in_order
+from scheduling.preemption.candidates import CandidatePrecedence, QueueCandidates
 from scheduling.preemption.targets import PreemptionTarget
 from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
@@ -42,9 +42,7 @@ class Search:
 
     def eligible(self, queue: ClusterQueueState) -> Iterator[Reservation]:
         """The candidates in the ClusterQueue, in any order."""
-        if queue.inactive:
-            return iter(())
-        return eligible(self.state, queue, self._policy(queue), self.preemptor, self.short, self.precedence)
+        return iter(()) if queue.inactive else self._candidates(queue).in_any_order()
 
     def any_in(self, queues: Iterable[ClusterQueueState]) -> bool:
         """Whether any of the ClusterQueues has a candidate."""
@@ -52,17 +50,7 @@ class Search:
 
     def in_turn(self, queue: ClusterQueueState) -> Iterator[Reservation]:
         """The same in the order of preemption."""
-        if queue.inactive:
-            return iter(())
-        return eligible_in_order(
-            self.state,
-            queue,
-            self._policy(queue),
-            self.preemptor,
-            self.short,
-            self.precedence,
-            self.queue.name,
-        )
+        return iter(()) if queue.inactive else self._candidates(queue).in_order(self.queue.name)
 
     def in_order(self, *lists: Iterable[ClusterQueueState]) -> Iterator[Reservation]:
         """The candidates of one list after those of the other, each in the order of preemption; evicted ones first."""
@@ -96,9 +84,10 @@ class Search:
         self.state.tree.add(reservation.queue.node, self._part_of(reservation))
         self.state.count_places(reservation.places)
 
-    def _policy(self, queue: ClusterQueueState) -> str:
-        policy = self.queue.settings.preemption
-        return policy.within_cluster_queue if queue is self.queue else policy.reclaim_within_cohort
+    def _candidates(self, queue: ClusterQueueState) -> QueueCandidates:
+        policies = self.queue.settings.preemption
+        policy = policies.within_cluster_queue if queue is self.queue else policies.reclaim_within_cohort
+        return QueueCandidates(self.state, queue, policy, self.preemptor, self.short, self.precedence)
 
     def _part_of(self, reservation: Reservation) -> Usage:
         """Shares depend on the whole usage of a workload; without fair sharing only the needed pairs matter."""

@@ -1,7 +1,7 @@
 """A queue with what is used in it: the node that the trees of Volcano and of YuniKorn are made of.
 
 A queue has accounts, such as `allocated`. What is added to an account at a queue is added to all above it. Besides, a
-queue shows its parent some amounts, such as its guarantee, and the parent knows the sum over its direct children.
+queue declares amounts, such as its guarantee, and its parent knows the sum over its direct children.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts
 
 S = TypeVar("S")
-Shown = Mapping[str, Amounts]
+DeclaredAmounts = Mapping[str, Amounts]
 
 
 class QueueNode(Generic[S]):
@@ -22,7 +22,7 @@ class QueueNode(Generic[S]):
     `parent` is None also where there is no such queue, or where the queue lies on a cycle: `detached` says which.
     """
 
-    __slots__ = ("above", "accounts", "below", "children", "name", "on_cycle", "parent", "settings", "shown")
+    __slots__ = ("above", "accounts", "below", "children", "declared", "name", "on_cycle", "parent", "settings")
 
     def __init__(self, name: str, settings: S) -> None:
         self.name = name
@@ -32,14 +32,14 @@ class QueueNode(Generic[S]):
         self.on_cycle = False
         self.children: dict[str, Self] = {}
         self.accounts: dict[str, dict[str, int]] = {}
-        self.shown: Shown = {}
+        self.declared: DeclaredAmounts = {}
         self.below: dict[str, dict[str, int]] = {}
 
     def amounts(self, account: str) -> Amounts:
         return self.accounts.get(account, {})
 
     def sum_below(self, account: str) -> Amounts:
-        """What the direct children show together."""
+        """The sum of what the direct children declare."""
         return self.below.get(account, {})
 
     def add(self, account: str, amounts: Amounts, times: int = 1) -> None:

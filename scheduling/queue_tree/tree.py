@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from scheduling.objects.amounts import add_to
 from scheduling.queue_tree.amounts import Amounts
-from scheduling.queue_tree.node import QueueNode, Shown
+from scheduling.queue_tree.node import DeclaredAmounts, QueueNode
 
 S = TypeVar("S")
 
@@ -28,18 +28,18 @@ class QueueTree(Generic[S]):
     def get(self, name: str) -> QueueNode[S] | None:
         return self.nodes.get(name)
 
-    def put(self, name: str, above: str | None, settings: S, shown: Shown) -> QueueNode[S]:
-        """Add a queue, or change it: its parent, its settings, what it shows its parent. Its usage stays."""
+    def put(self, name: str, above: str | None, settings: S, declared: DeclaredAmounts) -> QueueNode[S]:
+        """Add a queue, or change it: its parent, its settings, what it declares. Its usage stays."""
         node = self.nodes.get(name)
         if node is None:
             node = self.nodes[name] = QueueNode(name, settings)
         elif node.above == above:
             node.settings = settings
-            self._show(node, shown)
+            self._declare(node, declared)
             return node
         else:
             self._leave(node)
-        node.settings, node.shown = settings, shown
+        node.settings, node.declared = settings, declared
         self._name(node, above)
         for stray in [node, *self._named.get(name, {}).values(), *self._circular()]:
             self._hang(stray)
@@ -89,13 +89,13 @@ class QueueTree(Generic[S]):
         node.parent = parent
         parent.children[node.name] = node
         self._carry(node, 1)
-        self._shows(node, 1)
+        self._count_declared(node, 1)
 
     def _unhang(self, node: QueueNode[S]) -> None:
         if node.parent is None:
             return
         self._carry(node, -1)
-        self._shows(node, -1)
+        self._count_declared(node, -1)
         del node.parent.children[node.name]
         node.parent = None
 
@@ -111,14 +111,14 @@ class QueueTree(Generic[S]):
         for account, amounts in node.accounts.items():
             self.add(node.parent, account, amounts, times)
 
-    def _show(self, node: QueueNode[S], shown: Shown) -> None:
+    def _declare(self, node: QueueNode[S], declared: DeclaredAmounts) -> None:
         if node.parent is not None:
-            self._shows(node, -1)
-        node.shown = shown
+            self._count_declared(node, -1)
+        node.declared = declared
         if node.parent is not None:
-            self._shows(node, 1)
+            self._count_declared(node, 1)
 
-    def _shows(self, node: QueueNode[S], times: int) -> None:
+    def _count_declared(self, node: QueueNode[S], times: int) -> None:
         assert node.parent is not None
-        for account, amounts in node.shown.items():
+        for account, amounts in node.declared.items():
             add_to(node.parent.below.setdefault(account, {}), amounts, times)

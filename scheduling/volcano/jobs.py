@@ -99,7 +99,7 @@ class GangJob:
             for role, members in self.needed_by_role().items()
         )
 
-    def standing(self) -> PodGroupAccounts:
+    def accounts(self) -> PodGroupAccounts:
         minimum = self.group.minimum
         return PodGroupAccounts(
             allocated=dict(self.allocated),

@@ -60,9 +60,9 @@ class QueueAccounts:
             add_to(self._guaranteed, before.settings.guarantee, -1)
         add_to(self._guaranteed, queue.guarantee)
         above = queue.parent if self.hierarchy and queue.name != ROOT else None
-        shown = {_DESERVED: greatest(queue.deserved, queue.guarantee), _GUARANTEE: queue.guarantee}
+        declared = {_DESERVED: greatest(queue.deserved, queue.guarantee), _GUARANTEE: queue.guarantee}
         self._forget_limits()
-        return self.tree.put(queue.name, above, queue, shown)
+        return self.tree.put(queue.name, above, queue, declared)
 
     def drop(self, name: str) -> None:
         add_to(self._guaranteed, self.tree.nodes[name].settings.guarantee, -1)
@@ -74,13 +74,13 @@ class QueueAccounts:
         add_to(self.total, more, times)
         self._forget_limits()
 
-    def count(self, name: str, standing: PodGroupAccounts, times: int = 1) -> None:
-        """Count what a PodGroup of the queue stands for, there and in all above; times -1 takes it back."""
+    def count(self, name: str, accounts: PodGroupAccounts, times: int = 1) -> None:
+        """Count the accounts of a PodGroup, in its queue and in all above; times -1 takes it back."""
         node = self.tree.get(name)
         if node is not None:
-            self.tree.add(node, ALLOCATED, standing.allocated, times)
-            self.tree.add(node, INQUEUE, standing.inqueue, times)
-            self.tree.add(node, ELASTIC, standing.elastic, times)
+            self.tree.add(node, ALLOCATED, accounts.allocated, times)
+            self.tree.add(node, INQUEUE, accounts.inqueue, times)
+            self.tree.add(node, ELASTIC, accounts.elastic, times)
 
     def broken(self) -> str | None:
         """Why Volcano decides nothing at all in this tree; None where it does. One wrong queue stops all others."""
@@ -103,7 +103,7 @@ class QueueAccounts:
         if self._is_root(node):
             return node.sum_below(_DESERVED)
         if self.hierarchy:
-            return node.shown[_DESERVED]
+            return node.declared[_DESERVED]
         limit = self.limit(node)
         own = node.settings.deserved
         within = {r: int(min(amount, limit.get(r, 0 if r in BASIC else inf))) for r, amount in own.items()}

@@ -185,18 +185,18 @@ class SessionWorld:
         for name in self._in_queue.get(queue, ()):
             self._account(queue, self._counted[name][1], times)
 
-    def _account(self, queue: str, standing: PodGroupAccounts, times: int) -> None:
+    def _account(self, queue: str, accounts: PodGroupAccounts, times: int) -> None:
         for queues in self._forms:
-            queues.count(queue, standing, times)
+            queues.count(queue, accounts, times)
 
     def _recount(self, job: GangJob) -> None:
         """The PodGroup, or a pod of it, has changed."""
-        name, queue, standing = job.name, job.group.queue, job.standing()
-        if self._counted.get(name) != (queue, standing):
-            self._uncount(job, standing)
-            self._counted[name] = (queue, standing)
+        name, queue, accounts = job.name, job.group.queue, job.accounts()
+        if self._counted.get(name) != (queue, accounts):
+            self._uncount(job, accounts)
+            self._counted[name] = (queue, accounts)
             self._in_queue.setdefault(queue, {})[name] = job
-            self._account(queue, standing, 1)
+            self._account(queue, accounts, 1)
             if self._misplaced is not None and self._has_children(queue):
                 self._misplaced[name] = job
         self.moved = self.moved or bool(job.allocated)
@@ -263,9 +263,9 @@ def _releases(before: PodGroupAccounts, after: PodGroupAccounts) -> bool:
     return _is_less(after.allocated, before.allocated) or _is_less(_reserved(after), _reserved(before))
 
 
-def _reserved(standing: PodGroupAccounts) -> Amounts:
-    reserved = total(standing.allocated, standing.inqueue)
-    return {r: amount - standing.elastic.get(r, 0) for r, amount in reserved.items()}
+def _reserved(accounts: PodGroupAccounts) -> Amounts:
+    reserved = total(accounts.allocated, accounts.inqueue)
+    return {r: amount - accounts.elastic.get(r, 0) for r, amount in reserved.items()}
 
 
 def _is_less(after: Amounts, before: Amounts) -> bool:

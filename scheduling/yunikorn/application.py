@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, minus, plus
 from policies.dialects.yunikorn_gangs import TaskGroup
 from scheduling.yunikorn.ordered import Ordered
 from scheduling.yunikorn.queue import YuniKornQueue
@@ -32,7 +32,7 @@ class Ask:
     """
 
     key: str
-    amounts: Amounts
+    amounts: YuniKornAmounts
     priority: int = 0
     created: int = 0
     group: str = ""
@@ -45,7 +45,7 @@ class NamespaceQuota:
     """What all applications of a Namespace may have together in dynamic queues. 0 applications means no limit."""
 
     namespace: str
-    maximum: Amounts
+    maximum: YuniKornAmounts
     applications: int = 0
 
 
@@ -75,7 +75,7 @@ class Application:
     order: Ordered[Ask] = field(default_factory=Ordered)
     kept: dict[str, Ask] = field(default_factory=dict)
     allocations: dict[str, Ask] = field(default_factory=dict)
-    allocated: Amounts = field(default_factory=dict)
+    allocated: YuniKornAmounts = field(default_factory=dict)
     placeholders: Counter[str] | None = None
     quota: NamespaceQuota | None = None
     _priorities: Counter[int] = field(default_factory=Counter)

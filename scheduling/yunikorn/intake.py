@@ -17,7 +17,7 @@ from policies.dialects.reading import Manifest, group_kind, listing, mapping, me
 from policies.dialects.yunikorn_config import Config, read_config
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, read_config_map, tree
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
-from policies.dialects.yunikorn_config.resources import Amounts, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, plus
 from policies.dialects.yunikorn_gangs import is_placeholder, task_group
 from policies.dialects.yunikorn_pods import requests, with_requests
 from policies.model.forest import Forest
@@ -64,7 +64,7 @@ class YuniKornIntake:
 
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pods: dict[str, PodRequest] = field(default_factory=dict)
-    nodes: dict[str, Amounts] = field(default_factory=dict)
+    nodes: dict[str, YuniKornAmounts] = field(default_factory=dict)
     _maps: dict[tuple[str, str], QueueConfigMap] = field(default_factory=dict)
     _classes: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
@@ -140,11 +140,11 @@ class YuniKornIntake:
     # --- what the scheduler is made of
 
     @property
-    def capacity(self) -> Amounts | None:
+    def capacity(self) -> YuniKornAmounts | None:
         """What all nodes offer together; None without nodes."""
         if not self.nodes:
             return None
-        sum_: Amounts = {}
+        sum_: YuniKornAmounts = {}
         for amounts in self.nodes.values():
             sum_ = plus(sum_, amounts)
         return sum_

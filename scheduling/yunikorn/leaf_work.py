@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple, TypeVar
 
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.dialects.yunikorn_config.shares import shares
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.ordered import Ordered
@@ -20,7 +20,7 @@ AskShape = frozenset[tuple[str, int]]
 class AskBounds(NamedTuple):
     """Bounds of the asks that wait in a subtree: the smallest amount of each type, and the highest priority."""
 
-    least: Amounts
+    least: YuniKornAmounts
     priority: int
 
 
@@ -33,7 +33,7 @@ def _one_less(counts: Counter[T], item: T) -> bool:
     return True
 
 
-def shape_of(amounts: Amounts) -> AskShape:
+def shape_of(amounts: YuniKornAmounts) -> AskShape:
     return frozenset(amounts.items())
 
 
@@ -57,7 +57,7 @@ class LeafWork:
         self.shapes: dict[str, AskShape] = {}
         self._counts: Counter[AskShape] = Counter()
         self._priorities: Counter[int] = Counter()
-        self._least: Amounts | None = None
+        self._least: YuniKornAmounts | None = None
 
     def wait(self, application: Application, ask: Ask) -> None:
         shape = self.shapes[ask.key] = shape_of(ask.amounts)

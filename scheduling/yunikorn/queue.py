@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from policies.dialects.yunikorn_config.model import Limit
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.dialects.yunikorn_config.shares import fair_share
 from scheduling.queue_tree.node import QueueNode
 from scheduling.yunikorn.properties import DEFAULTS, Properties
@@ -27,8 +27,8 @@ class YuniKornQueueSettings:
     path: str
     leaf: bool = True
     managed: bool = True
-    maximum: Amounts | None = None
-    guaranteed: Amounts | None = None
+    maximum: YuniKornAmounts | None = None
+    guaranteed: YuniKornAmounts | None = None
     max_applications: int = 0
     properties: Properties = DEFAULTS
     limits: tuple[Limit, ...] = ()
@@ -97,15 +97,15 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         return self.settings.leaf
 
     @property
-    def allocated(self) -> Amounts:
+    def allocated(self) -> YuniKornAmounts:
         return self.amounts(ALLOCATED)
 
     @property
-    def pending(self) -> Amounts:
+    def pending(self) -> YuniKornAmounts:
         return self.amounts(PENDING)
 
     @property
-    def preempting(self) -> Amounts:
+    def preempting(self) -> YuniKornAmounts:
         return self.amounts(PREEMPTING)
 
     @property
@@ -118,9 +118,9 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
 
     # --- share
 
-    def fair_maximum(self) -> Amounts | None:
+    def fair_maximum(self) -> YuniKornAmounts | None:
         """What shares are measured by where nothing is guaranteed: the max of the top, and over it those below."""
-        whole: Amounts | None = None
+        whole: YuniKornAmounts | None = None
         for queue in self._down():
             own = queue.settings.maximum
             whole = own if queue.parent is None else {**whole, **(own or {})} if whole else whole
@@ -135,7 +135,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
 
     # --- what fits
 
-    def lacks(self, amounts: Amounts) -> list[QueueLack]:
+    def lacks(self, amounts: YuniKornAmounts) -> list[QueueLack]:
         """What is short of the amounts at this queue alone, by resource."""
         most = self.settings.maximum
         if most is None and not self.is_cluster:
@@ -148,7 +148,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
                 found.append(QueueLack(self.path, name, amounts[name], used, limit))
         return found
 
-    def fits(self, amounts: Amounts) -> bool:
+    def fits(self, amounts: YuniKornAmounts) -> bool:
         """Whether the amounts fit next to what is allocated in this queue alone."""
         most, allocated = self.settings.maximum, self.allocated
         if most is None:
@@ -168,25 +168,25 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
 
     # --- bookkeeping, for the whole path or not at all
 
-    def allocate(self, amounts: Amounts) -> None:
+    def allocate(self, amounts: YuniKornAmounts) -> None:
         """Count the amounts here and in all ancestors. Raises OverMaximum if one of these queues has no room."""
         for queue in self._down():
             if not queue.fits(amounts):
                 raise OverMaximum(queue)
         self.hold(amounts)
 
-    def hold(self, amounts: Amounts) -> None:
+    def hold(self, amounts: YuniKornAmounts) -> None:
         """Count the amounts whether they fit or not, as for what runs already."""
         self.add(ALLOCATED, amounts)
 
-    def release(self, amounts: Amounts) -> None:
+    def release(self, amounts: YuniKornAmounts) -> None:
         """Subtract the amounts here and in all ancestors. Raises OverReleased if one of these holds less."""
         for queue in self._down():
             if any(amount > max(0, queue.allocated.get(name, 0)) for name, amount in amounts.items()):
                 raise OverReleased(queue)
         self.add(ALLOCATED, amounts, -1)
 
-    def wait(self, amounts: Amounts, sign: int) -> None:
+    def wait(self, amounts: YuniKornAmounts, sign: int) -> None:
         """Count what waits (1), or no longer (-1)."""
         self.add(PENDING, amounts, sign)
 

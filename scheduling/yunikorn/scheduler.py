@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from policies.dialects.yunikorn_config.resources import Amounts, times
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, times
 from policies.dialects.yunikorn_gangs import together
 from scheduling.yunikorn.application import Application, ApplicationState, Ask
 from scheduling.yunikorn.leaf_work import AskShape, LeafWork
@@ -388,6 +388,6 @@ def _places_key(application: Application, group: str) -> str:
 
 def _places(application: Application, group: str, count: int) -> Ask:
     """The placeholders of a group that no Pod has replaced yet. They are never preempted."""
-    each: Amounts = next(found.each for found in application.gang if found.name == group)
+    each: YuniKornAmounts = next(found.each for found in application.gang if found.name == group)
     gang = _gang_ask(application)
     return replace(gang, key=_places_key(application, group), amounts=times(each, count), group=group)

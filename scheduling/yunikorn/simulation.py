@@ -10,7 +10,7 @@ from policies.dialects import yunikorn, yunikorn_flaws
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_config import Partition, read_config
 from policies.dialects.yunikorn_config.dynamic import gang_excess
-from policies.dialects.yunikorn_config.resources import Amounts, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, plus
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_groups, together
 from policies.impact.quotas import Excess, QuotaPair
@@ -190,9 +190,9 @@ class YuniKornSimulation:
             if namespace is not None:
                 yield from _excesses(namespace.ref, amounts, yunikorn.quota(namespace) or {})
 
-    def used_by_namespace(self) -> dict[str, Amounts]:
+    def used_by_namespace(self) -> dict[str, YuniKornAmounts]:
         """What the Pods of each Namespace have allocated, in whatever queues."""
-        used: dict[str, Amounts] = {}
+        used: dict[str, YuniKornAmounts] = {}
         for key, request in self.intake.pods.items():
             application = self.scheduler.owners.get(key)
             if application is not None and key in application.allocations:
@@ -299,7 +299,7 @@ def _pods(application: Application) -> int:
     return sum(1 if "/" in key else gang for key in application.allocations)
 
 
-def _excesses(ref: Ref, used: Amounts, limits: Amounts) -> Iterator[Excess]:
+def _excesses(ref: Ref, used: YuniKornAmounts, limits: YuniKornAmounts) -> Iterator[Excess]:
     for name, limit in limits.items():
         if used.get(name, 0) > limit:
             yield Excess(ref, QuotaPair("", name), nano(name, used[name]), nano(name, limit))

@@ -16,7 +16,7 @@ from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
 from policies.dialects.yunikorn_config.model import ROOT, Template, amounts
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
-from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive, least
 from scheduling.yunikorn.properties import inherited, read_properties
 from scheduling.yunikorn.queue import YuniKornQueue, YuniKornQueueSettings
 
@@ -27,7 +27,7 @@ class ApplicationTree:
     It answers the questions of placement rules, for dynamic queues too.
     """
 
-    def __init__(self, partition: Partition, capacity: Amounts | None = None) -> None:
+    def __init__(self, partition: Partition, capacity: YuniKornAmounts | None = None) -> None:
         self.partition = partition
         self.capacity = capacity
         self.queues: dict[str, YuniKornQueue] = {}
@@ -217,6 +217,6 @@ class ApplicationTree:
         return gone
 
 
-def _set(found: Amounts) -> Amounts | None:
+def _set(found: YuniKornAmounts) -> YuniKornAmounts | None:
     """Amounts of only zeros count as none."""
     return found if is_positive(found) else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from policies.dialects.yunikorn_config.quotas import amount_text
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
 from scheduling.yunikorn.simulation import YuniKornSimulation
@@ -31,7 +31,7 @@ def applications_below(scheduler: Scheduler) -> dict[YuniKornQueue, Applications
     }
 
 
-def amounts(queue: YuniKornQueue) -> Mapping[str, Amounts | None]:
+def amounts(queue: YuniKornQueue) -> Mapping[str, YuniKornAmounts | None]:
     """The amounts of a queue by their meaning; None if a set is absent, which means no limit."""
     own = queue.settings
     return {"max": own.maximum, "guaranteed": own.guaranteed, "used": queue.allocated, "pending": queue.pending}

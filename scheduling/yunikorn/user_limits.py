@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from policies.dialects.yunikorn_config.limits import WILDCARD
 from policies.dialects.yunikorn_config.model import Limit, amounts
-from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, minus, plus
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
 
@@ -22,7 +22,7 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Use:
-    allocated: Amounts = field(default_factory=dict)
+    allocated: YuniKornAmounts = field(default_factory=dict)
     running: int = 0
 
 
@@ -31,7 +31,7 @@ class Bound:
     """A limit that an application has to keep in a queue of its path, or in all queues of its Namespace together."""
 
     key: _Key
-    maximum: Amounts
+    maximum: YuniKornAmounts
     applications: int
 
     @property
@@ -65,7 +65,7 @@ class UserLimits:
     def bounds(self, application: Application) -> tuple[Bound, ...]:
         return self._bounds.get(application.name, ())
 
-    def hold(self, application: Application, asked: Amounts, sign: int) -> None:
+    def hold(self, application: Application, asked: YuniKornAmounts, sign: int) -> None:
         for bound in self.bounds(application):
             use = self._use[bound.key]
             use.allocated = plus(use.allocated, asked) if sign > 0 else minus(use.allocated, asked)
@@ -74,7 +74,7 @@ class UserLimits:
         for bound in self.bounds(application):
             self._use[bound.key].running += change
 
-    def lacks(self, application: Application, asked: Amounts) -> Iterator[QueueLack]:
+    def lacks(self, application: Application, asked: YuniKornAmounts) -> Iterator[QueueLack]:
         for bound in self.bounds(application):
             used = self._use[bound.key].allocated
             # A dynamic queue has the quota of its Namespace, too: it says what is short as long as all is in it.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, minus, plus
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.properties import DISABLED, FENCE
@@ -147,7 +147,9 @@ class _Search:
         self._ask = ask
         self._lacking = set(lacking)
         self._left = dict(left)
-        self._after: dict[YuniKornQueue, Amounts] = {queue: plus(queue.allocated, ask.amounts) for queue in self._path}
+        self._after: dict[YuniKornQueue, YuniKornAmounts] = {
+            queue: plus(queue.allocated, ask.amounts) for queue in self._path
+        }
 
     def of(self, candidates: list[Victim]) -> list[Victim]:
         chosen: list[Victim] = []
@@ -209,7 +211,7 @@ class _Search:
         return True
 
 
-def _harmed(queue: YuniKornQueue, after: Amounts, victim: Ask) -> bool:
+def _harmed(queue: YuniKornQueue, after: YuniKornAmounts, victim: Ask) -> bool:
     """Whether the queue has less than it is guaranteed afterwards, and less than before."""
     return any(
         after.get(name, 0) < min((queue.settings.guaranteed or {}).get(name, 0), queue.allocated.get(name, 0))

@@ -7,7 +7,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from policies.dialects.yunikorn_config.resources import Amounts, least
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, least
 from scheduling.yunikorn.queue import OverMaximum, OverReleased, YuniKornQueue, YuniKornQueueSettings
 from tests.conformance.suite import Data, Suite, mismatch, suite
 from tests.conformance.yunikorn_arithmetic import Level, minus_existing, preemptable, remaining_guaranteed
@@ -59,15 +59,15 @@ def _below_top(queue: YuniKornQueue) -> list[YuniKornQueue]:
     return list(queue.up())[:-1]
 
 
-def _maximum(queue: YuniKornQueue) -> Amounts | None:
+def _maximum(queue: YuniKornQueue) -> YuniKornAmounts | None:
     return queue.settings.maximum
 
 
-def _left(queue: YuniKornQueue) -> Amounts | None:
+def _left(queue: YuniKornQueue) -> YuniKornAmounts | None:
     return minus_existing(queue.settings.maximum, queue.allocated)
 
 
-def _least(path: Iterable[Amounts | None]) -> Amounts | None:
+def _least(path: Iterable[YuniKornAmounts | None]) -> YuniKornAmounts | None:
     """The smallest amount of each type on the path; None where no queue has amounts."""
     named = [amounts for amounts in path if amounts is not None]
     return reduce(least, named) if named else None

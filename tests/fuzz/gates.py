@@ -62,7 +62,7 @@ def _is_visible(keeper: YuniKornGatekeeper, spaces: set[str]) -> None:
     counts = applications_below(keeper.scheduler)
     json.dumps([queue_node(queue, counts[queue]) for queue in keeper.scheduler.tree.root.walk()])
     shown = YuniKornGates(keeper)
-    waiting = at_the_gates(QuotaGates({Dialect.YUNIKORN: keeper.standing}))
+    waiting = at_the_gates(QuotaGates({Dialect.YUNIKORN: keeper.counts}))
     for each in (*waiting, *of_namespaces(shown), *queues(shown)):
         float(each.value)
     places = sorted(place for space in spaces for place in in_namespace(keeper, space))

@@ -115,5 +115,5 @@ def test_its_faults_are_spared_where_its_files_had_them_before() -> None:
     assert errors(of_files(state(generated("main")), generated("other", **wrong))) != []
     spared = of_files(state(generated("main", **wrong)), generated("other", **wrong))
     assert errors(spared) == []
-    standing = [judged for judged in spared.verdict.of(Severity.WARNING) if judged.standing]
-    assert [judged.rule.id for judged in standing] == ["partial-admission-invalid"]
+    preexisting = [judged for judged in spared.verdict.of(Severity.WARNING) if judged.preexisting]
+    assert [judged.rule.id for judged in preexisting] == ["partial-admission-invalid"]

@@ -16,7 +16,7 @@ from cluster.errors import NotFound
 from cluster.resource import LEASES
 from policies.dialects.reading import metadata
 from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS, FLAVORS
-from reconciler.parts.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
+from reconciler.shards.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
 
 _SHOWN = 4
 _MOST = 10

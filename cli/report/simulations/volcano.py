@@ -65,12 +65,12 @@ def _event(simulation: VolcanoSimulation, each: Trace) -> str:
         case VolcanoInput():
             return each.event
         case Enqueued():
-            return f"enqueued   {simulation.shown(each.group)} in {each.queue}"
+            return f"enqueued   {simulation.display_name(each.group)} in {each.queue}"
         case PodsRan():
-            return f"runs       {some(len(each.pods), 'Pod')} of {simulation.shown(each.group)} in {each.queue}"
+            return f"runs       {some(len(each.pods), 'Pod')} of {simulation.display_name(each.group)} in {each.queue}"
         case PodsEvicted():
-            takers = ", ".join(simulation.shown(group) for group in each.preemptors)
-            evicted = f"{some(len(each.pods), 'Pod')} of {simulation.shown(each.group)} in {each.queue}"
+            takers = ", ".join(simulation.display_name(group) for group in each.preemptors)
+            evicted = f"{some(len(each.pods), 'Pod')} of {simulation.display_name(each.group)} in {each.queue}"
             return f"evicted    {evicted} for {takers}"
         case PodGroupEnded():
             return f"ended      {each.name}"
@@ -126,7 +126,7 @@ def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
         case PodGroupEnded():
             return {**event, "name": each.name}
         case Enqueued() | PodsRan() | PodsEvicted():
-            event |= {"podGroup": each.group, "for": simulation.shown(each.group), "queue": each.queue}
+            event |= {"podGroup": each.group, "for": simulation.display_name(each.group), "queue": each.queue}
     if isinstance(each, PodsRan | PodsEvicted):
         event["pods"] = list(each.pods)
     if isinstance(each, PodsEvicted):

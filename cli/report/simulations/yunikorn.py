@@ -9,7 +9,7 @@ from analysis.why import running_allocations, yunikorn_amounts
 from cli.report.drawing import tree
 from cli.report.explanations import allocation_lines, pod_name
 from cli.report.simulations.layout import outcome_text
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
 from scheduling.yunikorn.as_json import waiting_json as waiting_allocation
@@ -124,6 +124,6 @@ def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
     }
 
 
-def _amounts(amounts: Amounts | None) -> Mapping[str, str] | None:
+def _amounts(amounts: YuniKornAmounts | None) -> Mapping[str, str] | None:
     """The amounts as text; None if nothing is limited."""
     return None if amounts is None else yunikorn_amounts(amounts)

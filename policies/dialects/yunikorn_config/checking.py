@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 
 _MOST_TYPES = 16
 """Types of resources that are kept with an outcome; a tree of thousands of types would fill the memory."""
-_NOTHING: Amounts = {}
+_NOTHING: YuniKornAmounts = {}
 
 
 def throughout(queue: ConfiguredQueue, check: Callable[[ConfiguredQueue], Iterable[Problem]]) -> Iterator[Problem]:
@@ -34,12 +34,12 @@ def throughout(queue: ConfiguredQueue, check: Callable[[ConfiguredQueue], Iterab
         remember(queue, check, True)
 
 
-def remembered(queue: ConfiguredQueue, what: Hashable, above: Amounts = _NOTHING) -> Any:
+def remembered(queue: ConfiguredQueue, what: Hashable, above: YuniKornAmounts = _NOTHING) -> Any:
     """The value where it was remembered for the same amounts of the queues above, else None."""
     found = queue.known.get(what)
     return found[1] if found is not None and found[0] == above else None
 
 
-def remember(queue: ConfiguredQueue, what: Hashable, value: Any, above: Amounts = _NOTHING) -> None:
+def remember(queue: ConfiguredQueue, what: Hashable, value: Any, above: YuniKornAmounts = _NOTHING) -> None:
     if queue.queues and len(above) <= _MOST_TYPES:
         queue.known[what] = above, value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn import core_max_apps, effective
 from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE, ReportedApplication
-from policies.dialects.yunikorn_config.resources import Amounts, from_tag, least, over
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, from_tag, least, over
 
 QUOTA = "namespace.resourcequota"
 GUARANTEED = "namespace.resourceguaranteed"
@@ -20,12 +20,12 @@ class Leaf:
 
     path: str
     managed: bool
-    maximum: Amounts | None = None
-    guaranteed: Amounts | None = None
+    maximum: YuniKornAmounts | None = None
+    guaranteed: YuniKornAmounts | None = None
     max_applications: int = 0
 
 
-def tagged_amounts(application: ReportedApplication, tag: str) -> Amounts | None:
+def tagged_amounts(application: ReportedApplication, tag: str) -> YuniKornAmounts | None:
     """The amounts in a tag; None if it is absent, unreadable, has a negative amount, or only zeros."""
     try:
         return effective(from_tag(application.tag(tag)))
@@ -44,9 +44,9 @@ def with_tags(leaf: Leaf, application: ReportedApplication) -> Leaf:
     return replace(leaf, max_applications=most) if most else leaf
 
 
-def gang_excess(maxima: Iterable[Amounts | None], gang: Amounts) -> list[str]:
+def gang_excess(maxima: Iterable[YuniKornAmounts | None], gang: YuniKornAmounts) -> list[str]:
     """The types that a gang requests more of than the queues on its path have, without root: it is then rejected."""
-    most: Amounts = {}
+    most: YuniKornAmounts = {}
     for maximum in maxima:
         most = least(most, maximum)
     return over(gang, most)

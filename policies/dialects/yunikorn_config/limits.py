@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Limit, Partition, Problem, Text, amounts
 from policies.dialects.yunikorn_config.quotas import amount_text, whole, written
-from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least, over
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, is_positive, least, over
 from policies.dialects.yunikorn_config.structure import bad_amounts
 
 WILDCARD = "*"
@@ -135,7 +135,7 @@ def limit_exceeding_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Prob
 class _InheritedLimit:
     """The effective limit that a user or group inherits: the least amounts, and the nearest ancestor with a limit."""
 
-    amounts: Amounts
+    amounts: YuniKornAmounts
     applications: int
     queue: ConfiguredQueue
 
@@ -175,7 +175,7 @@ def _has_limits(queue: ConfiguredQueue) -> bool:
 
 
 def _exceeds_ancestor(
-    limit: Limit, wanted: Amounts, kind: str, name: Text, queue: ConfiguredQueue, ancestor: _InheritedLimit
+    limit: Limit, wanted: YuniKornAmounts, kind: str, name: Text, queue: ConfiguredQueue, ancestor: _InheritedLimit
 ) -> Iterator[Problem]:
     who = f"{kind} {name.text} in {queue.path}"
     for resource in over(wanted, ancestor.amounts):

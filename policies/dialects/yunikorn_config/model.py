@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dataclasses import field as made
 from typing import Any, TypeAlias
 
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 
 ROOT = "root"
 RECOVERY = "@recovery@"
@@ -63,7 +63,7 @@ class ConfiguredAmount:
 Resources: TypeAlias = Mapping[str, ConfiguredAmount]
 
 
-def amounts(resources: Resources | None) -> Amounts:
+def amounts(resources: Resources | None) -> YuniKornAmounts:
     """The numbers, without those that cannot be read."""
     return {name: amount.value for name, amount in (resources or {}).items() if amount.value is not None}
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem, Resources, amounts
-from policies.dialects.yunikorn_config.resources import Amounts, least, over, plus, total
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, least, over, plus, total
 from policies.model import fields
 
-_NO_CHILDREN: Amounts = {}
+_NO_CHILDREN: YuniKornAmounts = {}
 _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 1)} | {
     suffix: 1000**power for power, suffix in enumerate("kMGTPE", 1)
 }
@@ -132,8 +132,8 @@ def _above_most(
 class _Sums:
     """What a queue counts for at its parent: as YuniKorn counts, and with what its own guarantee hides."""
 
-    counted: Amounts
-    whole: Amounts
+    counted: YuniKornAmounts
+    whole: YuniKornAmounts
 
 
 def guaranteed_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
@@ -144,7 +144,7 @@ def guaranteed_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
     yield from _guaranteed_below(root, {})
 
 
-def _guaranteed_below(queue: ConfiguredQueue, most: Amounts) -> Generator[Problem, None, _Sums]:
+def _guaranteed_below(queue: ConfiguredQueue, most: YuniKornAmounts) -> Generator[Problem, None, _Sums]:
     known: _Sums | None = remembered(queue, "guaranteed", most)
     if known is not None:
         return known
@@ -163,7 +163,7 @@ def _guaranteed_below(queue: ConfiguredQueue, most: Amounts) -> Generator[Proble
     return sums
 
 
-def _guaranteed_beside_and_below(queue: ConfiguredQueue, most: Amounts) -> Generator[Problem, None, _Sums]:
+def _guaranteed_beside_and_below(queue: ConfiguredQueue, most: YuniKornAmounts) -> Generator[Problem, None, _Sums]:
     own, ceiling = amounts(queue.guaranteed), least(amounts(queue.maximum), most)
     below: list[tuple[ConfiguredQueue, _Sums]] = []
     for child in queue.queues:
@@ -184,8 +184,8 @@ class Promised(NamedTuple):
     `parents` are those of its children that have children.
     """
 
-    counted: Amounts
-    below: Mapping[str, Amounts]
+    counted: YuniKornAmounts
+    below: Mapping[str, YuniKornAmounts]
     parents: tuple[Promised, ...]
 
 
@@ -199,7 +199,7 @@ def promised(queue: ConfiguredQueue) -> Promised:
 
 def _promised(queue: ConfiguredQueue) -> Promised:
     own, found, parents = amounts(queue.guaranteed), {}, []
-    counted: list[Amounts] = []
+    counted: list[YuniKornAmounts] = []
     for child in queue.queues:
         if child.queues:
             parents.append(promised(child))
@@ -212,7 +212,7 @@ def _promised(queue: ConfiguredQueue) -> Promised:
     return Promised(plus(own, hidden), found, tuple(parents))
 
 
-def promised_below(promised: Promised, found: dict[str, Amounts]) -> None:
+def promised_below(promised: Promised, found: dict[str, YuniKornAmounts]) -> None:
     """What the children of each queue are guaranteed, by the queue's path in lower case."""
     for parent in promised.parents:
         promised_below(parent, found)

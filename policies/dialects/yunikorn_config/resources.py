@@ -14,7 +14,7 @@ from policies.model.quantity import INT64_MAX
 
 INT64_MIN = -INT64_MAX - 1
 
-Amounts: TypeAlias = Mapping[str, int]
+YuniKornAmounts: TypeAlias = Mapping[str, int]
 """Amounts by type, in YuniKorn's units: `vcore` in thousandths, all other types in whole units."""
 
 
@@ -23,25 +23,25 @@ def bounded(number: int) -> int:
     return max(INT64_MIN, min(INT64_MAX, number))
 
 
-def _names(left: Amounts, right: Amounts) -> list[str]:
+def _names(left: YuniKornAmounts, right: YuniKornAmounts) -> list[str]:
     return list(dict.fromkeys((*left, *right)))
 
 
 # -- sums and products -------------------------------------------------------------------------------------------------
 
 
-def plus(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+def plus(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
     left, right = left or {}, right or {}
     return {name: bounded(left.get(name, 0) + right.get(name, 0)) for name in _names(left, right)}
 
 
-def minus(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+def minus(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
     """May go below 0."""
     left, right = left or {}, right or {}
     return {name: bounded(left.get(name, 0) - right.get(name, 0)) for name in _names(left, right)}
 
 
-def total(every: Iterable[Amounts]) -> dict[str, int]:
+def total(every: Iterable[YuniKornAmounts]) -> dict[str, int]:
     result: dict[str, int] = {}
     for one in every:
         for name, amount in one.items():
@@ -49,7 +49,7 @@ def total(every: Iterable[Amounts]) -> dict[str, int]:
     return result
 
 
-def times(amounts: Amounts | None, factor: int | float) -> dict[str, int]:
+def times(amounts: YuniKornAmounts | None, factor: int | float) -> dict[str, int]:
     """Each amount, cut towards 0 where the factor is a fraction; nothing at all for the factor 0."""
     if not factor:
         return {}
@@ -59,13 +59,13 @@ def times(amounts: Amounts | None, factor: int | float) -> dict[str, int]:
 # -- the smaller, the larger -------------------------------------------------------------------------------------------
 
 
-def least(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+def least(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
     """The smaller amount of each type; if only one side names a type, that amount."""
     left, right = left or {}, right or {}
     return {name: min(side[name] for side in (left, right) if name in side) for name in _names(left, right)}
 
 
-def largest(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+def largest(left: YuniKornAmounts | None, right: YuniKornAmounts | None) -> dict[str, int]:
     """The larger amount of each type, where a missing type is 0; empty if one side is None."""
     if left is None or right is None:
         return {}
@@ -75,20 +75,20 @@ def largest(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
 
-def is_zero(amounts: Amounts | None) -> bool:
+def is_zero(amounts: YuniKornAmounts | None) -> bool:
     return not any((amounts or {}).values())
 
 
-def is_positive(amounts: Amounts | None) -> bool:
+def is_positive(amounts: YuniKornAmounts | None) -> bool:
     """Whether no amount is below zero, and at least one above."""
     return not is_zero(amounts) and not has_negative(amounts)
 
 
-def has_negative(amounts: Amounts | None) -> bool:
+def has_negative(amounts: YuniKornAmounts | None) -> bool:
     return any(amount < 0 for amount in (amounts or {}).values())
 
 
-def over(wanted: Amounts, limit: Amounts) -> list[str]:
+def over(wanted: YuniKornAmounts, limit: YuniKornAmounts) -> list[str]:
     """The types whose amount is above the limit; a type that it does not name is unlimited."""
     return sorted(name for name, amount in wanted.items() if name in limit and amount > max(0, limit[name]))
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from policies.dialects.yunikorn_config.resources import Amounts
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts
 
 
-def shares(used: Amounts | None, whole: Amounts | None, types: Collection[str] | None = None) -> list[float]:
+def shares(
+    used: YuniKornAmounts | None, whole: YuniKornAmounts | None, types: Collection[str] | None = None
+) -> list[float]:
     """The share of each type, the smallest first; for a type that the whole lacks, the amount itself.
 
     `types` are those that count, all of them where it is None.
@@ -23,7 +25,7 @@ def shares(used: Amounts | None, whole: Amounts | None, types: Collection[str] |
     return sorted(parts)
 
 
-def fair_share(used: Amounts | None, guaranteed: Amounts | None, most: Amounts | None) -> float:
+def fair_share(used: YuniKornAmounts | None, guaranteed: YuniKornAmounts | None, most: YuniKornAmounts | None) -> float:
     """The largest part of what is guaranteed, or of the most where nothing is guaranteed of a type; 0 at least.
 
     Of a type whose measure is 0 or less, any use is all of it.

@@ -18,7 +18,7 @@ from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import ROOT, amounts
 from policies.dialects.yunikorn_config.placement import QueuePlacement, placed
 from policies.dialects.yunikorn_config.quotas import promised, promised_below
-from policies.dialects.yunikorn_config.resources import Amounts, least, minus, plus
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, least, minus, plus
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.model.forest import Children, Forest
 from policies.model.objects import Ref, SubtreeShare
@@ -37,8 +37,8 @@ class Declared:
 
     partition: Partition
     queues: Mapping[str, ConfiguredQueue]
-    promised: Mapping[str, Amounts]
-    most: Mapping[str, Amounts]
+    promised: Mapping[str, YuniKornAmounts]
+    most: Mapping[str, YuniKornAmounts]
 
     def exists(self, path: str) -> bool:
         return path.lower() == ROOT or path.lower() in self.queues
@@ -72,9 +72,9 @@ def declared(text: str) -> Declared | None:
     partition = config(text).partition
     if partition is None or partition.root is None:
         return None
-    below: dict[str, Amounts] = {}
+    below: dict[str, YuniKornAmounts] = {}
     promised_below(promised(partition.root), below)
-    most: dict[str, Amounts] = {}
+    most: dict[str, YuniKornAmounts] = {}
     queues: dict[str, ConfiguredQueue] = {}
     for child in partition.root.queues:
         _note(child, queues)
@@ -88,8 +88,8 @@ def _note(queue: ConfiguredQueue, queues: dict[str, ConfiguredQueue]) -> None:
         _note(child, queues)
 
 
-def _note_most(queue: ConfiguredQueue, above: Amounts, most: dict[str, Amounts]) -> None:
-    known: tuple[Amounts, dict[str, Amounts]] | None = remembered(queue, "most", above)
+def _note_most(queue: ConfiguredQueue, above: YuniKornAmounts, most: dict[str, YuniKornAmounts]) -> None:
+    known: tuple[YuniKornAmounts, dict[str, YuniKornAmounts]] | None = remembered(queue, "most", above)
     if known is None:
         here = _most(queue, above)
         known = here, {leaf.path.lower(): _most(leaf, here) for leaf in queue.queues if not leaf.queues}
@@ -102,7 +102,7 @@ def _note_most(queue: ConfiguredQueue, above: Amounts, most: dict[str, Amounts])
             _note_most(child, here, most)
 
 
-def _most(queue: ConfiguredQueue, above: Amounts) -> Amounts:
+def _most(queue: ConfiguredQueue, above: YuniKornAmounts) -> YuniKornAmounts:
     own = amounts(queue.maximum)
     return least(own, above) if any(own.values()) else above  # all zero is no max at all
 
@@ -156,7 +156,7 @@ def parent_of(text: str, parent_queue: str, namespace: str) -> str:
     return found.parent if found.parent and _is_in(text, found, parent_queue, namespace) else ""
 
 
-def had(forest: Forest, namespace: str, queue: ConfiguredQueue, key: str) -> Amounts:
+def had(forest: Forest, namespace: str, queue: ConfiguredQueue, key: str) -> YuniKornAmounts:
     """What this queue had by its key, guaranteed or max, in the tree of that namespace: before a change."""
     text = tree(forest, namespace).text
     known = declared(text) if text else None
@@ -164,7 +164,7 @@ def had(forest: Forest, namespace: str, queue: ConfiguredQueue, key: str) -> Amo
     return amounts(found.guaranteed if key == "guaranteed" else found.maximum) if found else {}
 
 
-def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
+def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, YuniKornAmounts]]:
     """(value of `parentqueue`, path of that queue, what its namespaces are guaranteed) for each value."""
     for key in forest.groups(PARENT_QUEUE):
         found = _group(text, key.name)
@@ -173,7 +173,7 @@ def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
 
 
 @lru_cache(maxsize=4096)
-def _guaranteed(text: str, parent_queue: str, members: Children) -> Amounts:
+def _guaranteed(text: str, parent_queue: str, members: Children) -> YuniKornAmounts:
     """What these namespaces are guaranteed, without those that have a declared queue.
 
     Cached as long as the group does not change: the next snapshot then holds the same object.
@@ -200,14 +200,14 @@ def _with_a_queue(text: str, group: _Group, members: Children) -> Iterator[tuple
             yield ref, share
 
 
-def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
+def guaranteed_below(forest: Forest, text: str) -> dict[str, YuniKornAmounts]:
     """What the namespaces below each declared queue add to it, as far as the queues in between pass it on.
 
     A queue with its own guarantee of a type counts with that at its parent, whatever is below it.
     """
     known = declared(text)
     assert known is not None
-    found: dict[str, Amounts] = {}
+    found: dict[str, YuniKornAmounts] = {}
     for _, parent, rest in groups(forest, text):
         for queue in known.above(parent) if rest else ():
             path = queue.path.lower()
@@ -216,7 +216,7 @@ def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
     return found
 
 
-def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
+def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, YuniKornAmounts]]:
     """The path of each queue with namespaces right below it, and the highest quotas among these.
 
     Namespaces that a queue is declared for may be among them: callers check each one.

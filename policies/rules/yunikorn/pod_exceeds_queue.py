@@ -9,7 +9,7 @@ from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import amounts
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, placed
 from policies.dialects.yunikorn_config.quotas import amount_text
-from policies.dialects.yunikorn_config.resources import Amounts, over
+from policies.dialects.yunikorn_config.resources import YuniKornAmounts, over
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
@@ -49,7 +49,7 @@ def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 yield _finding(pod, kind, whose, most[kind])
 
 
-def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str, Amounts]]:
+def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str, YuniKornAmounts]]:
     """The name and amounts of each limit above the pod; none if its queue is not known. All zero means no limit."""
     found = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
     namespace = found if isinstance(found, Namespace) else None

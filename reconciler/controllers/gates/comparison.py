@@ -114,12 +114,12 @@ class Judge(ABC, Generic[K]):
 class _Suspected(NamedTuple):
     """A decision of the other scheduler, made at `since`, for a Pod that would have waited here.
 
-    `theirs`: the decision.
+    `subject`: the kind and name. `theirs`: the decision.
     """
 
     since: int
     name: str
-    shown: str
+    subject: str
     theirs: str
     verdict: GateVerdict
 
@@ -151,8 +151,8 @@ class PodComparison:
             self._changed[where] = now
             self._fitting.clear()
         if found is not None and self._known():
-            shown, theirs = f"{found.what} {found.name}", f"let into {found.queue}"
-            self._weigh(_Suspected(now, found.name, shown, theirs, found.verdict))
+            subject, theirs = f"{found.what} {found.name}", f"let into {found.queue}"
+            self._weigh(_Suspected(now, found.name, subject, theirs, found.verdict))
 
     def changed(self, now: int) -> None:
         """Nothing to do: the comparison keeps its own queues."""
@@ -201,7 +201,7 @@ class PodComparison:
         why = each.verdict.why
         self._report(
             ComparisonResult.DIFFERENT,
-            DecisionDifference(DifferenceKind.OVER_ADMITTED, each.shown, each.theirs, "it waits", why),
+            DecisionDifference(DifferenceKind.OVER_ADMITTED, each.subject, each.theirs, "it waits", why),
         )
 
     def _changed_since(self, moment: int, name: str) -> bool:

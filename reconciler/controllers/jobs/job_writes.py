@@ -13,7 +13,7 @@ from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
-from reconciler.parts.partition import WORK_AT
+from reconciler.shards.partition import WORK_AT
 from scheduling.objects.workload import Workload
 
 log = logging.getLogger(__name__)

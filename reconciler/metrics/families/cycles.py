@@ -56,6 +56,6 @@ def _result(decision: Wait) -> str:
 
 
 @source(PendingCounts, SKIPS)
-def skips(standing: PendingCounts) -> Iterator[Sample]:
-    for queue, count in standing.skipped.items():
+def skips(pending: PendingCounts) -> Iterator[Sample]:
+    for queue, count in pending.skipped.items():
         yield SKIPS.sample(count, queue)

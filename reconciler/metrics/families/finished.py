@@ -49,10 +49,10 @@ def replaced(change: WorkloadChange) -> Iterator[Sample]:
 
 
 @source(PendingCounts, STORED, LOCAL_STORED)
-def stored(standing: PendingCounts) -> Iterator[Sample]:
-    for (queue, why), count in standing.by_queue().items():
+def stored(pending: PendingCounts) -> Iterator[Sample]:
+    for (queue, why), count in pending.by_queue().items():
         if why is None:
             yield STORED.sample(count, queue)
-    for place, count in standing.counts():
+    for place, count in pending.counts():
         if place.why is None:
             yield LOCAL_STORED.sample(count, *place.local)

@@ -16,10 +16,10 @@ LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WH
 
 
 @source(PendingCounts, UNADMITTED, LOCAL_UNADMITTED)
-def unadmitted(standing: PendingCounts) -> Iterator[Sample]:
-    for (queue, why), count in standing.by_queue().items():
+def unadmitted(pending: PendingCounts) -> Iterator[Sample]:
+    for (queue, why), count in pending.by_queue().items():
         if why is not None:
             yield UNADMITTED.sample(count, queue, *why)
-    for place, count in standing.counts():
+    for place, count in pending.counts():
         if place.why is not None:
             yield LOCAL_UNADMITTED.sample(count, *place.local, place.queue, *place.why)

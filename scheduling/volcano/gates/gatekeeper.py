@@ -42,7 +42,7 @@ class _How(Enum):
     SUCCEEDED = "has passed, and uses nothing any more"
 
 
-class _Standing(NamedTuple):
+class _Counted(NamedTuple):
     """What a Pod counts as, and for how much."""
 
     how: _How
@@ -50,7 +50,7 @@ class _Standing(NamedTuple):
     queue: str = ""
     together: Together = ALONE
 
-    def same(self, other: _Standing) -> bool:
+    def same(self, other: _Counted) -> bool:
         """Whether nothing that is counted differs."""
         mine, others = ((each.how, each.queue, each.together) for each in (self, other))
         return mine == others and self.pod.counts_as(other.pod)
@@ -59,7 +59,7 @@ class _Standing(NamedTuple):
 class VolcanoGatekeeper:
     """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours.
 
-    `standing` counts those that wait as it is stored, `places` says where they do. `reclaim` says who gives way.
+    `counts` are of those that wait as it is stored, `places` says where they do. `reclaim` says who gives way.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class VolcanoGatekeeper:
         self._others = others
         self.queues = GateQueues(checks_sums=checks_sums, root_from_nodes=root_from_nodes)
         self.granted: dict[str, Grant] = {}
-        self.standing = WaitingCounts(REASONS)
+        self.counts = WaitingCounts(REASONS)
         self.places = GatePlaces()
         self._lines = GateLines()
         self._pods: dict[str, VolcanoGatedPod] = {}
-        self._standings: dict[str, _Standing] = {}
+        self._counted: dict[str, _Counted] = {}
         self._waiting: dict[str, None] = {}
         self._groups: dict[str, GatedGroup] = {}
         self._gangs: dict[str, GatedGang] = {}
@@ -90,14 +90,14 @@ class VolcanoGatekeeper:
 
     def put_pod(self, key: str, pod: VolcanoGatedPod | None) -> None:
         before, pod = self._pods.pop(key, None), pod if pod is not None and self._concerns(pod) else None
-        self.standing.change(before, pod)
+        self.counts.change(before, pod)
         if self.reclaim is not None:
             self.reclaim.put_pod(key, before, pod)
         if pod is not None:
             self._pods[key] = pod
         if pod is None or not pod.gated or pod.deleting or (before is not None and before.uid != pod.uid):
             self.granted.pop(key, None)
-        self._stand(key)
+        self._recount(key)
 
     def put_group(self, name: str, found: GatedGroup | None) -> None:
         if self._groups.get(name) == found:
@@ -115,7 +115,7 @@ class VolcanoGatekeeper:
         if queue != after:
             self.places.move(name, queue, after)
             for key in [*self._followers.get(name, ())]:
-                self._stand(key)
+                self._recount(key)
 
     def put_class(self, name: str, value: int | None) -> None:
         """The value of a PriorityClass."""
@@ -134,7 +134,7 @@ class VolcanoGatekeeper:
     def doubt(self, key: str) -> None:
         """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
         if self.granted.pop(key, None) is not None:
-            self._stand(key)
+            self._recount(key)
         pod = self._pods.get(key)
         if self.reclaim is not None and pod is not None and not pod.deleting:
             self.reclaim.refused(key)
@@ -152,7 +152,7 @@ class VolcanoGatekeeper:
         def grant(wish: GangWish) -> None:
             for key in wish.keys:
                 self.granted[key] = Grant(wish.queue, wish.together)
-                self._stand(key)
+                self._recount(key)
             self._renew()
             passing.extend(wish.keys)
 
@@ -179,7 +179,7 @@ class VolcanoGatekeeper:
         """Why the Pod waits; None for one that does not, or of which nothing is decided yet."""
         if key not in self._waiting:
             return None
-        pod = self._standings[key].pod
+        pod = self._counted[key].pod
         if not pod.group:
             return PodWait(NO_GROUP, message="names no PodGroup, so there is no queue for it")
         gang = self._gangs[pod.group]
@@ -208,7 +208,7 @@ class VolcanoGatekeeper:
 
     def stands(self, key: str) -> tuple[VolcanoGatedPod, GatedGang | None]:
         """A Pod that waits, and those of its PodGroup. Raises KeyError."""
-        pod = self._standings[key].pod
+        pod = self._counted[key].pod
         return pod, self._gangs.get(pod.group)
 
     def has_passed(self, group: str) -> bool:
@@ -218,8 +218,8 @@ class VolcanoGatekeeper:
 
     def counted_in(self, key: str) -> str:
         """The queue in which the Pod counts; empty for none."""
-        standing = self._standings.get(key)
-        return standing.queue if standing is not None else ""
+        counted = self._counted.get(key)
+        return counted.queue if counted is not None else ""
 
     def fitting(self) -> dict[str, str]:
         """Pods that would pass next in their queue and have room, with that queue. Nothing is decided."""
@@ -228,42 +228,42 @@ class VolcanoGatekeeper:
 
     # --- what counts
 
-    def _stand(self, key: str) -> None:
+    def _recount(self, key: str) -> None:
         """The Pod counts as what it is now."""
-        before, after = self._standings.get(key), self._standing(key)
+        before, after = self._counted.get(key), self._counted_as(key)
         if before is not None and after is not None and before.same(after):
-            self._standings[key] = after
+            self._counted[key] = after
             if self.reclaim is not None and after.how is _How.COUNTS and after.queue:
                 self.reclaim.count(after.pod, after.queue, 1)
             return
-        for standing, times in ((before, -1), (after, 1)):
-            if standing is not None:
-                self._count(key, standing, times)
+        for counted, times in ((before, -1), (after, 1)):
+            if counted is not None:
+                self._count(key, counted, times)
         if after is not None:
-            self._standings[key] = after
+            self._counted[key] = after
         else:
-            self._standings.pop(key, None)
+            self._counted.pop(key, None)
 
-    def _standing(self, key: str) -> _Standing | None:
+    def _counted_as(self, key: str) -> _Counted | None:
         pod, grant = self._pods.get(key), self.granted.get(key)
         if pod is None or pod.failed:
             return None
         if pod.ended:
-            return _Standing(_How.SUCCEEDED, pod, together=pod.together)
+            return _Counted(_How.SUCCEEDED, pod, together=pod.together)
         if grant is not None:
-            return _Standing(_How.COUNTS, pod, *grant)
+            return _Counted(_How.COUNTS, pod, *grant)
         if pod.gated:
-            return None if pod.deleting else _Standing(_How.WAITS, pod)
+            return None if pod.deleting else _Counted(_How.WAITS, pod)
         if not pod.marked and not pod.bound:
             return None  # nobody let it pass: its PodGroup may have been named afterwards
-        return _Standing(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
+        return _Counted(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
 
     def _queue_of(self, pod: VolcanoGatedPod) -> str:
         gang = self._gangs.get(pod.group)
         return gang.group.queue if gang is not None and gang.group is not None else ""
 
-    def _count(self, key: str, standing: _Standing, times: int) -> None:
-        how, pod, queue, together = standing
+    def _count(self, key: str, counted: _Counted, times: int) -> None:
+        how, pod, queue, together = counted
         if how is _How.WAITS:
             _keep(self._waiting, key, times > 0)
             self.places.put(pod, self._queue_of(pod), times)

@@ -56,7 +56,7 @@ class VolcanoIntake:
 
     def __init__(self, world: SessionWorld) -> None:
         self.world = world
-        self.shown: dict[str, str] = {}
+        self.display_names: dict[str, str] = {}
         self.problems: list[str] = []
         self.stateless = False
         self._classes: dict[str, int] = {}
@@ -131,7 +131,7 @@ class VolcanoIntake:
     def _put_pod_group(self, manifest: Manifest, now: int) -> None:
         group = read_pod_group(manifest, self._classes)
         job = _job_of(manifest)
-        self.shown.setdefault(group.name, f"Job {job}" if job else f"PodGroup {group.name}")
+        self.display_names.setdefault(group.name, f"Job {job}" if job else f"PodGroup {group.name}")
         if job:
             self._made_for[job] = group.name
         self._put_group(group, now)
@@ -159,7 +159,7 @@ class VolcanoIntake:
         except TooManyPods as error:
             self.problems.append(str(error))
             return
-        self.shown[made.group.name] = f"Job {key}"
+        self.display_names[made.group.name] = f"Job {key}"
         if key in self._jobs or made.group.name not in self.world.jobs:
             self._put_group(made.group, now)
         self._put_pods_of(key, made, now)
@@ -181,7 +181,7 @@ class VolcanoIntake:
         task = read_task(manifest, named or own_group(manifest), self._claims)
         task = with_priority(task, mapping(manifest.get("spec")), self._classes)
         if named is None and task.group not in self.world.jobs:
-            self.shown[task.group] = f"Pod {task.name}"
+            self.display_names[task.group] = f"Pod {task.name}"
             self._put_group(made_of_pod(manifest, task), now)
         self._put_task(task, now)
 

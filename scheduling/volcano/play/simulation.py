@@ -158,11 +158,11 @@ class VolcanoSimulation:
     def running(self) -> dict[str, RunningPods]:
         """The running pods of each PodGroup, by the name that a user knows it by."""
         counts = ((job, job.count(Status.RUNNING)) for job in self.engine.world.jobs.values())
-        return {self.shown(job.name): RunningPods(job.group.queue, count) for job, count in counts if count}
+        return {self.display_name(job.name): RunningPods(job.group.queue, count) for job, count in counts if count}
 
-    def shown(self, group: str) -> str:
+    def display_name(self, group: str) -> str:
         """The name by which a user knows a PodGroup: that of its Job, if it has one."""
-        return self.intake.shown.get(group, group)
+        return self.intake.display_names.get(group, group)
 
     def excesses(self) -> Iterator[Excess]:
         """The queues that use more than they may."""

@@ -29,10 +29,10 @@ class WaitingReason:
 
 @dataclass(frozen=True, slots=True)
 class WaitingPodGroup:
-    """A PodGroup with pods that wait. `shown` is what a person calls it. Without `phase` there is no such PodGroup."""
+    """A PodGroup with pods that wait. `display_name`: see `VolcanoSimulation`. No `phase`: the PodGroup is missing."""
 
     group: str
-    shown: str
+    display_name: str
     queue: str
     phase: str
     waits: int
@@ -49,7 +49,7 @@ def waiting(simulation: VolcanoSimulation) -> Iterator[WaitingPodGroup]:
             reasons = tuple(_reasons(simulation, job, pending))
             yield WaitingPodGroup(
                 job.name,
-                simulation.shown(job.name),
+                simulation.display_name(job.name),
                 job.group.queue,
                 job.group.phase,
                 len(pending),
@@ -112,7 +112,7 @@ class Holders:
         within = (job for job in world.jobs.values() if world.queues.is_within(job.group.queue, queue))
         using = [job for job in within if job.allocated.get(resource)]
         for job in sorted(using, key=lambda job: (-job.allocated[resource], job.name))[:_MOST]:
-            yield self.simulation.shown(job.name), job.allocated[resource]
+            yield self.simulation.display_name(job.name), job.allocated[resource]
 
 
 def limited_by(queues: QueueAccounts, shortage: Shortage) -> str:

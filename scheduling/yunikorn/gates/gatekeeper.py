@@ -40,7 +40,7 @@ class _Refused(NamedTuple):
 
 class YuniKornGatekeeper:
     """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue.
-    `standing` counts what is stored. Pods that are marked for the quota of `others` are theirs. With `preempts` Pods
+    `counts` are of what is stored. Pods that are marked for the quota of `others` are theirs. With `preempts` Pods
     leave so that queues get what they are guaranteed, see `evictions`. `once`: the quota of a Namespace holds for all
     its dynamic queues together, also after it was moved; False for each of them, as in YuniKorn.
     """
@@ -59,7 +59,7 @@ class YuniKornGatekeeper:
         self._others = others
         self.granted: dict[str, str] = {}
         self.spaces = GatedNamespaces()
-        self.standing = GateUsage(others)
+        self.counts = GateUsage(others)
         self.timeouts = PlaceTimeouts()
         self.scheduler = self._scheduler()
         self._pods: dict[str, YuniKornGatedPod] = {}
@@ -81,7 +81,7 @@ class YuniKornGatekeeper:
     def put_pod(self, key: str, pod: YuniKornGatedPod | None) -> None:
         """None: it is gone."""
         before = self._pods.pop(key, None)
-        self.standing.change(before, pod)
+        self.counts.change(before, pod)
         if self.evictions is not None and (pod is None or pod.ended or (before and before.uid != pod.uid)):
             self.evictions.gone(key)
         if before is not None:
@@ -110,7 +110,7 @@ class YuniKornGatekeeper:
         """What the Pods of the Namespace use that have passed or may; None without a quota that can be read."""
         passing = [self._pods[key].ask.amounts for key in self.granted if key.startswith(f"{namespace}/")]
         return {
-            name: (self.standing.used(namespace, name) + sum(each.get(name, 0) for each in passing), most)
+            name: (self.counts.used(namespace, name) + sum(each.get(name, 0) for each in passing), most)
             for name, most in self.spaces.quota(namespace).items()
         } or None
 

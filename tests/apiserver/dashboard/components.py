@@ -9,9 +9,9 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from werkzeug.datastructures import MultiDict
 
 import dashboard
+from dashboard.pages.formatting import bar_of
 from dashboard.pages.ink import no_ink
 from dashboard.pages.picture import picture
-from dashboard.pages.shown import bar_of
 from dashboard.pages.view import view_of
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.icicle import NARROW, WIDE

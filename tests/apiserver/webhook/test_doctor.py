@@ -21,7 +21,7 @@ from certs.pki import KeyPair, new_authority, new_server
 from certs.secret import from_data
 from cli.exits import Exit
 from reconciler.objects.stored import Stored
-from reconciler.parts.claims import LABEL, TreeClaim, claim_status
+from reconciler.shards.claims import LABEL, TreeClaim, claim_status
 from tests.apiserver import build
 from tests.apiserver.audits.report_kinds import policy_reports
 from tests.apiserver.harness import ApiError, ControlPlane, User

@@ -12,7 +12,7 @@ from cli.doctor.checks.parts import RunningParts, check_parts
 from cli.doctor.part_trees import read_node
 from cli.doctor.result import CheckResult, HealthState
 from reconciler.objects.stored import Stored
-from reconciler.parts.claims import DEFAULT, LABEL, TreeClaim, claim_status
+from reconciler.shards.claims import DEFAULT, LABEL, TreeClaim, claim_status
 from scheduling.objects.times import of
 from tests.builders import cluster_queue, cohort, flavor, group
 

@@ -67,7 +67,7 @@ def test_what_was_broken_before_is_an_error_also_for_work_that_is_stored() -> No
 
     found = audited(broken, queue("ml"), work)
 
-    assert {(each.judged.severity, each.judged.standing) for each in found.found} == {(Severity.ERROR, False)}
+    assert {(each.judged.severity, each.judged.preexisting) for each in found.found} == {(Severity.ERROR, False)}
     assert {str(each.object) for each in found.found} == {"Queue eng", "PodGroup ns/pg"}
 
 

@@ -23,7 +23,7 @@ def test_wording_severity_and_list_indices_do_not_count() -> None:
     known = fingerprint(JUDGED)
 
     assert known == fingerprint(with_finding(message="lends 10 of 4", fix="lend less", excess=6))
-    assert known == fingerprint(replace(JUDGED, severity=Severity.WARNING, standing=True))
+    assert known == fingerprint(replace(JUDGED, severity=Severity.WARNING, preexisting=True))
     assert known == fingerprint(with_finding(field="spec.resourceGroups[2].flavors[0]"))
 
 

@@ -13,8 +13,8 @@ from policies.model.findings import Finding, Severity
 from policies.rules import find
 
 
-def judged(finding: Finding, *, standing: bool = False) -> Judged:
-    return Judged(find("parent-cycle"), Severity.ERROR, finding, standing)
+def judged(finding: Finding, *, preexisting: bool = False) -> Judged:
+    return Judged(find("parent-cycle"), Severity.ERROR, finding, preexisting)
 
 
 def test_the_object_comes_first_then_what_is_wrong_then_the_fix() -> None:
@@ -60,7 +60,7 @@ def test_what_was_wrong_before_says_so() -> None:
     finding = Finding(queue_ref("eng"), "spec.parent", "is odd", fix="even it out")
 
     assert (
-        sentence(judged(finding, standing=True))
+        sentence(judged(finding, preexisting=True))
         == "Queue eng: spec.parent: is odd (as before this change); even it out"
     )
 

@@ -74,7 +74,7 @@ def test_lowering_a_child_in_a_broken_tree_is_not_refused() -> None:
     worse = evaluate(change(broken, queue("a", "p", deserved="cpu:10")))
     other = evaluate(change(broken, queue("a", "p", deserved="cpu:9", capability="cpu:20")))
 
-    assert [(j.rule.id, j.severity, j.standing) for j in better.findings] == [
+    assert [(j.rule.id, j.severity, j.preexisting) for j in better.findings] == [
         ("children-deserved-exceed-parent", Severity.WARNING, True)
     ]
     assert not worse.allowed

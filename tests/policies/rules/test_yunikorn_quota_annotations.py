@@ -100,7 +100,7 @@ def test_an_old_bad_annotation_does_not_stop_an_unrelated_change() -> None:
     (finding,) = evaluate(updated(before, {**before, "maxApps": "5"})).findings
 
     assert finding.severity is Severity.WARNING
-    assert finding.standing
+    assert finding.preexisting
 
 
 def test_a_new_fault_beside_an_old_one_is_refused() -> None:

@@ -13,7 +13,7 @@ from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.bypasses import Bypasses
-from reconciler.parts.partition import WORK_AT
+from reconciler.shards.partition import WORK_AT
 from tests.builders import batch_job, local_queue, manifest, template
 from tests.reconciler.driver import Driver, never
 from tests.reconciler.jobs.world import NOW, K

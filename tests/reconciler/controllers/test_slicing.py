@@ -478,32 +478,27 @@ def test_a_slice_that_is_deleted_stops_its_job_which_queues_again_in_its_size() 
     assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == [(4, "admitted")]
 
 
-@pytest.mark.parametrize("gated", [True, False])
-def test_the_last_of_two_slices_is_deleted_and_another_chain_begins(gated: bool) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "gated", "left"),
+    [
+        pytest.param(1, 2, True, [(2, "admitted")], id="admitted"),
+        pytest.param(1, 2, False, [(2, "admitted")], id="admitted, its pods without the gate"),
+        pytest.param(2, 9, True, [(2, "admitted"), (9, "waits")], id="waits"),
+    ],
+)
+def test_the_larger_slice_is_made_again_after_it_is_deleted(
+    first: int, second: int, gated: bool, left: list[tuple[int, str]]
+) -> None:
     world = Play()
-    world.submit("grows", 1, gated=gated)
+    world.submit("grows", first, gated=gated)
     world.settle()
-    world.scale("grows", 2)
+    world.scale("grows", second)
     world.settle()
-    (_, second) = [key for key in world.objects if key[0] == "Workload"]
-    world.edit(second, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
-    world.settle()
-
-    assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == [(2, "admitted")]
-    assert world.free("grows") == 2
-
-
-def test_a_slice_that_waits_and_is_deleted_is_made_again() -> None:
-    world = Play()
-    world.submit("grows", 2)
-    world.settle()
-    world.scale("grows", 9)
-    world.settle()
-    (_, second) = [key for key in world.objects if key[0] == "Workload"]
-    world.edit(second, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    (_, larger) = [key for key in world.objects if key[0] == "Workload"]
+    world.edit(larger, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
     world.settle()
 
-    assert world.slices() == [(2, "admitted"), (9, "waits")]
+    assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == left
     assert world.free("grows") == 2
 
 

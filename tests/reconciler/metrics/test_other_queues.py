@@ -28,7 +28,7 @@ def gates(cluster: GateCluster, name: str) -> Series:
     registry = CollectorRegistry()
     keeper = cluster.controller.keeper
     registry.register(Scraped(YuniKornGates, lambda read: read(YuniKornGates(keeper))))
-    registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates({Dialect.YUNIKORN: keeper.standing}))))
+    registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates({Dialect.YUNIKORN: keeper.counts}))))
     return scraped(registry, name)
 
 
@@ -87,7 +87,7 @@ def test_it_agrees_with_the_condition_of_the_namespace() -> None:
         step()
         cluster.settle(30)
         used = {name: used for name, (used, _) in (keeper.usage("dev") or {}).items()}
-        assert used == {name: keeper.standing.used("dev", name) for name in used}
+        assert used == {name: keeper.counts.used("dev", name) for name in used}
 
 
 def test_a_restart_counts_the_same_anew() -> None:

@@ -37,7 +37,7 @@ class Gates(GateCluster):
     def series(self, name: str) -> Series:
         registry, keeper = CollectorRegistry(), self.controller.keeper
         registry.register(Scraped(VolcanoGates, lambda read: read(VolcanoGates(keeper))))
-        registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates({Dialect.VOLCANO: keeper.standing}))))
+        registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates({Dialect.VOLCANO: keeper.counts}))))
         return scraped(registry, f"quotree_gates_{name}")
 
     @property
@@ -173,7 +173,7 @@ def test_a_scrape_looks_at_no_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = gates_with("a", "b", "c")
     keeper, names = cluster.controller.keeper, ("waiting_pods", "queue_usage", "queue_limit")
     expected = [cluster.series(name) for name in names]
-    for attribute in ("_pods", "_standings", "_waiting", "_gangs", "_lines", "places"):
+    for attribute in ("_pods", "_counted", "_waiting", "_gangs", "_lines", "places"):
         monkeypatch.setattr(keeper, attribute, None)
 
     assert [cluster.series(name) for name in names] == expected

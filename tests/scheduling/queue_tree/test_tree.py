@@ -115,7 +115,7 @@ def check(tree: Tree, own: dict[str, int]) -> None:
         assert all(child.parent is node for child in node.children.values())
         assert node.amounts("allocated").get("cpu", 0) == sum(own[below.name] for below in subtree(node))
         assert node.sum_below("weight").get("cpu", 0) == sum(
-            child.shown["weight"]["cpu"] for child in tree.nodes.values() if child.parent is node
+            child.declared["weight"]["cpu"] for child in tree.nodes.values() if child.parent is node
         )
         missing = node.above is not None and node.parent is None
         assert missing == (node.name in tree.strays)

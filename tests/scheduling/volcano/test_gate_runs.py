@@ -109,7 +109,7 @@ def listed(gate: Gate, count: Recount) -> None:
     queue_of = {name: each["queue"] for name, each in count.groups.items()}
     waiting = {name: queue_of.get(group_of(each), "") for name, each in count.pods.items() if is_waiting(each)}
     assert {place.pod: place.queue for place in in_namespace(gate.keeper, "ml")} == waiting
-    assert sum(number for *_, number in gate.keeper.standing.waiting()) == len(waiting)
+    assert sum(number for *_, number in gate.keeper.counts.waiting()) == len(waiting)
     for above in gate.keeper.queues.queues.tree.nodes:
         here = {name for name, each in waiting.items() if gate.keeper.queues.queues.is_within(each, above)}
         assert {place.pod for place in in_queue(gate.keeper, above)} == here, above

@@ -97,7 +97,13 @@ def test_who_waits_is_said_with_who_has_it_and_what_limits_it() -> None:
     made = simulation(*ORG, job("first", "b", task("w", 8)), job("second", "b", task("w", 2)))
     (waits,) = waiting(made)
 
-    assert (waits.shown, waits.queue, waits.phase, waits.waits, waits.pods) == ("Job ml/second", "b", "Pending", 2, 2)
+    assert (waits.display_name, waits.queue, waits.phase, waits.waits, waits.pods) == (
+        "Job ml/second",
+        "b",
+        "Pending",
+        2,
+        2,
+    )
     (reason,) = waits.reasons
     (shortage,) = reason.refusal.shortages
     assert (shortage.queue, shortage.resource, shortage.short) == ("b", "cpu", 2 * 1000)
@@ -238,7 +244,7 @@ def test_what_never_gets_further_says_why() -> None:
     nowhere = job("nowhere", "no-such-queue", task("w", 1))
     made = simulation(*ORG, *groups, gated, pod("lost", "nobody"), pod("p", "few"), nowhere)
 
-    assert {each.shown: [str(reason.refusal) for reason in each.reasons] for each in waiting(made)} == {
+    assert {each.display_name: [str(reason.refusal) for reason in each.reasons] for each in waiting(made)} == {
         "PodGroup ml/g": ["the pod waits behind a scheduling gate"],
         "PodGroup ml/few": ["there are 1 pods, at least 3 are needed"],
         "Job ml/nowhere": ["queue no-such-queue does not exist"],
@@ -320,7 +326,7 @@ def test_a_look_says_what_comes_next_and_changes_nothing() -> None:
 
     for _ in range(2):
         made.look()
-        said = {each.shown: {str(reason.refusal) for reason in each.reasons} for each in waiting(made)}
+        said = {each.display_name: {str(reason.refusal) for reason in each.reasons} for each in waiting(made)}
         assert {name: any("room" in text for text in texts) for name, texts in said.items()} == {
             "Job ml/late": False,
             "Job ml/small": True,

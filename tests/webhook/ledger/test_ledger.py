@@ -44,7 +44,7 @@ from webhook.ledger.waste import APART_SECONDS, MOST_AUTHORS, WASTED_SECONDS, be
 Manifest = dict[str, Any]
 
 
-class Desk:
+class LedgerRun:
     """A ledger over an API server in memory; `writes` are what was written, each of them after `gate`."""
 
     def __init__(self, *manifests: Manifest, patience: float = 0.0) -> None:
@@ -141,17 +141,17 @@ def six(name: str) -> Manifest:
 
 
 def test_two_that_are_fine_alone_and_wrong_together_do_not_both_pass() -> None:
-    desk = Desk(TOP)
+    run = LedgerRun(TOP)
 
-    assert desk.allowed(six("a"))
-    assert not desk.allowed(six("b"))
+    assert run.allowed(six("a"))
+    assert not run.allowed(six("b"))
 
 
 def test_a_refusal_that_rests_on_what_is_not_stored_yet_says_so() -> None:
-    desk = Desk(TOP)
-    desk.allowed(six("a"))
+    run = LedgerRun(TOP)
+    run.allowed(six("a"))
 
-    (finding,) = [judged.finding for judged in desk.ask(six("b")).verdict.findings]
+    (finding,) = [judged.finding for judged in run.ask(six("b")).verdict.findings]
 
     assert finding.fix.endswith(
         "it counts what is not stored yet (CREATE of Queue a by ada at today): should that fail, try again in a minute"
@@ -159,82 +159,82 @@ def test_a_refusal_that_rests_on_what_is_not_stored_yet_says_so() -> None:
 
 
 def test_a_look_at_the_object_ends_the_doubt() -> None:
-    desk = Desk(TOP)
-    desk.allowed(six("a"))
-    desk.stored(queue("a", "top", deserved="cpu:1"))
+    run = LedgerRun(TOP)
+    run.allowed(six("a"))
+    run.stored(queue("a", "top", deserved="cpu:1"))
 
-    assert desk.allowed(six("b"))
-    assert desk.now < DECIDING_SECONDS / 2
+    assert run.allowed(six("b"))
+    assert run.now < DECIDING_SECONDS / 2
 
 
 def test_the_watch_ends_the_doubt_sooner() -> None:
-    desk = Desk(TOP)
-    desk.allowed(six("a"))
-    desk.stored(six("a"))
-    threading.Timer(0.05, lambda: desk.shown("a")).start()
-    desk.tick = 0.0
+    run = LedgerRun(TOP)
+    run.allowed(six("a"))
+    run.stored(six("a"))
+    threading.Timer(0.05, lambda: run.shown("a")).start()
+    run.tick = 0.0
 
-    assert not desk.allowed(six("b"))
-    assert desk.now == 0.0
+    assert not run.allowed(six("b"))
+    assert run.now == 0.0
 
 
 def test_what_depends_on_a_change_in_flight_waits_for_it() -> None:
-    desk = Desk()
-    desk.allowed(TOP)
-    assert not desk.allowed(six("early"))
+    run = LedgerRun()
+    run.allowed(TOP)
+    assert not run.allowed(six("early"))
 
-    desk.stored(TOP)
+    run.stored(TOP)
 
-    assert desk.allowed(six("a"))
+    assert run.allowed(six("a"))
 
 
 def test_a_dry_run_is_judged_on_top_of_the_entries_and_enters_nothing() -> None:
-    desk = Desk(TOP)
+    run = LedgerRun(TOP)
 
-    assert desk.ask(six("dry"), dry=True).verdict.allowed
-    assert desk.writes == []
-    desk.allowed(six("a"))
-    assert not desk.ask(six("dry"), dry=True).verdict.allowed
+    assert run.ask(six("dry"), dry=True).verdict.allowed
+    assert run.writes == []
+    run.allowed(six("a"))
+    assert not run.ask(six("dry"), dry=True).verdict.allowed
 
 
 def test_requests_that_arrive_during_a_write_share_the_next_one() -> None:
-    desk = Desk(TOP)
+    run = LedgerRun(TOP)
     waiting, go_on = threading.Event(), threading.Event()
 
     def gate() -> None:
         waiting.set()
         assert go_on.wait(30)
 
-    desk.gate = gate
+    run.gate = gate
     with ThreadPoolExecutor(4) as pool:
-        first = pool.submit(desk.allowed, queue("a", "top", deserved="cpu:1"))
+        first = pool.submit(run.allowed, queue("a", "top", deserved="cpu:1"))
         assert waiting.wait(30)
-        others = [pool.submit(desk.allowed, queue(name, "top", deserved="cpu:1")) for name in "bcd"]
-        eventually(lambda: len(desk.ledger._waiting) == 3)
-        desk.gate = lambda: None
+        others = [pool.submit(run.allowed, queue(name, "top", deserved="cpu:1")) for name in "bcd"]
+        eventually(lambda: len(run.ledger._waiting) == 3)
+        run.gate = lambda: None
         go_on.set()
 
         assert all(future.result() for future in (first, *others))
-    assert sorted(map(sorted, desk.writes)) == [["a"], ["b", "c", "d"]]
+    assert sorted(map(sorted, run.writes)) == [["a"], ["b", "c", "d"]]
 
 
 def test_another_replica_that_was_faster_is_judged_on() -> None:
-    desk = Desk(TOP)
-    rival = Replica(desk.api, 0.0)
-    desk.store.hear()
+    run = LedgerRun(TOP)
+    rival = Replica(run.api, 0.0)
+    run.store.hear()
 
     def gate() -> None:
-        desk.gate = lambda: None
+        run.gate = lambda: None
         rival.review([(None, six("a"))])
 
-    desk.gate = gate
+    run.gate = gate
 
-    assert not desk.allowed(six("b"))
-    assert [each.ref.name for each in desk.api.contents().entries.values()] == ["a"]
+    assert not run.allowed(six("b"))
+    assert [each.ref.name for each in run.api.contents().entries.values()] == ["a"]
 
 
 def test_an_internal_error_is_that_of_one_request() -> None:
-    desk = Desk(TOP)
+    run = LedgerRun(TOP)
     change = changed(None, six("a"))
     assert change is not None
 
@@ -242,8 +242,8 @@ def test_an_internal_error_is_that_of_one_request() -> None:
         raise RuntimeError("a rule failed")
 
     with pytest.raises(RuntimeError, match="a rule failed"):
-        desk.ledger.decide(change, broken, None)
-    assert desk.allowed(six("a"))
+        run.ledger.decide(change, broken, None)
+    assert run.allowed(six("a"))
 
 
 @pytest.mark.parametrize(
@@ -256,45 +256,45 @@ def test_an_internal_error_is_that_of_one_request() -> None:
     ],
 )
 def test_a_ledger_that_cannot_be_written_lets_nothing_pass(error: Exception, says: str) -> None:
-    desk = Desk(TOP)
+    run = LedgerRun(TOP)
 
     def gate() -> None:
-        desk.now += 0.5
+        run.now += 0.5
         raise error
 
-    desk.gate = gate
+    run.gate = gate
 
     with pytest.raises(LedgerUnavailable, match=says):
-        desk.ask(six("a"))
+        run.ask(six("a"))
 
 
 def test_an_entry_whose_request_was_refused_counts_no_longer_and_leaves() -> None:
-    desk = Desk(TOP)
+    run = LedgerRun(TOP)
 
     def broken() -> None:
-        desk.now += DECIDING_SECONDS
+        run.now += DECIDING_SECONDS
         raise Unreachable("api", "reset", "look")
 
     change = changed(None, six("a"))
     assert change is not None
     entry = written("request-a", change.ref, None, six("a"), "ada", "today")
-    desk.gate = broken
+    run.gate = broken
     with pytest.raises(LedgerUnavailable):
-        desk.ask(six("a"))
-    desk.api.write_ledger(str(desk.api.ledger_version), {"request-a": entry.text})
-    desk.store.hear()
-    desk.gate = lambda: None
+        run.ask(six("a"))
+    run.api.write_ledger(str(run.api.ledger_version), {"request-a": entry.text})
+    run.store.hear()
+    run.gate = lambda: None
 
-    assert desk.allowed(six("b"))
-    assert [each.ref.name for each in desk.api.contents().entries.values()] == ["b"]
+    assert run.allowed(six("b"))
+    assert [each.ref.name for each in run.api.contents().entries.values()] == ["b"]
 
 
 def test_a_replica_that_has_heard_nothing_for_minutes_orders_nothing() -> None:
-    desk = Desk(TOP)
-    desk.heard = SILENT_SECONDS + 1
+    run = LedgerRun(TOP)
+    run.heard = SILENT_SECONDS + 1
 
     with pytest.raises(LedgerUnavailable, match="has not heard from the API server for minutes"):
-        desk.ask(six("a"))
+        run.ask(six("a"))
 
 
 def test_a_cache_in_which_nothing_happens_is_heard_before_it_counts_as_silent_and_marks_outlive_both() -> None:
@@ -305,25 +305,25 @@ def test_a_cache_in_which_nothing_happens_is_heard_before_it_counts_as_silent_an
 
 
 def test_a_replica_that_is_behind_what_left_the_ledger_waits_and_then_says_so() -> None:
-    desk = Desk(TOP)
-    desk.api.write_ledger(str(desk.api.ledger_version), {"seen": '{"Queue.scheduling.volcano.sh": "99999"}'})
-    desk.store.hear()
+    run = LedgerRun(TOP)
+    run.api.write_ledger(str(run.api.ledger_version), {"seen": '{"Queue.scheduling.volcano.sh": "99999"}'})
+    run.store.hear()
 
     with pytest.raises(LedgerUnavailable, match=r"has not seen the newest Queue\.scheduling\.volcano\.sh yet"):
-        desk.ask(six("a"))
+        run.ask(six("a"))
 
 
 def test_so_many_open_changes_that_no_judgement_is_possible_are_named() -> None:
-    desk = Desk(queue("top", deserved="cpu:100"))
+    run = LedgerRun(queue("top", deserved="cpu:100"))
     for number in range(9):
         text = written(
             f"r{number}", typed(queue(f"q{number}")).ref, None, queue(f"q{number}", "top", deserved="cpu:1"), "ada", "t"
         ).text
-        desk.api.ledger[f"r{number}"] = text
-    desk.store.hear()
+        run.api.ledger[f"r{number}"] = text
+    run.store.hear()
 
     with pytest.raises(LedgerBusy, match="9 changes around Queue a are not stored yet, the first is the CREATE"):
-        desk.ask(queue("a", "top", deserved="cpu:1"))
+        run.ask(queue("a", "top", deserved="cpu:1"))
 
 
 def test_the_ledger_has_room_for_what_a_config_map_holds() -> None:
@@ -334,257 +334,257 @@ def test_the_ledger_has_room_for_what_a_config_map_holds() -> None:
 
 
 def test_a_creation_of_a_name_that_exists_is_answered_and_not_entered() -> None:
-    desk = Desk(TOP, queue("a", "top", deserved="cpu:1"))
+    run = LedgerRun(TOP, queue("a", "top", deserved="cpu:1"))
 
     with pytest.raises(AlreadyExists, match="Queue a already exists"):
-        desk.ask(queue("a", "top", deserved="cpu:9"))
+        run.ask(queue("a", "top", deserved="cpu:9"))
 
-    assert desk.writes == []
-    assert desk.allowed(six("b"))
+    assert run.writes == []
+    assert run.allowed(six("b"))
 
 
 def test_what_was_deleted_a_moment_ago_may_be_created_though_the_cache_still_shows_it() -> None:
-    desk = Desk(TOP, queue("a", "top", deserved="cpu:1"))
-    del desk.api.objects[typed(queue("a")).ref]
+    run = LedgerRun(TOP, queue("a", "top", deserved="cpu:1"))
+    del run.api.objects[typed(queue("a")).ref]
 
-    assert desk.allowed(six("a"))
-    assert desk.now < DECIDING_SECONDS / 2
+    assert run.allowed(six("a"))
+    assert run.now < DECIDING_SECONDS / 2
 
 
 def test_of_two_creations_of_a_name_the_second_waits_and_is_told_that_it_exists() -> None:
-    desk = Desk(TOP)
-    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+    run = LedgerRun(TOP)
+    assert lost(run, queue("a", "top", deserved="cpu:1"))
     made = queue("a", "top", deserved="cpu:1")
-    made["metadata"] |= {"uid": "uid-1", "resourceVersion": desk.api.next()}
-    desk.api.objects[typed(made).ref] = made
-    threading.Timer(0.05, lambda: desk.shown("a")).start()
-    desk.tick = 0.0
+    made["metadata"] |= {"uid": "uid-1", "resourceVersion": run.api.next()}
+    run.api.objects[typed(made).ref] = made
+    threading.Timer(0.05, lambda: run.shown("a")).start()
+    run.tick = 0.0
 
     with pytest.raises(AlreadyExists):
-        lost(desk, queue("a", "top", deserved="cpu:9"))
-    assert desk.writes == [["a"]]
+        lost(run, queue("a", "top", deserved="cpu:9"))
+    assert run.writes == [["a"]]
 
 
 def test_a_creation_that_fails_elsewhere_holds_back_another_of_its_name_for_a_second() -> None:
-    desk = Desk(TOP)
-    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+    run = LedgerRun(TOP)
+    assert lost(run, queue("a", "top", deserved="cpu:1"))
 
-    assert desk.allowed(queue("a", "top", deserved="cpu:2"))
-    assert desk.now <= DECIDING_SECONDS / 2 + 0.1
+    assert run.allowed(queue("a", "top", deserved="cpu:2"))
+    assert run.now <= DECIDING_SECONDS / 2 + 0.1
 
 
 def test_whether_a_name_is_taken_must_be_known() -> None:
-    desk = Desk(TOP, queue("a", "top", deserved="cpu:1"))
-    desk.look_error = Unreachable("api", "timeout", "look")
+    run = LedgerRun(TOP, queue("a", "top", deserved="cpu:1"))
+    run.look_error = Unreachable("api", "timeout", "look")
 
     with pytest.raises(LedgerUnavailable, match="whether Queue a exists cannot be read: api: timeout; look"):
-        desk.ask(queue("a", "top", deserved="cpu:9"))
+        run.ask(queue("a", "top", deserved="cpu:9"))
 
 
 # -- whoever fills the ledger fills it for himself ---------------------------------------------------------------------
 
 
-def lost(desk: Desk, manifest: Manifest) -> bool:
+def lost(run: LedgerRun, manifest: Manifest) -> bool:
     """A request that is allowed and then fails elsewhere."""
-    desk.numbers += 1
+    run.numbers += 1
     change = changed(None, manifest)
     assert change is not None
-    new = {**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{desk.numbers}"}}
-    record = written(f"request-{desk.numbers}", change.ref, None, new, "eve", "today")
-    return desk.ledger.decide(change, lambda forest: judge(forest, [change]), record).verdict.allowed
+    new = {**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{run.numbers}"}}
+    record = written(f"request-{run.numbers}", change.ref, None, new, "eve", "today")
+    return run.ledger.decide(change, lambda forest: judge(forest, [change]), record).verdict.allowed
 
 
 def test_the_same_change_wanted_again_is_one_entry() -> None:
-    desk = Desk(TOP)
-    usual(desk)
+    run = LedgerRun(TOP)
+    usual(run)
 
-    assert all(lost(desk, six("a")) for _ in range(100))
+    assert all(lost(run, six("a")) for _ in range(100))
 
-    assert list(desk.api.contents().entries) == ["request-100"]
+    assert list(run.api.contents().entries) == ["request-100"]
 
 
 def test_one_object_does_not_fill_the_ledger() -> None:
-    desk = Desk(queue("top", deserved="cpu:1000"))
+    run = LedgerRun(queue("top", deserved="cpu:1000"))
     for cpu in range(MOST_OF_OBJECT):
-        assert lost(desk, queue("a", "top", deserved=f"cpu:{cpu + 1}"))
+        assert lost(run, queue("a", "top", deserved=f"cpu:{cpu + 1}"))
 
     with pytest.raises(LedgerBusy, match="20 other changes of Queue a are not stored yet"):
-        lost(desk, queue("a", "top", deserved="cpu:500"))
+        lost(run, queue("a", "top", deserved="cpu:500"))
 
 
 def test_one_namespace_does_not_fill_the_ledger() -> None:
-    desk = Desk(cluster_queue("cq"))
+    run = LedgerRun(cluster_queue("cq"))
     for number in range(MOST_OF_NAMESPACE):
-        assert lost(desk, local_queue(f"lq-{number}", "cq", "team"))
+        assert lost(run, local_queue(f"lq-{number}", "cq", "team"))
 
     with pytest.raises(LedgerBusy, match="50 changes in namespace team are not stored yet"):
-        lost(desk, local_queue("another", "cq", "team"))
-    assert lost(desk, local_queue("another", "cq", "others"))
+        lost(run, local_queue("another", "cq", "team"))
+    assert lost(run, local_queue("another", "cq", "others"))
 
 
 def test_a_warning_that_one_world_does_not_give_is_not_given() -> None:
-    desk = Desk()
-    assert desk.allowed(cluster_queue("lab"))
+    run = LedgerRun()
+    assert run.allowed(cluster_queue("lab"))
 
-    assert desk.ask(local_queue("main", "lab")).verdict.findings == ()
-    [warned] = desk.ask(local_queue("other", "lba")).verdict.findings
+    assert run.ask(local_queue("main", "lab")).verdict.findings == ()
+    [warned] = run.ask(local_queue("other", "lba")).verdict.findings
     assert warned.rule.id == "cluster-queue-missing"
 
 
 # -- authors whose entries came to nothing -----------------------------------------------------------------------------
 
 
-def usual(desk: Desk) -> None:
+def usual(run: LedgerRun) -> None:
     """The API server stores eight changes at once."""
     for number in range(8):
         name = f"usual-{number}"
-        assert desk.allowed(queue(name))
-        desk.stored(queue(name))
-        desk.shown(name)
-        desk.ledger.observe()
+        assert run.allowed(queue(name))
+        run.stored(queue(name))
+        run.shown(name)
+        run.ledger.observe()
 
 
-def came_to_nothing(desk: Desk) -> None:
+def came_to_nothing(run: LedgerRun) -> None:
     """An entry of eve's is never stored."""
-    assert lost(desk, queue("nothing", "top", deserved="cpu:6"))
-    desk.ledger.tidy()
-    desk.now += REQUEST_SECONDS + 1
-    desk.ledger.tidy()
-    assert "request-1" not in desk.api.contents().entries
+    assert lost(run, queue("nothing", "top", deserved="cpu:6"))
+    run.ledger.tidy()
+    run.now += REQUEST_SECONDS + 1
+    run.ledger.tidy()
+    assert "request-1" not in run.api.contents().entries
 
 
 def test_the_room_of_who_came_to_nothing_is_lent_after_the_usual_time() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    came_to_nothing(desk)
-    assert lost(desk, six("a"))
+    run = LedgerRun(TOP)
+    usual(run)
+    came_to_nothing(run)
+    assert lost(run, six("a"))
 
-    started = desk.now
-    assert desk.allowed(six("b"))
-    assert 1.0 < desk.now - started < 1.5
-    assert "request-2" in desk.api.contents().entries
+    started = run.now
+    assert run.allowed(six("b"))
+    assert 1.0 < run.now - started < 1.5
+    assert "request-2" in run.api.contents().entries
 
 
 def test_the_room_of_anybody_else_is_not_lent() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    assert lost(desk, six("a"))
+    run = LedgerRun(TOP)
+    usual(run)
+    assert lost(run, six("a"))
 
-    assert not desk.allowed(six("b"))
-    desk.now += 30
-    assert not desk.allowed(six("b"))
+    assert not run.allowed(six("b"))
+    run.now += 30
+    assert not run.allowed(six("b"))
 
 
 def test_nor_before_it_is_known_what_is_usual() -> None:
-    desk = Desk(TOP)
-    came_to_nothing(desk)
-    assert lost(desk, six("a"))
+    run = LedgerRun(TOP)
+    came_to_nothing(run)
+    assert lost(run, six("a"))
 
-    assert not desk.allowed(six("b"))
+    assert not run.allowed(six("b"))
 
 
 def test_nor_where_the_api_server_takes_long() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    assert desk.allowed(queue("slow"))
-    desk.ledger.observe()
-    desk.now += 5.0
-    desk.stored(queue("slow"))
-    desk.shown("slow")
-    desk.ledger.observe()
-    came_to_nothing(desk)
-    assert lost(desk, six("a"))
+    run = LedgerRun(TOP)
+    usual(run)
+    assert run.allowed(queue("slow"))
+    run.ledger.observe()
+    run.now += 5.0
+    run.stored(queue("slow"))
+    run.shown("slow")
+    run.ledger.observe()
+    came_to_nothing(run)
+    assert lost(run, six("a"))
 
-    assert not desk.allowed(six("b"))
-    desk.now += 10.0
-    assert desk.allowed(six("b"))
+    assert not run.allowed(six("b"))
+    run.now += 10.0
+    assert run.allowed(six("b"))
 
 
 def test_what_is_stored_after_all_is_judged_on() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    came_to_nothing(desk)
-    assert lost(desk, six("a"))
-    desk.now += 5.0
+    run = LedgerRun(TOP)
+    usual(run)
+    came_to_nothing(run)
+    assert lost(run, six("a"))
+    run.now += 5.0
     made = six("a")
-    made["metadata"] |= {"uid": "uid-2", "resourceVersion": desk.api.next()}
-    desk.api.objects[typed(made).ref] = made
+    made["metadata"] |= {"uid": "uid-2", "resourceVersion": run.api.next()}
+    run.api.objects[typed(made).ref] = made
 
-    assert not desk.allowed(six("b"))
+    assert not run.allowed(six("b"))
 
 
 def test_who_came_to_nothing_waits_for_the_own_entries_until_others_had_a_turn() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    came_to_nothing(desk)
-    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+    run = LedgerRun(TOP)
+    usual(run)
+    came_to_nothing(run)
+    assert lost(run, queue("a", "top", deserved="cpu:1"))
 
-    started = desk.now
-    assert lost(desk, queue("b", "top", deserved="cpu:1"))
-    assert desk.now - started >= 1.0 + APART_SECONDS
+    started = run.now
+    assert lost(run, queue("b", "top", deserved="cpu:1"))
+    assert run.now - started >= 1.0 + APART_SECONDS
 
 
 def test_who_came_to_nothing_and_is_stored_at_once_hardly_waits() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    came_to_nothing(desk)
-    assert lost(desk, queue("a", "top", deserved="cpu:1"))
+    run = LedgerRun(TOP)
+    usual(run)
+    came_to_nothing(run)
+    assert lost(run, queue("a", "top", deserved="cpu:1"))
     made = queue("a", "top", deserved="cpu:1")
-    made["metadata"] |= {"uid": "uid-2", "resourceVersion": desk.api.next()}
-    desk.api.objects[typed(made).ref] = made
+    made["metadata"] |= {"uid": "uid-2", "resourceVersion": run.api.next()}
+    run.api.objects[typed(made).ref] = made
 
-    started = desk.now
-    assert lost(desk, queue("b", "top", deserved="cpu:1"))
-    assert desk.now - started < 0.5
+    started = run.now
+    assert lost(run, queue("b", "top", deserved="cpu:1"))
+    assert run.now - started < 0.5
 
 
 def test_eight_entries_of_a_moment_do_not_make_others_wait_for_long() -> None:
-    desk = Desk(queue("top", deserved="cpu:100"))
-    usual(desk)
+    run = LedgerRun(queue("top", deserved="cpu:100"))
+    usual(run)
     for number in range(8):
-        assert lost(desk, queue(f"q{number}", "top", deserved="cpu:1"))
+        assert lost(run, queue(f"q{number}", "top", deserved="cpu:1"))
 
-    started = desk.now
-    assert desk.allowed(queue("mine", "top", deserved="cpu:1"))
-    assert desk.now - started < DECIDING_SECONDS
+    started = run.now
+    assert run.allowed(queue("mine", "top", deserved="cpu:1"))
+    assert run.now - started < DECIDING_SECONDS
     with pytest.raises(LedgerBusy):
-        lost(desk, queue("q8", "top", deserved="cpu:1"))
+        lost(run, queue("q8", "top", deserved="cpu:1"))
 
 
 def test_who_asks_for_the_same_again_came_to_nothing() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    assert lost(desk, six("a"))
-    desk.now += 2.0
-    assert lost(desk, six("a"))
+    run = LedgerRun(TOP)
+    usual(run)
+    assert lost(run, six("a"))
+    run.now += 2.0
+    assert lost(run, six("a"))
 
-    assert place("eve") in desk.api.contents().marks
-    assert desk.allowed(six("b"))
+    assert place("eve") in run.api.contents().marks
+    assert run.allowed(six("b"))
 
 
 def test_a_request_that_was_given_up_counts_no_longer_and_its_author_is_known() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    assert lost(desk, six("a"))
-    desk.ledger.abandon("request-1")
+    run = LedgerRun(TOP)
+    usual(run)
+    assert lost(run, six("a"))
+    run.ledger.abandon("request-1")
 
-    assert desk.allowed(six("b"))
-    assert list(desk.api.contents().entries) == ["request-b"]
-    assert place("eve") in desk.api.contents().marks
+    assert run.allowed(six("b"))
+    assert list(run.api.contents().entries) == ["request-b"]
+    assert place("eve") in run.api.contents().marks
 
 
 def test_an_author_is_forgotten_after_an_hour() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    came_to_nothing(desk)
-    desk.now += LINGERING_SECONDS + 1
-    desk.ledger.tidy()
-    assert place("eve") in desk.api.contents().marks
+    run = LedgerRun(TOP)
+    usual(run)
+    came_to_nothing(run)
+    run.now += LINGERING_SECONDS + 1
+    run.ledger.tidy()
+    assert place("eve") in run.api.contents().marks
 
-    desk.now += WASTED_SECONDS + 1
-    desk.ledger.tidy()
+    run.now += WASTED_SECONDS + 1
+    run.ledger.tidy()
 
-    assert place("eve") not in desk.api.contents().marks
+    assert place("eve") not in run.api.contents().marks
 
 
 def test_a_few_authors_are_known_at_a_time() -> None:
@@ -597,18 +597,18 @@ def test_a_few_authors_are_known_at_a_time() -> None:
 
 
 def test_an_answer_that_others_may_no_longer_wait_for_is_not_given() -> None:
-    desk = Desk(TOP)
-    usual(desk)
-    came_to_nothing(desk)
+    run = LedgerRun(TOP)
+    usual(run)
+    came_to_nothing(run)
 
     def slow() -> None:
-        desk.now += 0.6
+        run.now += 0.6
 
-    desk.gate = slow
+    run.gate = slow
     with pytest.raises(LedgerUnavailable, match="took too long"):
-        lost(desk, six("a"))
-    desk.gate = lambda: None
-    assert desk.allowed(six("b"))
+        lost(run, six("a"))
+    run.gate = lambda: None
+    assert run.allowed(six("b"))
 
 
 # -- bytes -------------------------------------------------------------------------------------------------------------
@@ -623,11 +623,11 @@ def large(name: str, resources: int) -> Manifest:
 
 
 def test_one_object_takes_so_many_bytes_at_most() -> None:
-    desk = Desk()
+    run = LedgerRun()
 
-    assert lost(desk, large("some", 500))
+    assert lost(run, large("some", 500))
     with pytest.raises(LedgerBusy, match=r"Queue many takes \d+ bytes of the ledger, and one object may"):
-        lost(desk, large("many", 3000))
+        lost(run, large("many", 3000))
 
 
 @pytest.mark.parametrize(

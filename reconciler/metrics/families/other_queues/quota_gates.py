@@ -33,19 +33,19 @@ USED = Family(
 
 @source(QuotaGates, WAITING)
 def at_the_gates(gates: QuotaGates) -> Iterator[Sample]:
-    for dialect, standing in gates.standing.items():
-        for namespace, reason, count in standing.waiting():
+    for dialect, counts in gates.counts.items():
+        for namespace, reason, count in counts.waiting():
             yield WAITING.sample(count, dialect, namespace, reason)
 
 
 @source(YuniKornGates, QUOTA, USED)
 def of_namespaces(gates: YuniKornGates) -> Iterator[Sample]:
-    standing = gates.keeper.standing
+    counts = gates.keeper.counts
     for namespace, quota in gates.keeper.spaces.quotas():
         for resource, most in quota.items():
             labels = (namespace, "cpu" if resource == VCORE else resource)
             yield QUOTA.sample(_units(resource, most), *labels)
-            yield USED.sample(_units(resource, standing.used(namespace, resource)), *labels)
+            yield USED.sample(_units(resource, counts.used(namespace, resource)), *labels)
 
 
 @source(PodPassed, PASSED)

@@ -143,9 +143,9 @@ def _is_whole(members: list[Manifest]) -> None:
 
 def _nobody_is_forgotten(cluster: GateCluster) -> None:
     count = Recount(cluster)
-    standing = cluster.controller.keeper.standing
-    assert {name: 1000 * count.used[name] for name in SPACES} == {name: standing.used(name, "vcore") for name in SPACES}
-    assert sum(map(gated, cluster.pods())) == sum(waiting for _, _, waiting in standing.waiting())
+    counts = cluster.controller.keeper.counts
+    assert {name: 1000 * count.used[name] for name in SPACES} == {name: counts.used(name, "vcore") for name in SPACES}
+    assert sum(map(gated, cluster.pods())) == sum(waiting for _, _, waiting in counts.waiting())
     for each in cluster.pods():
         if gated(each):
             assert not count.has_room(each), (each["metadata"], vars(count))

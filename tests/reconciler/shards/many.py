@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.actions import Action, Patch
-from reconciler.controllers.parts import PartsController
+from reconciler.controllers.shards import ShardsController
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed
 from reconciler.objects.outcomes import Failed, Outcome, Written
@@ -106,7 +106,7 @@ class Process:
         asks = Asks(without_events(self.line.write), self.line.read, self._relist)
         self.leads = True
         permit = Leads(lambda: self.leads, late_writes=late_writes)
-        made = [lambda state: PartsController(state.partition, state.records), statuses]
+        made = [lambda state: ShardsController(state.partition, state.records), statuses]
         state = ClusterState(World(fleet=Fleet()), part=part)
         self.loop: Loop = loop(asks, made, permit, clock=lambda: world.now, state=state, exclusive=False)
         for kind in self.loop.core.informer.watched:

@@ -1,5 +1,7 @@
 """The part that decides for a ClusterQueue, as the ClusterQueue's status says, and the rules for changing it.
 
+Flags, labels and conditions call a shard a part, and so does this code.
+
 A claim is one or two conditions of the ClusterQueue. The type names the part: `part.quotree.dev/batch` with status True
 means that the part `batch` decides, with status Unknown that it requests the ClusterQueue. Without any such condition
 the default part decides. Only the part that decides may name another. So a claim always has one holder, whatever other

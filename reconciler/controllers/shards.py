@@ -12,8 +12,8 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
-from reconciler.parts.claims import TreeClaim, claim_patch, next_claim
-from reconciler.parts.partition import PartitionedTree, TreePartition
+from reconciler.shards.claims import TreeClaim, claim_patch, next_claim
+from reconciler.shards.partition import PartitionedTree, TreePartition
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.quota.touched import CLUSTER_QUEUE
@@ -24,7 +24,7 @@ _AGAIN = SECOND
 """After this time a part requests a ClusterQueue again: its holder may have seen another tree."""
 
 
-class PartsController(Controller):
+class ShardsController(Controller):
     """Changes claims. Each decision uses the stored claim, and its write is bound to that version."""
 
     def __init__(self, partition: TreePartition, records: Records) -> None:

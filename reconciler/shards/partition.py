@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.watched import CLUSTER_QUEUE_VIEW, COHORT_VIEW
-from reconciler.parts.claims import DEFAULT, LABEL, UNCLAIMED, TreeClaim, next_claim, read_claim
+from reconciler.shards.claims import DEFAULT, LABEL, UNCLAIMED, TreeClaim, next_claim, read_claim
 from scheduling.objects.workload import Workload
 from scheduling.quota.node import QuotaNode, stored_below
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE

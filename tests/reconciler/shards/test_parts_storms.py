@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.profiles import seeds
-from tests.reconciler.parts.many import QUEUES, ManyParts, holder
+from tests.reconciler.shards.many import QUEUES, ManyParts, holder
 
 STEPS = 700
 

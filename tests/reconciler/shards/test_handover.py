@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests import builders
-from tests.reconciler.parts.many import ManyParts, Process, holder
 from tests.reconciler.recount import holds_quota
+from tests.reconciler.shards.many import ManyParts, Process, holder
 
 QUEUE = ("ClusterQueue", "q3")
 WATCHED = ("ClusterQueue", "Cohort", "LocalQueue", "Namespace", "ResourceFlavor")

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.controllers.queue_status import RESOURCES
 from reconciler.objects.stored import Stored
-from reconciler.parts.claims import (
+from reconciler.shards.claims import (
     NOBODY,
     UNCLAIMED,
     TreeClaim,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.reconciler.core.racks import PLACED, TOPOLOGY, node
-from tests.reconciler.parts.many import ManyParts, holder
 from tests.reconciler.recount import holds_quota
+from tests.reconciler.shards.many import ManyParts, holder
 
 QUEUE = ("ClusterQueue", "q3")
 

@@ -52,6 +52,8 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
             found = _asked(asker, form, made)
     except (BadEdit, Unanswered) as error:
         problem, status = error, _status(error)
+    if found is None and problem is None and (lacking := _lacking(asker)):
+        problem = MissingRights(lacking)  # said before somebody fills in the form
     written = _as_yaml(made, form)
     return {
         "form": form,
@@ -95,6 +97,14 @@ def _edited(asker: Asker, form: Form, read: dict[str, Manifest | None] | None = 
         return found
 
     return tuple(changed(form.edits, stored))
+
+
+def _lacking(asker: Asker) -> Sequence[str]:
+    """The rights without which nothing is computed, as far as the cluster says."""
+    processes = asker.what_if
+    if processes is None:
+        return ()
+    return part(lambda: asker.reader.aside(("what-if",), lambda: processes.missing(asker.login))).value or ()
 
 
 def _link(asker: Asker, form: Form) -> str:

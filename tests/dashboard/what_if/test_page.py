@@ -249,6 +249,16 @@ def test_a_tenant_is_told_which_rights_it_takes() -> None:
     assert asked(world) == []
 
 
+def test_the_rights_that_are_missing_are_said_before_the_form_is_filled_in() -> None:
+    page = signed_in(cluster(), TENANT).get("/what-if").text
+
+    said = page.index("<code>list namespaces</code>")
+    assert said < page.index("Describe the change</h2>")
+    assert "quotree-batch-admin" in page
+    assert 'href="#yaml"' not in page  # there is no YAML yet
+    assert "You lack these rights" not in signed_in(cluster(), ADMIN).get("/what-if").text
+
+
 @pytest.mark.parametrize(
     ("error", "status", "again"),
     [(ReadingCluster("for 9 s"), 202, True), (TryAgain("others ask"), 503, True), (Unanswered("too long"), 503, False)],

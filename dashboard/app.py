@@ -251,7 +251,7 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
     @app.get("/findings")
     def show_findings() -> Any:
         try:
-            return _page("findings.html", **findings.page(g.reader, request.args))
+            return _page("findings.html", **findings.page(g.reader, request.args, sources))
         except Forbidden:
             if request.args.get("namespace") or request.args.get("root"):
                 raise

@@ -17,7 +17,7 @@ from dashboard.reading.backend import Manifest, UserLogin
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import FlavorPair, NodeKey, natural
 from dashboard.what_if.commands import commands
-from dashboard.what_if.edits import FIELDS, STOPS, BadEdit, EditedNode
+from dashboard.what_if.edits import FIELDS, STOPPED, STOPS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.links import LASTS, ChangeLinks
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
@@ -58,6 +58,8 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     return {
         "form": form,
         "fields": FIELDS,
+        "alike": _alike,
+        "stopped": STOPPED,
         "now": _now(asker.reader, form),
         "remove": REMOVE,
         "stops": STOPS,
@@ -74,6 +76,11 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "refresh": 0,
         **({"stamp": found.as_of} if found else {}),
     }, status
+
+
+def _alike(kind: str) -> list[str]:
+    """The kinds whose quota has the same fields; all kinds where this one has none."""
+    return [each for each, fields in FIELDS.items() if fields == FIELDS.get(kind, fields)]
 
 
 def pairs_of(reader: CachedReader, kind: str, name: str) -> Sequence[FlavorPair]:

@@ -232,6 +232,7 @@ def test_all_tasks_without_javascript(url: str, browser: Browser) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("Namespace language")
 
         page = visitor.to("/what-if?kind=ClusterQueue&name=vision")
+        page.locator("summary", has_text="Stop").click()
         stop = page.get_by_role("group", name="Stop a ClusterQueue")
         stop.get_by_label("stopPolicy").select_option("HoldAndDrain")
         page.get_by_role("button", name="Show the result").click()

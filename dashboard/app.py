@@ -41,6 +41,7 @@ from dashboard.pages.outlined import outline_picture, quota_word
 from dashboard.pages.times import lasting, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
+from dashboard.reading.self_access import SelfAccess
 from dashboard.reading.served import ServedCertificates
 from dashboard.settings import DashboardSettings
 from dashboard.trees.tree import FlavorPair, NodeKey
@@ -147,7 +148,7 @@ def _know(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> 
     if login is None:
         return _stranger(settings)
     g.reader = CachedReader(cache, login, backend.reader(login), FRESH if _wants_news() else RECENT)
-    g.login = login
+    g.login, g.may = login, SelfAccess(g.reader)
     return None
 
 
@@ -169,9 +170,11 @@ def _stranger(settings: DashboardSettings) -> Any:
 def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources, *, audited: bool) -> None:
     @app.get("/")
     def home() -> Any:
+        if not g.may.now:
+            return my_workloads()  # the first page of who may see no queues is theirs
         found = morning.page(g.reader, sources, audited=audited)
         if found["denied"] and not found["notices"]:
-            return my_workloads()  # the first page of who may see no queues is theirs
+            return my_workloads()
         return _page("morning.html", **found)
 
     @app.get("/trees/<dialect>")
@@ -210,7 +213,9 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
         chosen = request.args.get("name", "").strip()
         if chosen:
             return redirect(formatting.namespace_url(chosen), 303)
-        return _page("choose_namespace.html", **mine.namespaces_page(g.reader, request.args, _known_namespaces()))
+        return _page(
+            "choose_namespace.html", **mine.namespaces_page(g.reader, g.may, request.args, _known_namespaces())
+        )
 
     @app.get("/namespaces/<name>")
     def show_namespace(name: str) -> Any:
@@ -225,7 +230,7 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
 
     @app.get("/workloads/")
     def my_workloads() -> Any:
-        return _page("my_workloads.html", **mine.workloads_page(g.reader, request.args, _known_namespaces()))
+        return _page("my_workloads.html", **mine.workloads_page(g.reader, g.may, request.args, _known_namespaces()))
 
     @app.get("/workloads/<space>/<name>")
     def show_workload(space: str, name: str) -> Any:
@@ -246,11 +251,11 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
     @app.get("/findings")
     def show_findings() -> Any:
         try:
-            return _page("findings.html", **findings.page(g.reader, request.args))
+            return _page("findings.html", **findings.page(g.reader, request.args, sources))
         except Forbidden:
             if request.args.get("namespace") or request.args.get("root"):
                 raise
-            known = mine.tried(g.reader, _known_namespaces())
+            known = mine.tried(g.reader, g.may, _known_namespaces())[: mine.MOST_KNOWN]
             return _page("findings_of_one.html", code=403, namespaces=known), 403
 
 

@@ -30,6 +30,7 @@ OF_KIND = {
     "PendingWorkloads": "pending",
     "PendingWorkloadsSummary": "pending",
     "SuiteReport": "suites",
+    "SelfAccess": "self-access",
 }
 
 

@@ -7,28 +7,41 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dashboard.pages.formatting import offset_of
+from dashboard.pages.installed import CertificateSources
+from dashboard.pages.morning import beside_rules
 from dashboard.reading.cache import CachedReader
 
 PAGE = 200
 _FILTERS = ("root", "namespace")
 
 
-def page(reader: CachedReader, query: Mapping[str, str]) -> dict[str, Any]:
-    """One page of findings for the template. Raises ClusterError: NotFound if there is no audit."""
+def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSources) -> dict[str, Any]:
+    """One page of findings for the template, and what Now has besides, if nothing was chosen.
+
+    Raises ClusterError: NotFound if there is no audit.
+    """
     chosen = {name: query[name] for name in _FILTERS if query.get(name)}
     offset = offset_of(query)
     found = reader.findings({**chosen, "offset": str(offset), "limit": str(PAGE + 1)})
     items = found["items"]
+    first = offset + 1
     return {
+        "beside": [] if chosen or offset else beside_rules(reader, sources),
+        "number": _number(first, len(items[:PAGE]), whole=not offset and len(items) <= PAGE),
         "judged": found.get("judged", ""),
         "roots": found.get("roots") or [],
         "items": items[:PAGE],
         "baselined": found.get("baselined") or 0,
         "chosen": chosen,
-        "first": offset + 1,
         "before": _url(chosen, max(0, offset - PAGE)) if offset else "",
         "after": _url(chosen, offset + PAGE) if len(items) > PAGE else "",
     }
+
+
+def _number(first: int, number: int, *, whole: bool) -> str:
+    if whole:
+        return "1 finding" if number == 1 else f"{number} findings"
+    return f"Findings {first} to {first + number - 1}"
 
 
 def _url(chosen: Mapping[str, str], offset: int) -> str:

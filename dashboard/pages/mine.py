@@ -1,7 +1,8 @@
 """The Workloads of one person, over the namespaces that they may see, and these namespaces with their LocalQueues.
 
 A person who may list all namespaces gets everything in one request. Kubernetes cannot list the namespaces that somebody
-may read, so for others the page tries those that they opened before in this browser, and that of their service account.
+may read, so for others the page tries that of their service account, those that they opened before in this browser, and
+those that /v1/self names.
 A namespace whose objects they may not list is left out without a word, so that no name in a cookie tells the next
 person anything.
 """
@@ -17,13 +18,14 @@ from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import offset_of
 from dashboard.pages.headline import pending_since
 from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
-from dashboard.pages.parts import Part, part
+from dashboard.pages.parts import part
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
+from dashboard.reading.self_access import SelfAccess
 
 MOST_KNOWN = 20
-"""Namespaces that are tried for a person who may not list all; each costs two questions."""
+"""Namespaces that are listed for a person who may not list all; each costs two questions."""
 _MOST, _ROWS = 2000, 100
 """Objects that are read, and rows of one page."""
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -63,21 +65,23 @@ def with_known(cookie: str, name: str) -> str:
     return ".".join([name, *others][:MOST_KNOWN]) if _LABEL.fullmatch(name) else cookie
 
 
-def workloads_page(reader: CachedReader, query: Mapping[str, str], known: list[str]) -> dict[str, Any]:
+def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, str], known: list[str]) -> dict[str, Any]:
     """The values for the template. Raises Unauthorized; any other error is shown in place of the list."""
     text = query.get("q", "").strip().lower()[:200]
-    found = part(lambda: _objects(reader, WORKLOADS, known))
-    every = [_workload(each) for each in found.value or ()]
+    found = part(lambda: _objects(reader, may, WORKLOADS, known))
+    every = [_workload(each) for each in found.value.items] if found.value else []
     rows = sorted(filter(lambda row: _has(text, row), every), key=_order)
     counts = {state: sum(each.state == state for each in every) for state in _ORDER}
     return {**_shown(rows, query), "found": found, "counts": counts, "all": len(every), "most": _MOST}
 
 
-def namespaces_page(reader: CachedReader, query: Mapping[str, str], known: list[str]) -> dict[str, Any]:
+def namespaces_page(
+    reader: CachedReader, may: SelfAccess, query: Mapping[str, str], known: list[str]
+) -> dict[str, Any]:
     """The values for the template. Raises Unauthorized; any other error is shown in place of the list."""
     text = query.get("q", "").strip().lower()[:200]
-    found = part(lambda: _objects(reader, LOCAL_QUEUES, known))
-    every = _namespaces(found.value or (), _names(reader))
+    found = part(lambda: _objects(reader, may, LOCAL_QUEUES, known))
+    every = _namespaces(found.value.items if found.value else (), _names(reader))
     rows = [row for row in every if text in row.name or any(text in name for pair in row.queues for name in pair)]
     return {**_shown(rows, query), "found": found, "all": len(every)}
 
@@ -93,26 +97,37 @@ def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _objects(reader: CachedReader, resource: Resource, known: list[str]) -> list[Manifest]:
+class OwnObjects(NamedTuple):
+    """`all_tried`: there are no more of this person; `left_out`: more namespaces of theirs that are not listed."""
+
+    items: list[Manifest]
+    all_tried: bool = True
+    left_out: int = 0
+
+
+def _objects(reader: CachedReader, may: SelfAccess, resource: Resource, known: list[str]) -> OwnObjects:
     """The objects of all namespaces, or of those that are known if this person may not list all."""
     try:
-        return reader.listed(resource, None, _MOST)
+        return OwnObjects(reader.listed(resource, None, _MOST))
     except Forbidden:
+        names = tried(reader, may, known)
         parts = [
             part(lambda name=each: reader.listed(resource, name, _MOST))  # type: ignore[misc]
-            for each in tried(reader, known)
+            for each in names[:MOST_KNOWN]
         ]
         if parts and all(each.error and not each.denied for each in parts):
             raise parts[0].error or ValueError from None
-        return [each for found in parts for each in found.value or ()]
+        items = [each for found in parts for each in found.value or ()]
+        return OwnObjects(items, may.all_tried, len({*names[MOST_KNOWN:]} & {*may.namespaces}))
 
 
-def tried(reader: CachedReader, known: list[str]) -> list[str]:
-    """The namespaces that a person may be able to read: that of the service account, and those of `known`."""
-    user: Part[str] = part(lambda: reader.kept(("user",), reader.reader.user))
-    _, account, rest = (user.value or "").partition(_ACCOUNT)
+def tried(reader: CachedReader, may: SelfAccess, known: list[str]) -> list[str]:
+    """The namespaces that a person may be able to read: that of the service account, those of `known`, and those in
+    which /v1 says that they may list Workloads."""
+    user = may.user or part(lambda: reader.kept(("user",), reader.reader.user)).value or ""
+    _, account, rest = user.partition(_ACCOUNT)
     own = [rest.partition(":")[0]] if account else []
-    return [*dict.fromkeys([*own, *known])][:MOST_KNOWN]
+    return [*dict.fromkeys([*own, *known, *may.namespaces])]
 
 
 def _names(reader: CachedReader) -> list[str]:

@@ -19,11 +19,11 @@ from dashboard.trees.contention import MOST, Borrower, ContendedTree, RootLoad, 
 from dashboard.trees.tree import NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
-_KINDS = ("stopped", "lost", "error", "over", "waiting", "unused", "borrowed")
+_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "unused", "borrowed")
 """The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
-_WRONG = ("stopped", "lost", "error", "over")
+_WRONG = ("stopped", "lost", "misconfigured", "error", "over")
 """Notices of what somebody has to fix."""
 _FINDINGS = 200
 _CYCLE = "parent-cycle"
@@ -73,13 +73,12 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     """All that this person may see of it. Raises Unauthorized."""
     trees = {dialect: part(lambda dialect=dialect: read_tree(reader, dialect)) for dialect in DIALECTS}  # type: ignore[misc]
     seen = {dialect: each.value for dialect, each in trees.items() if each.value is not None}
-    workers = part(lambda: list(reader.ask("/v1/clusters")["items"]))
     findings = part(lambda: reader.findings({"limit": str(_FINDINGS)})) if audited else Part()
-    here = part(lambda: installed(reader, sources))
+    here = part(lambda: installed(reader, sources)).value or Installed()
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree, audited=findings.value is not None)),
-        *_lost(workers.value or []),
-        *_failing(here.value or Installed()),
+        *_lost(reader),
+        *_failing(here),
         *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
         *(notice for dialect, tree in seen.items() for notice in _over(dialect, tree)),
         *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree)),
@@ -91,12 +90,18 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
         "notices": notices,
         "totals": _totals(seen, sum(notice.kind in _WRONG for notice in notices)),
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
-        "installed": here.value or Installed(),
+        "installed": here,
         "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
         + ([("findings", findings)] if _failed(findings) else []),
         "denied": not seen and all(each.denied or each.absent for each in trees.values()),
         "nodes": sum(len(tree.nodes) for tree in seen.values()),
     }
+
+
+def beside_rules(reader: CachedReader, sources: CertificateSources) -> list[Notice]:
+    """What somebody has to fix and no rule finds: workers and Quotree itself. Raises Unauthorized."""
+    here = part(lambda: installed(reader, sources)).value or Installed()
+    return sorted([*_lost(reader), *_failing(here)], key=lambda notice: _KINDS.index(notice.kind))
 
 
 def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[MorningTotal]:
@@ -131,14 +136,17 @@ def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
         yield _about("stopped", first, said, step or "Its parents", url or node_url(first))
 
 
-def _lost(workers: list[dict[str, Any]]) -> Iterator[Notice]:
-    for each in workers:
-        if each.get("connection") in ("lost", "misconfigured"):
+def _lost(reader: CachedReader) -> Iterator[Notice]:
+    workers = part(lambda: list(reader.ask("/v1/clusters")["items"])).value
+    for each in workers or ():
+        word = str(each.get("connection"))
+        if word in ("lost", "misconfigured"):
             long = lasted(str(each.get("since") or ""))
-            state = f"has been {each['connection']} for {long}" if long else f"is {each['connection']}"
+            state = f"has been {word} for {long}" if long else f"is {word}"
             why = f": {each['error']}" if each.get("error") else ""
             sentence = f"{state}{why}. It gets no new work."
-            yield Notice("lost", f"Worker {each['name']}", "/clusters", sentence, "Its connection", "/clusters")
+            step = "How to make its Secret" if each.get("missingSecret") else "Its connection"
+            yield Notice(word, f"Worker {each['name']}", "/clusters", sentence, step, "/clusters")
 
 
 def _failing(here: Installed) -> Iterator[Notice]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from werkzeug.datastructures import MultiDict
 
-from cluster.errors import ClusterError
+from cluster.errors import ApiError, ClusterError
+from cluster.roles import missing_role
 from dashboard.pages.formatting import DIALECTS, TREES
 from dashboard.pages.picture import picture
 from dashboard.pages.tree_table import table
@@ -52,4 +53,5 @@ def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dic
 
 def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
     """Where these trees cannot be read: the page says so, and what else there is to look at."""
-    return {"dialects": DIALECTS, "dialect": dialect, "error": error}
+    message = error.message if isinstance(error, ApiError) and error.message else str(error)
+    return {"dialects": DIALECTS, "dialect": dialect, "message": message, "role": missing_role(message)}

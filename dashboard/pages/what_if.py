@@ -17,7 +17,7 @@ from dashboard.reading.backend import Manifest, UserLogin
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import FlavorPair, NodeKey, natural
 from dashboard.what_if.commands import commands
-from dashboard.what_if.edits import FIELDS, STOPS, BadEdit, EditedNode
+from dashboard.what_if.edits import FIELDS, STOPPED, STOPS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.links import LASTS, ChangeLinks
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
@@ -52,10 +52,14 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
             found = _asked(asker, form, made)
     except (BadEdit, Unanswered) as error:
         problem, status = error, _status(error)
+    if found is None and problem is None and (lacking := _lacking(asker)):
+        problem = MissingRights(lacking)  # said before somebody fills in the form
     written = _as_yaml(made, form)
     return {
         "form": form,
         "fields": FIELDS,
+        "alike": _alike,
+        "stopped": STOPPED,
         "now": _now(asker.reader, form),
         "remove": REMOVE,
         "stops": STOPS,
@@ -72,6 +76,11 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "refresh": 0,
         **({"stamp": found.as_of} if found else {}),
     }, status
+
+
+def _alike(kind: str) -> list[str]:
+    """The kinds whose quota has the same fields; all kinds where this one has none."""
+    return [each for each, fields in FIELDS.items() if fields == FIELDS.get(kind, fields)]
 
 
 def pairs_of(reader: CachedReader, kind: str, name: str) -> Sequence[FlavorPair]:
@@ -95,6 +104,14 @@ def _edited(asker: Asker, form: Form, read: dict[str, Manifest | None] | None = 
         return found
 
     return tuple(changed(form.edits, stored))
+
+
+def _lacking(asker: Asker) -> Sequence[str]:
+    """The rights without which nothing is computed, as far as the cluster says."""
+    processes = asker.what_if
+    if processes is None:
+        return ()
+    return part(lambda: asker.reader.aside(("what-if",), lambda: processes.missing(asker.login))).value or ()
 
 
 def _link(asker: Asker, form: Form) -> str:

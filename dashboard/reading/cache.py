@@ -156,6 +156,11 @@ class CachedReader:
         """What `read` finds: objects as they are now, or findings, which say when they were judged."""
         return self._noted(what, read, lambda: 0.0)
 
+    def aside(self, what: tuple[object, ...], read: Callable[[], T]) -> T:
+        """Read what only the menu and links need. It may be some seconds old, and the page does not count its age."""
+        found: T = self._cache.get(self._login, what, read, lambda: 0.0, RECENT).answer
+        return found
+
     def findings(self, params: Mapping[str, str] | None = None) -> Manifest:
         given = dict(params or {})
         return self.kept(("findings", *sorted(given.items())), lambda: self.reader.findings(given))

@@ -67,7 +67,7 @@ class QuotaEdit:
     @property
     def _does(self) -> str:
         if self.relative:
-            return f"{'grows' if self.amount[0] == '+' else 'shrinks'} by {self.amount[1:]}"
+            return f"becomes {self.amount[1:]} {'more' if self.amount[0] == '+' else 'less'} than now"
         return f"becomes {self.amount}" if self.amount else "is removed"
 
     @property

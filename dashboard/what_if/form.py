@@ -9,7 +9,7 @@ from werkzeug.datastructures import MultiDict
 
 from dashboard.trees.tree import FlavorPair
 from dashboard.what_if import edits
-from dashboard.what_if.edits import FIELDS, STOPPED, BadEdit, Edit
+from dashboard.what_if.edits import FIELDS, BadEdit, Edit
 
 PairsOf = Callable[[str, str], Sequence[FlavorPair]]
 """The flavors and resources in the quota of the node of this kind and name, as far as the caller may see it."""
@@ -30,11 +30,14 @@ _SAYS: Mapping[str, tuple[str, ...]] = {
 """A part of the form is filled in where one of these fields is; the others may be there from a link."""
 _STAYS: Mapping[str, tuple[str, ...]] = {
     "quota": ("kind", "name", "flavor", "resource", "field"),
-    "move": ("kind", "name"),
-    "stop": ("kind", "name"),
+    "move": (),
+    "stop": (),
     "work": ("namespace", "queue"),
 }
 """The fields of the form that are kept for the next edit."""
+_NODE = ("kind", "name")
+_OF_THE_SAME = ("move", "stop")
+"""Parts about the node that the first part names, unless they name another."""
 
 
 @dataclass(slots=True)
@@ -57,10 +60,7 @@ def linked(query: Mapping[str, str]) -> Form:
     known = {name: query[name][:400] for name in (*_STAYS["quota"], "amount") if query.get(name)}
     if fields := FIELDS.get(known.get("kind", "")):
         known.setdefault("field", fields[0])
-    typed = {f"quota-{name}": value for name, value in known.items()}
-    for part in ("move", "stop") if known.get("kind") in STOPPED else ("move",):
-        typed |= {f"{part}-{name}": known[name] for name in _STAYS[part] if name in known}
-    return Form(typed=typed)
+    return Form(typed={f"quota-{name}": value for name, value in known.items()})
 
 
 def sent(posted: MultiDict[str, str], pairs_of: PairsOf = lambda *_: ()) -> Form:
@@ -70,6 +70,8 @@ def sent(posted: MultiDict[str, str], pairs_of: PairsOf = lambda *_: ()) -> Form
         _take(form, lambda line=line: edits.parse(line))  # type: ignore[misc]
     for part, read in _PARTS.items():
         fields = {name.partition("-")[2]: value for name, value in posted.items() if name.startswith(f"{part}-")}
+        if part in _OF_THE_SAME:
+            fields = {name: posted[f"quota-{name}"] for name in _NODE if f"quota-{name}" in posted} | fields
         taken = any(fields.get(name, "").strip() for name in _SAYS[part])
         if taken:
             meant = {name: "" if value.strip() == REMOVE else value for name, value in fields.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class Unanswered(Exception):
     """The question was not answered. The text tells the person what to do."""
@@ -10,9 +12,9 @@ class Unanswered(Exception):
 class MissingRights(Unanswered):
     """`missing` are the rights that it takes, as `kubectl auth can-i` has them."""
 
-    def __init__(self, missing: tuple[str, ...]) -> None:
+    def __init__(self, missing: Sequence[str]) -> None:
         super().__init__("Only those who may list all of a tree can see what a change does to it.")
-        self.missing = missing
+        self.missing = tuple(missing)
 
 
 class TryAgain(Unanswered):

@@ -7,6 +7,7 @@
 - YuniKorn's queues sum up all Pods, so they need the right to list all Pods and Namespaces.
 - Volcano's queues need the right to list Queues.
 - Domains of a topology need the right to list Nodes.
+- What a caller may see needs no right.
 
 A caller without the right learns nothing, not even whether the object exists. A new route is a method of
 `ReconcilerApi` and an entry of `ROUTES`.
@@ -18,7 +19,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -47,6 +48,8 @@ from reconciler.api.pending_pods import (
     pending_pods,
 )
 from reconciler.api.placement import explained
+from reconciler.api.self_access import KEPT as NAMESPACES_KEPT
+from reconciler.api.self_access import own_namespaces, self_access_json
 from reconciler.api.topologies import domains_json, topologies_json
 from reconciler.api.tree import TreeDocuments, namespace_tree, nodes_json
 from reconciler.controllers.volcano.kinds import QUEUES
@@ -84,6 +87,17 @@ _NODES = Access("list", "", "nodes")
 OF_VOLCANO = Access("list", QUEUES.group, QUEUES.plural)
 _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
 """A caller who may list these may see the quota, the usage and the borrowing of each node."""
+_WORKERS = Access("list", GROUP, "multikueueclusters")
+_DEMANDED = {
+    "trees": _TREES,
+    "volcano": (OF_VOLCANO,),
+    "yunikorn": OF_YUNIKORN,
+    "clusters": (_WORKERS,),
+    "topologies": (_NODES,),
+}
+"""The rights that answers about all of the cluster demand."""
+_MOST_CALLERS = 1024
+"""Callers whose namespaces are kept."""
 
 
 class PostedRead(Protocol):
@@ -104,6 +118,7 @@ class ReconcilerApi:
         self._documents = TreeDocuments()
         self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 3)
         self._places: Remembered[list[PendingPod]] = Remembered(_TREE_KEPT, _MOST_PLACES)
+        self._namespaces: Remembered[tuple[Sequence[str], bool]] = Remembered(NAMESPACES_KEPT, _MOST_CALLERS)
         self._turn = threading.Lock()
         self._history = UsageHistory()
         self._past = past
@@ -175,6 +190,15 @@ class ReconcilerApi:
 
     # --- views
 
+    def self_access(self, caller: Caller, _query: str) -> dict[str, Any]:
+        """Every user of the cluster may ask. The answer has only namespaces in which the caller may list Workloads."""
+        may = partial(self._callers.may, caller)
+        found = self_access_json(caller, _DEMANDED, may)
+        if found["allNamespaces"]:
+            return {**found, "namespaces": [], "allTried": True}
+        names, complete = self._namespaces.get(caller, lambda: own_namespaces(caller, self._read(_namespaces), may))
+        return {**found, "namespaces": names, "allTried": complete}
+
     def explanation(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, Access("get", GROUP, "workloads", namespace=namespace, name=name))
         everywhere = self._callers.may(caller, Access("get", GROUP, "workloads"))
@@ -218,7 +242,7 @@ class ReconcilerApi:
 
     def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
         """A caller who may list Workloads in all namespaces gets their names; others get their number."""
-        self._callers.demand(caller, Access("list", GROUP, "multikueueclusters"))
+        self._callers.demand(caller, _WORKERS)
         named = self._callers.may(caller, Access("list", GROUP, "workloads"))
         return clusters_json(self._read_loop(clusters), named=named)
 
@@ -315,6 +339,10 @@ class ReconcilerApi:
         return found
 
 
+def _namespaces(world: World) -> frozenset[str]:
+    return frozenset(world.queues.namespaces_with_queues())
+
+
 View: TypeAlias = Callable[..., dict[str, Any]]
 """A method of `ReconcilerApi`: its arguments are the caller, the names in the path, the query."""
 _NAME = r"([^/]+)"
@@ -333,6 +361,7 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/namespaces/{_NAME}/namespacetrees", ReconcilerApi.tree_of_namespace),
     (r"/v1/yunikorn/tree", ReconcilerApi.yunikorn_tree),
     (r"/v1/volcano/tree", ReconcilerApi.volcano_tree),
+    (r"/v1/self", ReconcilerApi.self_access),
     (r"/v1/clusters", ReconcilerApi.clusters),
     (r"/v1/topologies", ReconcilerApi.topologies),
     (rf"/v1/topologies/{_NAME}/domains", ReconcilerApi.domains),

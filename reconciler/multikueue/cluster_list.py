@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from reconciler.multikueue.connections import ConnectedWorker
-from reconciler.multikueue.kubeconfigs import WorkerLogin
+from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.worker_cache import WorkerCache
 from scheduling.flavors.messages import written
 from scheduling.objects import times
@@ -47,6 +47,7 @@ def _placed(workloads: list[str], named: bool) -> dict[str, Any]:
 
 
 def _cluster(worker: ConnectedWorker, cache: WorkerCache | None) -> dict[str, Any]:
+    missing = worker.login.secret if isinstance(worker.login, RefusedKubeconfig) else ""
     expiry = worker.login.expiry if isinstance(worker.login, WorkerLogin) else None
     return {
         "name": worker.name,
@@ -54,6 +55,7 @@ def _cluster(worker: ConnectedWorker, cache: WorkerCache | None) -> dict[str, An
         "since": _moment(worker.connection.since),
         "lastSeen": _moment(int(worker.last_heard) * SECOND),
         "error": worker.message if worker.state != "connected" else "",
+        **({"missingSecret": missing} if missing else {}),
         "attempts": worker.link.failures,
         "nextAttempt": _moment(worker.link.retry_at if worker.state != "connected" else 0),
         "losses": worker.losses,

@@ -61,12 +61,13 @@ class WorkerLogin:
 class RefusedKubeconfig:
     """The reason why there is no kubeconfig, with the reason of the condition.
 
-    `absent`: the named source does not exist.
+    `absent`: the named source does not exist. `secret`: its `namespace/name`, where it is a Secret that does not exist.
     """
 
     reason: str
     message: str
     absent: bool = False
+    secret: str = ""
 
 
 def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = False) -> WorkerLogin | RefusedKubeconfig:
@@ -88,10 +89,12 @@ def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = Fals
     return WorkerLogin(content, config, expiry_of(_user(config)), allowed.trust.link_local)
 
 
-def read_secret(name: str, secret: Manifest | None, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
-    """Read it from the data of a Secret; None if the Secret does not exist."""
+def read_secret(
+    name: str, secret: Manifest | None, allowed: AllowedSources, namespace: str = ""
+) -> WorkerLogin | RefusedKubeconfig:
+    """Read it from the data of a Secret; None if the Secret does not exist. `namespace`: where it was looked for."""
     if secret is None:
-        return RefusedKubeconfig(BAD, f'Secret "{name}" not found', absent=True)
+        return RefusedKubeconfig(BAD, f'Secret "{name}" not found', absent=True, secret=f"{namespace}/{name}")
     encoded = text(mapping(secret.get("data")).get(KEY))
     if encoded is None:
         return RefusedKubeconfig(BAD, f'key "{KEY}" not found in secret "{name}"')

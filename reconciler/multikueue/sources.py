@@ -80,7 +80,9 @@ class Sources:
         self.drop(name)
         match source:
             case SecretSource(secret):
-                self._reflect(name, SECRETS, secret, lambda found: read_secret(secret, found, self._kept.allowed))
+                kept = self._kept
+                read = partial(read_secret, secret, allowed=kept.allowed, namespace=kept.namespace)
+                self._reflect(name, SECRETS, secret, read)
             case PathSource(path):
                 with self._lock:
                     self._files[name] = path

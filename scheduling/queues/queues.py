@@ -291,6 +291,10 @@ class PendingQueues:
     def local_queues_in(self, namespace: str) -> list[LocalQueueSettings]:
         return [self.local_queues[key] for key in self._local_in.get(namespace, {})]
 
+    def namespaces_with_queues(self) -> Iterable[str]:
+        """Return the namespaces that have a LocalQueue."""
+        return (name for name, queues in self._local_in.items() if queues)
+
     def local_queues_of(self, queue: str) -> Iterable[str]:
         """The LocalQueues (`namespace/name`) that feed the ClusterQueue, whether it exists or not."""
         return self._local_of.get(queue, {})

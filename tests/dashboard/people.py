@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from dashboard.settings import DashboardSettings
 from tests.dashboard.trees.entries import kueue, tree
 
 COOKIE = "quotree-0"
+_OF_TENANT = re.compile("/namespaces/team/|^/v1/workloads/team/|^/v1/self$")
 ADMIN, TENANT = "Bearer admin", "Bearer tenant"
 TREE = tree(
     kueue("org", cohort=True, quota="2", below="16", used="13"),
@@ -45,6 +47,12 @@ ANSWERS: dict[str, Any] = {
     "/v1/clusters": {"items": []},
     "/v1/topologies": {"items": []},
 }
+
+
+def self_access(user: str, *namespaces: str, tenant: bool = True) -> dict[str, Any]:
+    """What /v1/self says to a tenant with these namespaces, or to who may see everything."""
+    reads = [] if tenant else ["trees", "volcano", "yunikorn", "clusters", "topologies"]
+    return {"user": user, "reads": reads, "allNamespaces": not tenant, "namespaces": [*namespaces], "allTried": True}
 
 
 class CompiledTemplates(BytecodeCache):
@@ -73,7 +81,9 @@ class Answering:
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> dict[str, Any]:
         self._backend.asked.append(path)
         self._known()
-        if self._login.authorization == TENANT and not path.startswith(("/v1/namespaces/team/", "/v1/workloads/team/")):
+        if path == "/v1/self" and path not in self._backend.answers:
+            return self_access(self.user().removeprefix("Bearer "), tenant=self._login.authorization == TENANT)
+        if self._login.authorization == TENANT and not _OF_TENANT.search(path):
             raise Forbidden(403, "Forbidden", "tenant may not list clusterqueues.kueue.x-k8s.io")
         if self._backend.down:
             raise self._backend.down
@@ -85,7 +95,8 @@ class Answering:
         return dict(answer)
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> dict[str, Any]:
-        return self.ask("/v1/findings")
+        of_tenant = self._login.authorization == TENANT and params.get("namespace") == "team"
+        return {**self._backend.answers["/v1/findings"], "roots": []} if of_tenant else self.ask("/v1/findings")
 
     def stored(self, resource: Resource, namespace: str | None, name: str) -> dict[str, Any]:
         return self.ask(resource.item(name, namespace))

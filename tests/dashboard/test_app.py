@@ -81,6 +81,20 @@ def test_findings_of_the_baseline_are_counted() -> None:
     assert "baseline" not in signed_in(cluster, ADMIN).get("/findings").text, "an audit that knows none"
 
 
+def test_findings_are_counted_in_words() -> None:
+    cluster = Cluster()
+    item = {"severity": "error", "object": {"kind": "Cohort", "name": "org"}, "message": "odd", "rule": "odd"}
+    client = signed_in(cluster, ADMIN)
+    for number, path, said in (
+        (1, "/findings", "1 finding"),
+        (2, "/findings?root=org", "2 findings"),
+        (201, "/findings?root=a", "Findings 1 to 200"),
+        (3, "/findings?offset=200", "Findings 201 to 203"),
+    ):
+        cluster.answers["/v1/findings"] = {"items": [item] * number, "roots": []}
+        assert f"<caption>{said}</caption>" in client.get(path).text
+
+
 def test_without_an_audit_no_menu_leads_to_findings() -> None:
     cluster = Cluster()
     assert 'href="/findings"' in signed_in(cluster, ADMIN).get("/trees/kueue").text

@@ -11,7 +11,7 @@ from cluster.resource import NAMESPACES
 from dashboard.pages.mine import MOST_KNOWN, known_of, with_known
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
-from tests.dashboard.people import ADMIN, Cluster, signed_in
+from tests.dashboard.people import ADMIN, Cluster, self_access, signed_in
 
 NO = Forbidden(403, "Forbidden", "tina may not list workloads")
 COOKIE = "quotree-namespaces"
@@ -139,3 +139,39 @@ def test_namespaces_and_queues_are_a_list_with_a_search() -> None:
 def test_an_empty_list_says_how_to_fill_it() -> None:
     assert "kueue.x-k8s.io/queue-name" in signed_in(everything(), ADMIN).get("/workloads/").text
     assert "Open one by its name" in signed_in(cluster(), ADMIN).get("/namespaces/").text
+
+
+def test_a_tenant_need_not_type_the_name_of_its_namespace() -> None:
+    made = cluster(team=[workload("team", "late")], other=[workload("other", "secret")])
+    made.answers["/v1/self"] = self_access("tina", "team")
+
+    client = signed_in(made, ADMIN)
+
+    for path in ("/", "/workloads/"):  # the first page of a tenant is theirs
+        page = client.get(path).text
+        assert "<h1>My workloads</h1>" in page
+        assert "team/late" in page
+        assert "other" not in page
+    assert '<a href="/namespaces/team">team</a>' in client.get("/namespaces/").text
+
+
+def test_a_bounded_number_of_namespaces_is_listed_and_the_rest_is_counted() -> None:
+    names = [f"team-{each:02}" for each in range(MOST_KNOWN + 2)]
+    made = cluster(**{each: [workload(each, "late")] for each in names})
+    made.answers["/v1/self"] = self_access("tina", *names)
+    client = signed_in(made, ADMIN)
+
+    page = client.get("/workloads/").text
+
+    assert page.count('<th scope="row">') == MOST_KNOWN
+    assert sum(WORKLOADS.collection(each) in made.asked for each in names) == MOST_KNOWN
+    assert "2 more of your namespaces are not listed" in page
+    client.get(f"/namespaces/{names[-1]}")
+    assert f"{names[-1]}/late" in client.get("/workloads/").text
+
+
+def test_who_may_have_more_namespaces_than_were_tried_is_told() -> None:
+    made = cluster(team=[workload("team", "late")])
+    made.answers["/v1/self"] = {**self_access("tina", "team"), "allTried": False}
+
+    assert "Not all namespaces of the cluster were tried" in signed_in(made, ADMIN).get("/workloads/").text

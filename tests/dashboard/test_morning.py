@@ -53,9 +53,9 @@ def cluster(**more: Any) -> Cluster:
     return found
 
 
-def notices(found: Cluster, who: str = ADMIN) -> list[tuple[str, str, str]]:
+def notices(found: Cluster, who: str = ADMIN, path: str = "/") -> list[tuple[str, str, str]]:
     """The word, the text, and where its next step leads."""
-    page = signed_in(found, who).get("/").text
+    page = signed_in(found, who).get(path).text
     entries = re.findall(r'<li class="(\w+)">(.*?)</li>', page.partition('<ol class="notices"')[2], re.DOTALL)
     return [
         (kind, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split()), re.findall(r'href="([^"]+)"', text)[-1])
@@ -116,6 +116,39 @@ def test_the_head_that_waits_longest_is_told_once() -> None:
     said = notices(cluster(**{"/v1/tree": tree(*nodes), "/v1/clusterqueues/a/pendingworkloads": first}))
 
     assert any(text.startswith("waiting ClusterQueue a has 1 pending. team/young is first") for _, text, _ in said)
+
+
+def test_a_worker_is_called_on_each_page_what_it_is() -> None:
+    workers = [
+        {"name": "two", "connection": "lost", "error": "no route"},
+        {"name": "west", "connection": "misconfigured", "error": 'Secret "west" not found', "missingSecret": "ns/west"},
+    ]
+    made = cluster(**{"/v1/clusters": {"items": workers}, "/v1/tree": tree()})
+    absent = 'misconfigured Worker west is misconfigured: Secret "west" not found. It gets no new work.'
+    wanted = [
+        ("lost", "lost Worker two is lost: no route. It gets no new work. Its connection", "/clusters"),
+        ("misconfigured", f"{absent} How to make its Secret", "/clusters"),
+    ]
+
+    assert notices(made) == wanted
+    assert notices(made, path="/findings") == wanted
+    page = signed_in(made, ADMIN).get("/clusters").text
+    assert "<code>kubectl -n ns create secret generic west --from-file=kubeconfig=worker.yaml</code>" in page
+    assert page.count("To fix") == 1
+
+
+def test_the_name_of_a_secret_is_one_word_of_the_command() -> None:
+    worker = {"name": "w", "connection": "misconfigured", "missingSecret": "ns/x; rm -rf ~"}
+    made = cluster(**{"/v1/clusters": {"items": [worker]}})
+
+    assert "create secret generic &#39;x; rm -rf ~&#39; --from-file" in signed_in(made, ADMIN).get("/clusters").text
+
+
+@pytest.mark.parametrize(("path", "shown"), [("/findings", True), ("/findings?root=org", False)])
+def test_what_no_rule_finds_is_beside_all_findings(path: str, shown: bool) -> None:
+    made = cluster(**{"/v1/clusters": {"items": [{"name": "two", "connection": "lost"}]}})
+
+    assert ("Also to fix" in signed_in(made, ADMIN).get(path).text) == shown
 
 
 def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:

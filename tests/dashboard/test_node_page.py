@@ -92,7 +92,7 @@ def test_what_if_it_had_more_is_asked_on_its_page_and_answered_with_one_click() 
         "quota-pair": "spot/cpu",
     }
     answered = signed_in(cluster(), ADMIN).post("/what-if", data={**sent, "quota-amount": "+16"}).text
-    assert "ClusterQueue a: nominalQuota of spot/cpu grows by 16" in answered
+    assert "ClusterQueue a: nominalQuota of spot/cpu becomes 16 more than now" in answered
 
 
 def test_the_bar_shows_what_is_borrowed_beyond_the_quota() -> None:

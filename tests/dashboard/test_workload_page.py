@@ -99,8 +99,20 @@ def test_only_its_own_queue_holds_what_its_own_limit_bounds() -> None:
 
     assert held_by({**LACK, **more, "obstacle": own, "holders": holders}) == "vision 40 (24 borrowed)"
     assert held_by({**LACK, **more, "holders": holders[1:]}) == (
-        "language 40 (24 borrowed), 3 more queues 24, queues that you may not see 7"
+        "language 40 (24 borrowed), 3 more queues 24, queues that you may not see: 7"
     )
+
+
+def test_the_right_that_names_other_queues_is_said_where_some_are_not_named() -> None:
+    role = "the ClusterRole quotree-batch-admin grants this"
+    own = {**LACK["obstacle"], "kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit"}
+
+    for lack, is_said in (
+        ({**LACK, "heldByOthers": "120"}, True),
+        (LACK, False),
+        ({**LACK, "heldByOthers": "120", "obstacle": own}, False),
+    ):
+        assert (role in signed_in(cluster(lacks=[lack]), ADMIN).get("/workloads/team/late").text) == is_said
 
 
 def held_by(lack: dict[str, Any]) -> str:

@@ -58,6 +58,19 @@ def test_it_is_for_everybody_at_both_widths_in_both_themes(visitor: Visitor, pat
     visitor.judge()
 
 
+def test_the_header_and_the_menu_stay_where_they_are_from_page_to_page(visitor: Visitor) -> None:
+    places = set()
+    for path in ("/", "/trees/kueue", "/namespaces/", "/workloads/", "/clusters", "/findings", "/what-if"):
+        page = to(visitor, path, WIDE)
+        entries = page.locator("header nav a")
+        boxes = [entries.nth(at).bounding_box() for at in range(entries.count())]
+        places.add(tuple(round(each["x"], 1) for each in boxes if each))
+    assert [len(each) for each in places] == [8]
+    heights = {to(visitor, path, WIDE).locator("header").bounding_box()["height"] for path in ("/", "/sign-in")}  # type: ignore[index]
+    assert len(heights) == 1
+    visitor.judge()
+
+
 @EACH
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(visitor: Visitor, path: str) -> None:
     assert unreached(to(visitor, path, WIDE)) == []

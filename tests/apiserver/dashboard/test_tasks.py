@@ -141,10 +141,12 @@ def test_what_would_let_a_job_in(visitor: Visitor) -> None:
 
 def test_which_worker_is_gone(visitor: Visitor) -> None:
     person = Clicks(visitor)
-    notice = person.page.locator("li.lost", has_text="Worker worker-west")
+    notice = person.page.locator("li.misconfigured", has_text="Worker worker-west")
 
     person.on(notice.get_by_role("link").first)
-    expect(person.page.get_by_role("region", name="worker-west")).to_contain_text("worker-west")
+    expect(person.page.get_by_role("region", name="worker-west")).to_contain_text(
+        "kubectl -n quotree-kubeconfigs create secret generic worker-west --from-file=kubeconfig=worker.yaml"
+    )
 
 
 def test_what_is_misconfigured(visitor: Visitor) -> None:
@@ -152,6 +154,9 @@ def test_what_is_misconfigured(visitor: Visitor) -> None:
 
     person.on(person.page.get_by_role("link", name="All findings of this tree").first)
     expect(person.page.get_by_role("row", name=re.compile("parent-cycle")).first).to_be_visible()
+    person.on(person.page.get_by_role("navigation", name="Pages").get_by_role("link", name="Findings"))
+    expect(person.page.get_by_role("row", name=re.compile("parent-cycle")).first).to_be_visible()
+    expect(person.page.locator("li.misconfigured")).to_contain_text("Worker worker-west")
 
 
 # --- for everybody
@@ -227,6 +232,7 @@ def test_all_tasks_without_javascript(url: str, browser: Browser) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("Namespace language")
 
         page = visitor.to("/what-if?kind=ClusterQueue&name=vision")
+        page.locator("summary", has_text="Stop").click()
         stop = page.get_by_role("group", name="Stop a ClusterQueue")
         stop.get_by_label("stopPolicy").select_option("HoldAndDrain")
         page.get_by_role("button", name="Show the result").click()

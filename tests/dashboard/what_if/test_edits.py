@@ -30,8 +30,8 @@ def test_an_edit_says_what_it_does() -> None:
         "ClusterQueue a: borrowingLimit of spot/cpu is removed",
     ]
     more, less = (QuotaEdit(NODE, "spot", "cpu", "nominalQuota", amount) for amount in ("+16", "-500m"))
-    assert str(more) == "ClusterQueue a: nominalQuota of spot/cpu grows by 16"
-    assert str(less) == "ClusterQueue a: nominalQuota of spot/cpu shrinks by 500m"
+    assert str(more) == "ClusterQueue a: nominalQuota of spot/cpu becomes 16 more than now"
+    assert str(less) == "ClusterQueue a: nominalQuota of spot/cpu becomes 500m less than now"
     assert str(EDITS[4]) == "Cohort a becomes a root"
     assert str(EDITS[5]) == "ClusterQueue a evicts its work and admits no more (stopPolicy HoldAndDrain)"
     assert str(EDITS[6]) == "Workload team/what-if at main: 3 × (cpu 500m, memory 1Gi), priority -5"

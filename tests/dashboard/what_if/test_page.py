@@ -45,7 +45,15 @@ def test_the_form_of_a_node_is_filled_in() -> None:
     assert "/what-if?kind=ClusterQueue&amp;name=a" in client.get("/queues/kueue/ClusterQueue/a").text
     page = client.get("/what-if?kind=ClusterQueue&name=a&flavor=spot&resource=cpu").text
     assert 'name="quota-name" value="a"' in page
-    assert 'name="move-name" value="a"' in page
+    assert len(re.findall('<input[^>]* value="a"', page)) == 1  # its name is there once
+    assert re.findall("<details( open)?>", page) == [""] * 4  # the other parts are folded
+    assert re.findall(
+        r"<option[^>]*>(\w+)</option>", page.partition('name="quota-field"')[2].partition("</select>")[0]
+    ) == [
+        "nominalQuota",
+        "borrowingLimit",
+        "lendingLimit",
+    ]
     assert 'data-refresh="0"' in page
 
 
@@ -81,7 +89,7 @@ def test_edits_add_up_and_one_that_is_not_ticked_is_left_out() -> None:
     world = cluster()
     client = signed_in(world, ADMIN)
     kept = "quota=ClusterQueue&name=a&flavor=spot&resource=cpu&field=nominalQuota&amount=8"
-    move = {"move-kind": "ClusterQueue", "move-name": "a", "move-parent": "lab"}
+    move = {"quota-kind": "ClusterQueue", "quota-name": "a", "move-parent": "lab"}
     page = client.post("/what-if", data={"edit": [kept], **move, "do": "add"}).text
 
     assert asked(world) == []
@@ -91,12 +99,32 @@ def test_edits_add_up_and_one_that_is_not_ticked_is_left_out() -> None:
     assert nominal(asked(world)[0]) == "4"
 
 
+@pytest.mark.parametrize(
+    ("query", "kinds", "field"),
+    [
+        ("kind=Queue&name=a", ["Queue"], "capability"),
+        ("kind=Namespace&name=a", ["Namespace"], "max"),
+        ("kind=Cohort&name=org", ["ClusterQueue", "Cohort"], "nominalQuota"),
+        ("", ["ClusterQueue", "Cohort", "Queue", "Namespace"], "nominalQuota"),
+    ],
+)
+def test_the_form_of_a_node_has_the_fields_of_its_project_alone(query: str, kinds: list[str], field: str) -> None:
+    page = signed_in(cluster(), ADMIN).get(f"/what-if?{query}").text
+    select = page.partition('name="quota-kind"')[2].partition("</select>")[0]
+
+    assert re.findall(r'value="(\w+)"', select) == kinds
+    fields = page.partition('name="quota-field"')[2].partition("</select>")[0]
+    assert re.findall(r"<option[^>]*>(\w+)", fields)[0] == field
+    assert ("capability" in fields) == ("Queue" in kinds)
+    assert ("stopPolicy" in page) == ("ClusterQueue" in kinds)
+
+
 def test_a_queue_is_stopped_from_its_page() -> None:
     world = cluster()
     client = signed_in(world, ADMIN)
-    assert 'name="stop-name" value="a"' in client.get("/what-if?kind=ClusterQueue&name=a").text
-    assert 'name="stop-name" value=""' in client.get("/what-if?kind=Cohort&name=org").text
-    page = client.post("/what-if", data={"stop-kind": "ClusterQueue", "stop-name": "a", "stop-policy": "Hold"}).text
+    assert "<summary>Stop a</summary>" in client.get("/what-if?kind=ClusterQueue&name=a").text
+    data = {"quota-kind": "ClusterQueue", "quota-name": "a", "quota-amount": "", "stop-policy": "Hold"}
+    page = client.post("/what-if", data=data).text
 
     assert [change.manifests[0]["spec"]["stopPolicy"] for change in asked(world)] == ["Hold"]
     assert "{&#34;spec&#34;:{&#34;stopPolicy&#34;:&#34;Hold&#34;}}" in page
@@ -204,7 +232,7 @@ def test_the_flavor_of_a_queue_with_one_is_known_and_how_much_more_is_an_amount(
     data = {"quota-kind": "ClusterQueue", "quota-name": "a", "quota-field": "nominalQuota", "quota-amount": "+16"}
     page = signed_in(world, ADMIN).post("/what-if", data=data).text
 
-    assert "ClusterQueue a: nominalQuota of spot/cpu grows by 16" in page
+    assert "ClusterQueue a: nominalQuota of spot/cpu becomes 16 more than now" in page
     [(_, change)] = world.what_if.asked if world.what_if else []
     [flavor] = change.manifests[0]["spec"]["resourceGroups"][0]["flavors"]
     assert flavor["resources"] == [{"name": "cpu", "nominalQuota": "20"}]
@@ -223,7 +251,8 @@ def test_a_refusal_is_said_with_its_reason_and_what_is_not_judged_by_its_name() 
     assert "The webhook refuses this change" in page
     assert "exceeds its parent" in page
     assert "Secret team/x has no quota" in page
-    assert "You may not list limitranges" in page
+    notes = re.findall("<li>(.*?)</li>", page.partition("<h3>Notes</h3>")[2].partition("</ul>")[0])
+    assert notes[-1] == "You may not list limitranges: the result assumes that there are none"
     assert "Job a/b</strong> is in no queue: no" in page
     assert "line 7: is given twice" in page
 
@@ -247,6 +276,16 @@ def test_a_tenant_is_told_which_rights_it_takes() -> None:
     assert "<code>get clusterqueues.kueue.x-k8s.io</code>" in found.text
     assert "<code>list namespaces</code>" in found.text
     assert asked(world) == []
+
+
+def test_the_rights_that_are_missing_are_said_before_the_form_is_filled_in() -> None:
+    page = signed_in(cluster(), TENANT).get("/what-if").text
+
+    said = page.index("<code>list namespaces</code>")
+    assert said < page.index("Describe the change</h2>")
+    assert "quotree-batch-admin" in page
+    assert 'href="#yaml"' not in page  # there is no YAML yet
+    assert "You lack these rights" not in signed_in(cluster(), ADMIN).get("/what-if").text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from cluster.expiry import Expiry
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.occasions import WorkerScrape
 from reconciler.multikueue.cluster_list import ClusterReading, clusters_json, read
-from reconciler.multikueue.kubeconfigs import WorkerLogin
+from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_secret
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.multikueue.worker_cache import WorkerCache
 from reconciler.multikueue.worker_session import SessionBroken, SessionReady
@@ -65,6 +65,17 @@ def test_each_worker_is_told_with_its_connection_its_room_and_its_work(reported:
     assert (two["connection"], two["error"], two["attempts"]) == ("lost", "no answer", 1)
     assert (two["since"], two["lastSeen"], two["free"]) == ("2026-01-01T00:00:00Z", None, [])
     assert two["nextAttempt"] is not None
+
+
+def test_a_secret_that_does_not_exist_is_named_with_its_namespace() -> None:
+    workers = World()
+    refused = read_secret("west", None, AllowedSources(), "quotree-kubeconfigs")
+    assert isinstance(refused, RefusedKubeconfig)
+    workers.connections.offer("west", refused)
+
+    (west,) = checked(clusters_json(read(workers.connections.workers, {}, Engine()), named=True))["items"]
+
+    assert (west["connection"], west["missingSecret"]) == ("misconfigured", "quotree-kubeconfigs/west")
 
 
 def test_who_may_not_list_workloads_learns_how_many_run_there(reported: dict[str, Any]) -> None:

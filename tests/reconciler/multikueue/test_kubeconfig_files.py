@@ -144,7 +144,7 @@ def test_a_secret_is_read_by_its_key() -> None:
 def test_a_secret_without_a_kubeconfig_is_refused(secret: dict[str, object] | None, reason: str, said: str) -> None:
     found = read_secret("worker", secret, AllowedSources())
     assert isinstance(found, RefusedKubeconfig)
-    assert (found.reason, said in found.message) == (reason, True)
+    assert (found.reason, said in found.message, found.secret) == (reason, True, "" if secret else "/worker")
 
 
 def test_the_end_of_the_credentials_that_are_used_is_known() -> None:

@@ -1,0 +1,82 @@
+"""What the person who looks may open: menus and links lead nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from cluster.errors import ClusterError, Unauthorized
+from dashboard.reading.backend import Manifest
+from dashboard.reading.cache import CachedReader
+
+_TREES = ("trees", "volcano", "yunikorn")
+_PAGES = {"ClusterQueue": "trees", "Cohort": "trees", "Queue": "volcano"}
+"""The answers that pages of these kinds are made of."""
+
+
+class SelfAccess:
+    """Asked once a page, where a page needs it; the answer is kept for some seconds.
+
+    Where /v1 does not say, as there is no reconciler or it does not answer, everything counts as open: the page says
+    then what it cannot show.
+    """
+
+    def __init__(self, reader: CachedReader) -> None:
+        self._reader = reader
+
+    @cached_property
+    def _found(self) -> Manifest | None:
+        try:
+            return self._reader.aside(("self",), self._asked)
+        except Unauthorized:
+            return None  # what the page reads says so
+
+    def _asked(self) -> Manifest | None:
+        """None, which is kept as well, so that a server that hangs delays one page and not each."""
+        try:
+            return self._reader.reader.ask("/v1/self")
+        except Unauthorized:
+            raise
+        except ClusterError:
+            return None
+
+    def _reads(self, *names: str) -> bool:
+        return self._found is None or any(each in self._found["reads"] for each in names)
+
+    @property
+    def user(self) -> str:
+        """The name under which the cluster knows this person; empty where nobody says."""
+        return str(self._found["user"]) if self._found else ""
+
+    @property
+    def trees(self) -> bool:
+        """The trees of some project, and what if something changed there."""
+        return self._reads(*_TREES)
+
+    @property
+    def now(self) -> bool:
+        """Something of what the first page sums up."""
+        return self._reads(*_TREES, "clusters")
+
+    def opens(self, kind: str) -> bool:
+        """The page of an object of this kind."""
+        answer = _PAGES.get(kind)
+        return answer is None or self._reads(answer)
+
+    @property
+    def clusters(self) -> bool:
+        return self._reads("clusters")
+
+    @property
+    def topologies(self) -> bool:
+        return self._reads("topologies")
+
+    @property
+    def namespaces(self) -> Sequence[str]:
+        """Namespaces with LocalQueues in which this person may list Workloads, as far as they were tried."""
+        return [str(each) for each in self._found["namespaces"]] if self._found else []
+
+    @property
+    def all_tried(self) -> bool:
+        """Whether there are no namespaces that may be theirs as well."""
+        return self._found is not None and bool(self._found["allTried"])

@@ -1,0 +1,105 @@
+"""Menus and links lead only where the person who looks may go; the header says who that is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cluster.errors import Unreachable
+from dashboard.reading.backend import UserLogin
+from dashboard.reading.cache import AnswerCache, CachedReader
+from dashboard.reading.self_access import SelfAccess
+from tests.dashboard.every_page import small_cluster
+from tests.dashboard.people import ADMIN, TENANT, Answering, Cluster, browser, self_access, signed_in
+
+EXPLAINED = {"/trees/kueue", "/trees/volcano", "/trees/yunikorn", "/findings"}
+"""Pages that stay in the menu: they say why they are empty, which role helps, and lead on."""
+
+
+def links(page: str) -> set[str]:
+    return {each.replace("&amp;", "&") for each in re.findall(r'<a [^>]*href="(/[^"#]+)"', page)}
+
+
+def menu(page: str) -> list[str]:
+    return re.findall(r">([^<]+)</a>", page.partition("<nav")[2].partition("</nav>")[0])
+
+
+def small_world_of_a_tenant() -> Cluster:
+    made = small_cluster()
+    made.answers["/v1/self"] = self_access("tina", "team")
+    return made
+
+
+def test_no_link_of_a_tenant_ends_in_a_refusal() -> None:
+    client = signed_in(small_world_of_a_tenant(), TENANT)
+    seen: dict[str, int] = {}
+    queue = ["/"]
+    while queue:
+        path = queue.pop()
+        answer = client.get(path)
+        seen[path] = answer.status_code
+        queue += sorted({each for each in links(answer.text) if not each.startswith("/static/")} - {*seen, *queue})
+
+    assert {path for path, status in seen.items() if status == 403} <= EXPLAINED
+    assert "/workloads/team/late" in seen
+    assert not any(path.startswith(("/queues/", "/what-if", "/clusters", "/topologies")) for path in seen)
+
+
+def test_the_menu_of_a_tenant_and_of_an_admin() -> None:
+    made = small_cluster()
+    everywhere = ["Now", "Trees", "Namespaces", "My workloads", "Clusters", "Topologies", "Findings", "What if"]
+
+    assert menu(signed_in(made, ADMIN).get("/clusters").text) == everywhere
+    tenants = ["Trees", "Namespaces", "My workloads", "Findings"]
+    assert menu(signed_in(small_world_of_a_tenant(), TENANT).get("/workloads/").text) == tenants
+
+
+@pytest.mark.parametrize(
+    ("reads", "entry"), [("clusters", "Clusters"), ("topologies", "Topologies"), ("volcano", "What if")]
+)
+def test_each_right_adds_its_entry(reads: str, entry: str) -> None:
+    made = small_cluster()
+    made.answers["/v1/self"] = {**self_access("sam"), "reads": [reads]}
+
+    assert entry in menu(signed_in(made, ADMIN).get("/workloads/").text)
+
+
+def test_the_header_says_who_is_signed_in() -> None:
+    page = signed_in(small_world_of_a_tenant(), TENANT).get("/workloads/").text
+
+    assert "<span>tina</span>" in page
+    assert "Sign out" in page
+
+
+def test_who_is_not_signed_in_gets_no_menu() -> None:
+    page = browser(Cluster()).get("/sign-in").text
+
+    assert "<nav" not in page
+    assert "Refresh" not in page
+
+
+def test_the_trees_page_names_the_role_that_opens_it() -> None:
+    page = signed_in(Cluster(), TENANT).get("/trees/kueue").text
+
+    assert "tenant may not list clusterqueues.kueue.x-k8s.io; the ClusterRole quotree-batch-admin grants this." in page
+
+
+def test_where_nobody_says_what_one_may_open_the_menu_is_whole_and_is_not_asked_for_again() -> None:
+    made = Cluster()
+    made.answers["/v1/self"] = Unreachable("/v1", "refused", "wait")
+    client = signed_in(made, ADMIN)
+
+    for _ in range(3):
+        assert "Clusters" in menu(client.get("/workloads/").text)
+
+    assert made.asked.count("/v1/self") == 1
+
+
+def test_what_is_kept_aside_does_not_make_a_page_look_old() -> None:
+    made = Cluster()
+    login = UserLogin(ADMIN)
+    reader = CachedReader(AnswerCache(), login, Answering(made, login))
+
+    assert SelfAccess(reader).user == "admin"
+    assert reader.oldest is None

@@ -33,7 +33,7 @@ _OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finishe
 
 
 class MyWorkload(NamedTuple):
-    """A row. `since`: when the state began; `message`: why it waits, as its condition says."""
+    """A row. `since`: when the state began; `message`: why it waits."""
 
     namespace: str
     name: str
@@ -70,7 +70,9 @@ def workloads_page(reader: CachedReader, query: Mapping[str, str], known: list[s
     every = [_workload(each) for each in found.value or ()]
     rows = sorted(filter(lambda row: _has(text, row), every), key=_order)
     counts = {state: sum(each.state == state for each in every) for state in _ORDER}
-    return {**_shown(rows, query), "found": found, "counts": counts, "all": len(every), "most": _MOST}
+    shown = _shown(rows, query)
+    shown["rows"] = _with_causes(reader, shown["rows"])
+    return {**shown, "found": found, "counts": counts, "all": len(every), "most": _MOST}
 
 
 def namespaces_page(reader: CachedReader, query: Mapping[str, str], known: list[str]) -> dict[str, Any]:
@@ -91,6 +93,16 @@ def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
         "number": len(rows),
         "step": _ROWS,
     }
+
+
+def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkload]:
+    """The rows with the words of each Workload's own page, asked for at once; without an answer those of conditions."""
+    names = ",".join(f"{row.namespace}/{row.name}" for row in rows if row.state == "pending")
+    if not names:
+        return rows
+    found = part(lambda: list(reader.ask("/v1/pendingworkloads", {"names": names})["items"])).value or []
+    causes = {(each["metadata"]["namespace"], each["metadata"]["name"]): each.get("cause") for each in found}
+    return [row._replace(message=causes.get((row.namespace, row.name)) or row.message) for row in rows]
 
 
 def _objects(reader: CachedReader, resource: Resource, known: list[str]) -> list[Manifest]:

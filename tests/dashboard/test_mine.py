@@ -139,3 +139,26 @@ def test_namespaces_and_queues_are_a_list_with_a_search() -> None:
 def test_an_empty_list_says_how_to_fill_it() -> None:
     assert "kueue.x-k8s.io/queue-name" in signed_in(everything(), ADMIN).get("/workloads/").text
     assert "Open one by its name" in signed_in(cluster(), ADMIN).get("/namespaces/").text
+
+
+def test_pending_work_waits_for_what_its_own_page_says_in_one_question() -> None:
+    waits = [workload("a", name, QuotaReserved="False") for name in ("one", "two")]
+    made = everything(workload("a", "runs", Admitted="True"), *waits)
+    cause = "it needs 8 of h100/nvidia.com/gpu more than the borrowingLimit of vision allows"
+    made.answers["/v1/pendingworkloads"] = {
+        "items": [{"metadata": {"namespace": "a", "name": "one"}, "message": "insufficient", "cause": cause}]
+    }
+
+    page = signed_in(made, ADMIN).get("/workloads/").text
+
+    assert f"I{cause[1:]}</td>" in page
+    assert page.count("8 more needed</td>") == 1, "of what the reconciler does not know, the condition"
+    assert [path for path in made.asked if path.startswith("/v1/")] == ["/v1/pendingworkloads"]
+
+
+def test_a_page_without_pending_work_asks_for_no_causes() -> None:
+    made = everything(workload("a", "runs", Admitted="True"))
+
+    signed_in(made, ADMIN).get("/workloads/")
+
+    assert not [path for path in made.asked if path.startswith("/v1/")]

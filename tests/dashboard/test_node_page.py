@@ -109,6 +109,15 @@ def test_pending_work_says_for_how_long() -> None:
     assert '<td data-label="Pending for"><time datetime="2020-01-01T00:00:00Z" title="2020-01-01T00:00:00Z">' in shown
 
 
+def test_pending_work_has_the_words_of_its_own_page() -> None:
+    item = ANSWERS[PENDING]["items"][0]
+    said = page(cluster(**{PENDING: {"items": [{**item, "cause": "3 of spot/cpu are short at org"}]}}))
+
+    assert '<td class="words" data-label="Reason">3 of spot/cpu are short at org</td>' in said
+    assert "insufficient unused quota" not in said
+    assert ">Insufficient unused quota for cpu in flavor spot, 3 more needed</td>" in page(cluster())
+
+
 def test_the_object_and_the_command_that_changes_it() -> None:
     shown = page(cluster())
 

@@ -37,6 +37,7 @@ WHY: dict[str, Any] = {
     "sentence": "Waiting in ClusterQueue vision (LocalQueue team/main): needs 8 more nvidia.com/gpu of flavor h100",
     "reason": "Pending",
     "message": "insufficient unused quota",
+    "cause": "8 of h100/nvidia.com/gpu are short at research",
     "clusterQueue": "vision",
     "position": 2,
     "setAside": False,
@@ -84,8 +85,13 @@ def test_a_limit_of_its_own_is_not_the_fault_of_who_borrows() -> None:
     own = {**LACK, "obstacle": {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "8"}}
     never = {**LACK, "ever": False}
 
-    assert "more than the borrowingLimit of vision allows; 2nd in line." in said(lacks=[own])
-    assert "short at research, even if nothing else ran; 2nd in line." in said(lacks=[never])
+    limit = "it needs 8 of h100/nvidia.com/gpu more than the borrowingLimit of vision allows"
+    assert said(lacks=[own], cause=limit) == f"Waits 12 min in vision: {limit}; 2nd in line."
+    assert said(lacks=[never]).endswith("short at research; 2nd in line.")
+
+
+def test_a_reconciler_without_causes_is_taken_at_its_own_words() -> None:
+    assert said(cause=None) == "Waits 12 min in vision, 2nd in line. Needs 8 more nvidia.com/gpu of flavor h100."
 
 
 def test_who_is_first_but_parked_is_not_next() -> None:
@@ -112,8 +118,11 @@ def held_by(lack: dict[str, Any]) -> str:
 def test_room_that_is_being_made_is_counted_with_what_may_not_be_named() -> None:
     named = {"kind": "Job", "namespace": "team", "name": "a", "workload": "a"}
 
-    assert "3 preempted workloads must end first" in said(leaving=[named], leavingElsewhere=2)
-    assert "1 preempted workload must end first" in said(leaving=[], leavingElsewhere=1)
+    room = "room is made for it; it starts once 3 workloads have ended"
+    sentence = f"Waiting in ClusterQueue vision (LocalQueue team/main): {room}"
+
+    for gone in ({"leaving": [named], "leavingElsewhere": 2}, {"leaving": [named]}, {"leavingElsewhere": 1}):
+        assert said(cause=room, sentence=sentence, **gone) == f"Waits 12 min in vision, 2nd in line. R{room[1:]}."
 
 
 def test_it_waits_since_it_lost_its_quota() -> None:
@@ -128,9 +137,9 @@ def test_it_waits_since_it_lost_its_quota() -> None:
 def test_without_a_shortage_the_sentence_of_why_follows_once() -> None:
     stopped = "Waiting in ClusterQueue vision (LocalQueue team/main): ClusterQueue vision is stopped; have it resumed"
 
-    assert said(lacks=[], sentence=stopped) == (
-        "Waits 12 min in vision, 2nd in line. ClusterQueue vision is stopped; have it resumed."
-    )
+    assert said(lacks=[], reason="Suspended", sentence=stopped, position=1) == (
+        "Waits 12 min in vision. ClusterQueue vision is stopped; have it resumed."
+    ), "nobody is next where nothing is admitted"
     assert said(lacks=[], sentence="") == "Waits 12 min in vision, 2nd in line. Insufficient unused quota."
 
 

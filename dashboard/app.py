@@ -106,6 +106,7 @@ def create_app(
         "namespace_url": shown.namespace_url,
         "object_url": shown.object_url,
         "job_text": shown.job_text,
+        "free_text": shown.free_text,
         "relative": relative,
         "lasting": lasting,
         "amount_text": amount_text,

@@ -5,11 +5,12 @@ The explanation leaves out what this person may not read, so the sentence names 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from dashboard.pages.times import Clock, lasted, now
 from dashboard.reading.backend import Manifest
 from scheduling.objects.inadmissible_reasons import SUSPENDED
+from scheduling.visibility.raising import BORROWING_LIMIT
 
 _NOTHING = "0"
 
@@ -43,7 +44,24 @@ def _since(stored: Manifest, kind: str, status: str) -> str:
 
 def cause_of(why: Manifest) -> str:
     """Why it waits and who holds that, without its name; empty from a reconciler that does not say it in brief."""
-    return "; ".join(filter(None, (str(why.get("cause") or ""), _holder(why))))
+    return "; ".join(filter(None, (str(why.get("cause") or ""), holder_of(why))))
+
+
+class WhatIsShort(NamedTuple):
+    """A flavor and resource, and the Cohort or ClusterQueue whose whole quota is in use."""
+
+    flavor: str
+    resource: str
+    kind: str
+    name: str
+
+
+def waits_for(why: Manifest) -> WhatIsShort | None:
+    """What others may wait for as well; None where a limit of its own is in the way, or something else."""
+    lack = _shortage(why)
+    if lack is None or lack["obstacle"]["limit"] == BORROWING_LIMIT or not lack["ever"]:
+        return None
+    return WhatIsShort(lack["flavor"], lack["resource"], lack["obstacle"]["kind"], lack["obstacle"]["name"])
 
 
 def _waits(why: Manifest, span: str) -> str:
@@ -78,11 +96,14 @@ def _shortage(why: Manifest) -> dict[str, Any] | None:
     return next((each for each in why.get("lacks") or () if each.get("obstacle")), None)
 
 
-def _holder(why: Manifest) -> str:
-    """The queue that holds most beyond its quota; those that may not be named are counted together."""
+def holder_of(why: Manifest) -> str:
+    """The queue that holds most beyond its quota; those that may not be named are counted together.
+
+    Empty where the use of others is not in the way.
+    """
     lack = _shortage(why)
-    if lack is None or lack["obstacle"]["limit"] == "borrowingLimit" or not lack["ever"]:
-        return ""  # others' use is not in the way
+    if lack is None or waits_for(why) is None:
+        return ""
     for each in lack.get("holders") or ():
         if each["borrowed"] != _NOTHING:
             return f"{each['clusterQueue']} holds {each['borrowed']} beyond its quota"

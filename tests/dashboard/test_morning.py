@@ -212,6 +212,57 @@ def test_the_head_of_a_queue_waits_for_what_its_own_page_says() -> None:
     assert f": {said_there}. Why team/young waits" in said
 
 
+def short_at(node: str, lacking: str = "5", **more: Any) -> dict[str, Any]:
+    """An explanation of work that is short at a Cohort, of which `big` holds most."""
+    lack = {"flavor": "spot", "resource": "cpu", "ever": True, "holders": [{"clusterQueue": "big", "borrowed": "9"}]}
+    lack["obstacle"] = {"kind": "Cohort", "name": node, "limit": "nominalQuota", "lacking": lacking}
+    return {"state": "waiting", "cause": f"{lacking} of spot/cpu are short at {node}", "lacks": [lack], **more}
+
+
+def test_queues_that_wait_for_the_same_are_one_notice() -> None:
+    late = [kueue(f"late-{each}", "org", "4", pending=each) | {"oldestPending": ago(each)} for each in range(1, 6)]
+    other = kueue("other", "org", "4", pending=1) | {"oldestPending": ago(3)}
+    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="24"), *late, other)})
+    for each in range(1, 6):
+        found.answers[f"/v1/clusterqueues/late-{each}/pendingworkloads"] = head(f"w{each}", each)
+        found.answers[f"/v1/workloads/team/w{each}/explanation"] = short_at("org", str(each))
+    found.answers["/v1/clusterqueues/other/pendingworkloads"] = head("w0", 3)
+    found.answers["/v1/workloads/team/w0/explanation"] = short_at("elsewhere")
+
+    alike, apart = [text for kind, text, _ in notices(found) if kind == "waiting"]
+    assert alike == (
+        "waiting 5 queues wait for spot/cpu at org: late-5, late-4, late-3 and 2 more. They have 15 pending, the oldest"
+        " for 5 min. big holds 9 beyond its quota. Why team/w5 waits"
+    )
+    assert apart.startswith("waiting ClusterQueue other has 1 pending.")
+    page = signed_in(found, ADMIN).get("/").text
+    assert '<a href="/trees/kueue?node=Cohort%2Forg&amp;pair=spot%2Fcpu&amp;sort=pending#table">5 queues</a>' in page
+
+
+def test_two_queues_that_wait_for_the_same_keep_their_own_words() -> None:
+    found = cluster()
+    for name in ("young", "old"):
+        found.answers[f"/v1/workloads/team/{name}/explanation"] = short_at("org")
+
+    assert [text.split()[1:3] for kind, text, _ in notices(found) if kind == "waiting"] == [
+        ["ClusterQueue", "late"],
+        ["ClusterQueue", "a"],
+    ]
+
+
+def test_what_a_queue_beyond_its_limit_should_have_admits_its_head() -> None:
+    beyond = kueue("beyond", "org", "4", "9", borrowed="5", pending=1)
+    beyond["quota"][0]["own"] |= {"borrowingLimit": "2", "over": "3"}
+    found = cluster(**{"/v1/tree": tree(*BUSY["nodes"], beyond)})
+    found.answers["/v1/clusterqueues/beyond/pendingworkloads"] = head("wide", 5)
+    remedy = {"clusterQueue": "beyond", "flavor": "spot", "resource": "cpu", "from": "4", "to": "15", "more": "11"}
+    found.answers["/v1/workloads/team/wide/explanation"] = short_at("org", remedy=remedy)
+
+    kind, text, url = notices(found)[0]
+    assert (kind, text.partition("no more. ")[2]) == ("over", "What if it had 11 more?")
+    assert url.endswith("amount=%2B11")
+
+
 def test_who_else_may_have_lent_is_counted() -> None:
     able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (4, 6, 8)]
     much = kueue("much", "org", "8", "16", borrowed="8", pending=1)
@@ -251,7 +302,7 @@ def test_the_numbers_on_top_count_each_queue_once_and_lead_to_what_they_count() 
     ]
     assert [url for _, url, *_ in found] == [
         "#notices",
-        "/trees/kueue?sort=pending#table",
+        "/workloads/?q=pending",
         "/workloads/?q=admitted",
         "/trees/kueue#table",
     ]

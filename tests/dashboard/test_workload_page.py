@@ -109,10 +109,51 @@ def test_only_its_own_queue_holds_what_its_own_limit_bounds() -> None:
     )
 
 
+def test_what_is_in_use_beyond_all_there_is_leaves_less_than_nothing() -> None:
+    over = {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "24"}
+
+    assert cell("Free", {**LACK, "free": "0", "obstacle": over}) == "-8 (over)"
+    assert cell("Free", LACK) == "8"
+    assert cell("Free", {**LACK, "obstacle": None}) == "8"
+
+
+def test_the_limit_that_holds_comes_before_the_quota_that_would_do_as_well() -> None:
+    places = [
+        {"kind": "ClusterQueue", "name": "vision", "limit": "nominalQuota", "from": "64", "to": "72"},
+        {"kind": "Cohort", "name": "research", "limit": "borrowingLimit", "from": "32", "to": "40"},
+    ]
+    pair = {"flavor": "h100", "resource": "nvidia.com/gpu"}
+    remedy = {"clusterQueue": "vision", **pair, "from": "64", "to": "72", "more": "8"}
+    page = signed_in(cluster(lacks=[{**LACK, "raise": places}], remedy=remedy), ADMIN).get("/workloads/team/late").text
+
+    form = "/what-if?kind={}&amp;name={}&amp;flavor=h100&amp;resource=nvidia.com%2Fgpu&amp;field={}&amp;amount={}"
+    assert re.findall(r'<a href="(/what-if\?[^"]+)">(What if [^<]+)</a>', page) == [
+        (
+            form.format("Cohort", "research", "borrowingLimit", 40),
+            "What if the borrowingLimit of research were 40, not 32?",
+        ),
+        (
+            form.format("ClusterQueue", "vision", "nominalQuota", 72),
+            "What if vision had 8 more of h100/nvidia.com/gpu?",
+        ),
+    ]
+
+
+def test_the_code_of_the_reason_is_not_told_beside_the_sentence() -> None:
+    page = signed_in(cluster(), ADMIN).get("/workloads/team/late").text
+
+    assert "<dt>Reason</dt>" not in page
+
+
 def held_by(lack: dict[str, Any]) -> str:
     """What the page says about who holds what is short."""
+    return cell("Held by", lack)
+
+
+def cell(label: str, lack: dict[str, Any]) -> str:
+    """The text of a column of what is short."""
     page = signed_in(cluster(lacks=[lack]), ADMIN).get("/workloads/team/late").text
-    return re.sub(r"<[^>]+>", "", page.partition('data-label="Held by">')[2].partition("</td>")[0])
+    return re.sub(r"<[^>]+>", "", page.partition(f'data-label="{label}">')[2].partition("</td>")[0])
 
 
 def test_room_that_is_being_made_is_counted_with_what_may_not_be_named() -> None:

@@ -119,6 +119,7 @@ def create_app(
         "file_ink": file_ink,
         "no_ink": no_ink,
     }
+    app.jinja_env.filters["coded"] = shown.coded
     app.jinja_env.filters["lines"] = what_if.printed_lines
     cache = AnswerCache()
     app.before_request(lambda: _know(settings, backend, cache))

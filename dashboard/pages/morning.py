@@ -20,7 +20,7 @@ from dashboard.trees.contention import MOST, Borrower, ContendedTree, RootLoad, 
 from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
-_KINDS = ("stopped", "lost", "error", "over", "waiting", "unused", "borrowed")
+_KINDS = ("stopped", "lost", "error", "over", "waiting", "borrowed", "unused")
 """The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""

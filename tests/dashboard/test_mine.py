@@ -84,7 +84,7 @@ def test_a_page_is_bounded() -> None:
     assert client.get("/workloads/").text.count('<th scope="row">') == 100
     last = client.get("/workloads/?q=w-&offset=200").text
     assert last.count('<th scope="row">') == 50
-    assert '<a href="/workloads/?q=w-&amp;offset=100">Before</a>' in last
+    assert '<a href="/workloads/?q=w-&amp;offset=100">Previous 100</a>' in last
 
 
 def test_a_namespace_that_was_opened_is_mine() -> None:

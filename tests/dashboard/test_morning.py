@@ -28,7 +28,7 @@ BUSY = tree(
 )
 
 
-RESUME = "Resume it: quotree resume clusterqueue held."
+RESUME = "Resume it with quotree resume clusterqueue held ."
 
 
 def ago(minutes: int) -> str:
@@ -63,7 +63,7 @@ def notices(found: Cluster, who: str = ADMIN) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_who_waits_longest_comes_first_then_unused_quota_then_who_borrows() -> None:
+def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> None:
     short = "insufficient unused quota for cpu in flavor spot, 3 more needed"
     late = f"has 2 pending. team/old is first and has waited 3 h 20 min: {short} Why team/old waits"
     young = f"has 1 pending. team/young is first and has waited 5 min: {short} Why team/young waits"
@@ -73,12 +73,12 @@ def test_who_waits_longest_comes_first_then_unused_quota_then_who_borrows() -> N
     assert notices(cluster()) == [
         ("waiting", f"waiting ClusterQueue late {late}", "/workloads/team/old"),
         ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
+        ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
         (
             "unused",
             f"unused ClusterQueue spare {spare} What if it had 12 less?",
             "/what-if?kind=ClusterQueue&amp;name=spare&amp;flavor=spot&amp;resource=cpu&amp;amount=-12",
         ),
-        ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
     ]
 
 
@@ -143,7 +143,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     said = notices(cluster(**answers))
 
     kinds = [kind for kind, *_ in said]
-    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
+    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "borrowed", "unused"]
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted."
         " Give one of them another parent. All findings of this tree"
@@ -279,11 +279,11 @@ def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:
 
     said = [(text, url) for _, text, url in notices(found) if " more queue" in text]
     assert said == [
+        ("borrowed 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
         (
             "unused 1 more queue of Kueue without use of a quota that others wait for. All by share",
             "/trees/kueue?sort=share#table",
         ),
-        ("borrowed 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
     ]
 
 

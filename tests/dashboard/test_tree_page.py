@@ -158,7 +158,7 @@ def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:
 
     assert (
         "ClusterQueue held is stopped (stopPolicy Hold) and admits nothing."
-        " Resume it: quotree resume clusterqueue held."
+        " Resume it with <code>quotree resume clusterqueue held</code>."
     ) in found.get("/queues/kueue/ClusterQueue/held").text
     assert "Stopped:" not in found.get("/queues/kueue/ClusterQueue/used").text
 

@@ -73,9 +73,9 @@ def test_the_tree_is_a_picture_and_a_table(admin: Visitor) -> None:
     expect(page.locator("caption")).to_contain_text(f"1 to 100 of {QUEUES + 111}, spot/cpu")
     assert names(page)[:5] == ["org", "division-0", "group-0", "queue-0", "queue-1"]
     assert names(page)[13:16] == ["queue-10", "queue-11", "queue-12"]
-    page.get_by_role("link", name="After").click()
+    page.get_by_role("link", name="Next").click()
     expect(page.locator("caption")).to_contain_text("101 to 200 of")
-    page.get_by_role("link", name="Before").click()
+    page.get_by_role("link", name="Previous").click()
     expect(page.locator("caption")).to_contain_text("1 to 100 of")
 
 
@@ -305,7 +305,7 @@ def test_who_skips_to_the_content_stays_there_while_news_come(admin: Visitor, wo
 
 def test_who_turns_the_page_of_the_table_goes_on_in_it(admin: Visitor) -> None:
     page = admin.to(f"{TREES}?rows=all")
-    page.get_by_role("link", name="After").press("Enter")
+    page.get_by_role("link", name="Next").press("Enter")
     expect(page.locator("#table")).to_be_focused()
     expect(page.locator("caption")).to_contain_text("101 to 200 of")
     page.go_back()

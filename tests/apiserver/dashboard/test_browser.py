@@ -178,7 +178,7 @@ def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
     expect(page.get_by_role("region", name="The object")).to_contain_text("kubectl edit clusterqueues.kueue.x-k8s.io")
     waits = page.get_by_role("region", name="Pending workloads")
     expect(waits).to_contain_text(f"team-0/{WAITS}")
-    expect(waits).to_contain_text("10 more needed")
+    expect(waits).to_contain_text("It needs 10 of spot/cpu more than the borrowingLimit of queue-0 allows")
     assert "queue-0" not in page.get_by_role("region", name="Siblings that borrow").inner_text()
     page.get_by_role("link", name="Show in the tree").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-0")

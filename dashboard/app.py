@@ -107,6 +107,7 @@ def create_app(
         "namespace_url": formatting.namespace_url,
         "object_url": formatting.object_url,
         "job_text": formatting.job_text,
+        "free_text": formatting.free_text,
         "relative": relative,
         "lasting": lasting,
         "amount_text": amount_text,
@@ -119,6 +120,7 @@ def create_app(
         "file_ink": file_ink,
         "no_ink": no_ink,
     }
+    app.jinja_env.filters["coded"] = formatting.coded
     app.jinja_env.filters["lines"] = what_if.printed_lines
     cache = AnswerCache()
     app.before_request(lambda: _know(settings, backend, cache))

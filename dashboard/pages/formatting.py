@@ -7,8 +7,12 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+from markupsafe import Markup, escape
+
+from dashboard.reading.backend import Manifest
 from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, lent
 from policies.impact.quotas import amount_text
+from policies.model.quantity import Quantity
 
 DIALECTS = ("Kueue", "Volcano", "YuniKorn")
 TREES = {"Kueue": "/v1/tree", "Volcano": "/v1/volcano/tree", "YuniKorn": "/v1/yunikorn/tree"}
@@ -19,6 +23,20 @@ _CHANGED = {("Kueue", "ClusterQueue"), ("Kueue", "Cohort"), ("Volcano", "Queue")
 def amount(pair: FlavorPair, nano: int | None) -> str:
     """The amount as Kubernetes writes it; a dash for None."""
     return "–" if nano is None else amount_text(pair.resource, nano)
+
+
+def free_text(lack: Manifest) -> str:
+    """What is free of something that a workload lacks; negative where more is in use than there is."""
+    short = Quantity.parse((lack["obstacle"] or {}).get("lacking", "0")).nano - Quantity.parse(lack["wanted"]).nano
+    return f"-{amount_text(lack['resource'], short)} (over)" if short > 0 else str(lack["free"])
+
+
+def coded(text: str) -> Markup:
+    """The text with what stands between backquotes as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(each) if at % 2 else each for at, each in enumerate(parts))
 
 
 def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, str, str, str, str]:

@@ -5,10 +5,12 @@ The explanation leaves out what this person may not read, so the sentence names 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from dashboard.pages.times import Clock, lasted, now
 from dashboard.reading.backend import Manifest
+from scheduling.objects.inadmissible_reasons import SUSPENDED
+from scheduling.visibility.raising import BORROWING_LIMIT
 
 _NOTHING = "0"
 
@@ -41,19 +43,41 @@ def _since(stored: Manifest, kind: str, status: str) -> str:
 
 
 def cause_of(why: Manifest) -> str:
-    """Why it waits, without its name; empty where the explanation names no amount that is short."""
-    return "; ".join(_cause(why))
+    """Why it waits and who holds that, without its name; empty from a reconciler that does not say it in brief."""
+    return "; ".join(filter(None, (str(why.get("cause") or ""), holder_of(why))))
+
+
+class WhatIsShort(NamedTuple):
+    """A flavor and resource, and the Cohort or ClusterQueue whose whole quota is in use."""
+
+    flavor: str
+    resource: str
+    kind: str
+    name: str
+
+
+def waits_for(why: Manifest) -> WhatIsShort | None:
+    """What others may wait for as well; None where a limit of its own is in the way, or something else."""
+    lack = _shortage(why)
+    if lack is None or lack["obstacle"]["limit"] == BORROWING_LIMIT or not lack["ever"]:
+        return None
+    return WhatIsShort(lack["flavor"], lack["resource"], lack["obstacle"]["kind"], lack["obstacle"]["name"])
 
 
 def _waits(why: Manifest, span: str) -> str:
     queue = why.get("clusterQueue")
     head = f"Waits {span}".rstrip() + (f" in {queue}" if queue else "")
-    cause, place = _cause(why), _place(why.get("position") if queue else None, parked=bool(why.get("setAside")))
-    if not cause:
-        line = f"{head}{f', {place}' if place else ''}." if queue else f"{head}: {why.get('message', '')}."
+    stopped = why.get("reason") == SUSPENDED
+    place = _place(None if stopped or not queue else why.get("position"), parked=bool(why.get("setAside")))
+    if _shortage(why) is None:
+        line = (
+            f"{head}{f', {place}' if place else ''}."
+            if queue
+            else f"{head}: {why.get('cause') or why.get('message', '')}."
+        )
         reason = _after_the_queue(why) if queue else ""
         return f"{line} {reason}." if reason else line
-    return f"{head}: {'; '.join(filter(None, (*cause, place)))}."
+    return f"{head}: {'; '.join(filter(None, (cause_of(why), place)))}."
 
 
 def _after_the_queue(why: Manifest) -> str:
@@ -64,30 +88,26 @@ def _after_the_queue(why: Manifest) -> str:
     return f"{found[:1].upper()}{found[1:]}".rstrip(".")
 
 
-def _cause(why: Manifest) -> list[str]:
-    leaving = len(why.get("leaving") or ()) + int(why.get("leavingElsewhere") or 0)
-    if leaving:
-        return [f"{leaving} preempted workload{'s' * (leaving > 1)} must end first"]
-    short = next((each for each in why.get("lacks") or () if each.get("obstacle")), None)
-    return [_shortage(short), *_holder(short)] if short else []
+def _shortage(why: Manifest) -> dict[str, Any] | None:
+    """What is short, if that is why it waits."""
+    other = ("notBefore", "behind", "behindAnother", "leaving", "leavingElsewhere")
+    if not why.get("cause") or any(why.get(each) for each in other):
+        return None
+    return next((each for each in why.get("lacks") or () if each.get("obstacle")), None)
 
 
-def _shortage(lack: dict[str, Any]) -> str:
-    at, pair = lack["obstacle"], f"{lack['flavor']}/{lack['resource']}"
-    ever = "" if lack["ever"] else ", even if nothing else ran"
-    if at["limit"] == "borrowingLimit":
-        return f"it needs {at['lacking']} of {pair} more than the borrowingLimit of {at['name']} allows{ever}"
-    return f"{at['lacking']} of {pair} are short at {at['name']}{ever}"
+def holder_of(why: Manifest) -> str:
+    """The queue that holds most beyond its quota; those that may not be named are counted together.
 
-
-def _holder(lack: dict[str, Any]) -> list[str]:
-    """The queue that holds most beyond its quota; those that may not be named are counted together."""
-    if lack["obstacle"]["limit"] == "borrowingLimit" or not lack["ever"]:
-        return []  # others' use is not in the way
+    Empty where the use of others is not in the way.
+    """
+    lack = _shortage(why)
+    if lack is None or waits_for(why) is None:
+        return ""
     for each in lack.get("holders") or ():
         if each["borrowed"] != _NOTHING:
-            return [f"{each['clusterQueue']} holds {each['borrowed']} beyond its quota"]
-    return [f"other queues hold {lack['heldByOthers']} of it"] if lack.get("heldByOthers") else []
+            return f"{each['clusterQueue']} holds {each['borrowed']} beyond its quota"
+    return f"other queues hold {lack['heldByOthers']} of it" if lack.get("heldByOthers") else ""
 
 
 def _place(position: int | None, *, parked: bool) -> str:

@@ -35,7 +35,7 @@ _OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finishe
 
 
 class MyWorkload(NamedTuple):
-    """A row. `since`: when the state began; `message`: why it waits, as its condition says."""
+    """A row. `since`: when the state began; `message`: why it waits."""
 
     namespace: str
     name: str
@@ -72,7 +72,9 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
     every = [_workload(each) for each in found.value.items] if found.value else []
     rows = sorted(filter(lambda row: _has(text, row), every), key=_order)
     counts = {state: sum(each.state == state for each in every) for state in _ORDER}
-    return {**_shown(rows, query), "found": found, "counts": counts, "all": len(every), "most": _MOST}
+    shown = _shown(rows, query)
+    shown["rows"] = _with_causes(reader, shown["rows"])
+    return {**shown, "found": found, "counts": counts, "all": len(every), "most": _MOST}
 
 
 def namespaces_page(
@@ -95,6 +97,16 @@ def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
         "number": len(rows),
         "step": _ROWS,
     }
+
+
+def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkload]:
+    """The rows with the words of each Workload's own page, asked for at once; without an answer those of conditions."""
+    names = ",".join(f"{row.namespace}/{row.name}" for row in rows if row.state == "pending")
+    if not names:
+        return rows
+    found = part(lambda: list(reader.ask("/v1/pendingworkloads", {"names": names})["items"])).value or []
+    causes = {(each["metadata"]["namespace"], each["metadata"]["name"]): each.get("cause") for each in found}
+    return [row._replace(message=causes.get((row.namespace, row.name)) or row.message) for row in rows]
 
 
 class OwnObjects(NamedTuple):

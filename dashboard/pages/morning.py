@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from dashboard.pages.formatting import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
-from dashboard.pages.headline import cause_of
+from dashboard.pages.headline import cause_of, holder_of, waits_for
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.times import lasted
 from dashboard.pages.trees import read_tree
+from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import MOST, Borrower, ContendedTree, RootLoad, UnusedQuota
-from dashboard.trees.tree import NodeKey, TreeNode
+from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
-_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "unused", "borrowed")
+_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "borrowed", "unused")
 """The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
 _WRONG = ("stopped", "lost", "misconfigured", "error", "over")
 """Notices of what somebody has to fix."""
+_ALIKE, _NAMED = 3, 3
+"""How many queues that wait for the same become one notice, and how many of them are named."""
 _FINDINGS = 200
 _CYCLE = "parent-cycle"
 """The rule that finds what the notice of a cycle says."""
@@ -45,6 +48,32 @@ class Notice:
     sentence: str
     step: str = ""
     step_url: str = ""
+
+
+class QueueHead(NamedTuple):
+    """A queue with pending work, the first of it, and its explanation; empty where this person may not see them, or
+    nobody was asked."""
+
+    queue: TreeNode
+    head: Manifest = {}  # noqa: RUF012, nobody changes it
+    why: Manifest = {}  # noqa: RUF012
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.queue.stopped) or self.head.get("reason") == SUSPENDED
+
+    @property
+    def since(self) -> str:
+        return str(self.head.get("metadata", {}).get("creationTimestamp") or "")
+
+    @property
+    def name(self) -> str:
+        """The workload, as `namespace/name`; only where there is a head."""
+        return f"{self.head['metadata']['namespace']}/{self.head['metadata']['name']}"
+
+    @property
+    def url(self) -> str:
+        return workload_url(self.head["metadata"]["namespace"], self.head["metadata"]["name"])
 
 
 class MorningTotal(NamedTuple):
@@ -75,13 +104,14 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     seen = {dialect: each.value for dialect, each in trees.items() if each.value is not None}
     findings = part(lambda: reader.findings({"limit": str(_FINDINGS)})) if audited else Part()
     here = part(lambda: installed(reader, sources)).value or Installed()
+    heads = {dialect: _heads(reader, dialect, tree) for dialect, tree in seen.items()}
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree, audited=findings.value is not None)),
         *_lost(reader),
         *_failing(here),
         *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
-        *(notice for dialect, tree in seen.items() for notice in _over(dialect, tree)),
-        *(notice for dialect, tree in seen.items() for notice in _waiting(reader, dialect, tree)),
+        *(notice for dialect, tree in seen.items() for notice in _over(dialect, tree, heads[dialect])),
+        *(notice for dialect, tree in seen.items() for notice in _waiting(dialect, tree, heads[dialect])),
         *(notice for dialect, tree in seen.items() for notice in _all_unused(dialect, tree)),
         *(notice for dialect, tree in seen.items() for notice in _borrowing(dialect, tree)),
     ]
@@ -113,7 +143,7 @@ def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[MorningTotal]:
     queues, pending, running = (sum(numbers) for numbers in zip(*found.values(), strict=True))
     return [
         MorningTotal(wrong, "to fix", "#notices", bad=wrong > 0),
-        MorningTotal(pending, "pending", f"{tree}?sort=pending#table"),
+        MorningTotal(pending, "pending", "/workloads/?q=pending"),
         MorningTotal(running, "running", "/workloads/?q=admitted"),
         MorningTotal(queues, "queues" if queues > 1 else "queue", f"{tree}#table"),
     ]
@@ -194,73 +224,90 @@ def _of_root(item: dict[str, Any], root: dict[str, Any]) -> bool:
     return str(item["severity"]) == "error" and item.get("root") == root
 
 
-def _over(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
+def _over(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> Iterator[Notice]:
+    remedies = {each.queue.key: each.why.get("remedy") or {} for each in heads}
     for each in tree.over[:ASKED]:
         node, pair, found = each.node, each.pair, each.amounts
         may, more = amount(pair, found.used - found.over), amount(pair, found.over)
         said = f"uses {amount(pair, found.used)} {pair}, {more} more than the {may} that it may use. It admits no more."
-        url = what_if_url(node, pair, f"+{more}")
-        yield _about("over", node, said, f"What if it had {more} more?" if url else "", url)
+        remedy = remedies.get(node.key, {})  # what is beyond the limit alone admits nobody
+        tried = str(remedy["more"]) if (remedy.get("flavor"), remedy.get("resource")) == pair else more
+        url = what_if_url(node, pair, f"+{tried}")
+        yield _about("over", node, said, f"What if it had {tried} more?" if url else "", url)
     if others := tree.over[ASKED:]:
         number = "1 more limit" if len(others) == 1 else f"{len(others)} more limits"
         url = _by_share(dialect)
         yield Notice("over", number, url, f"of {dialect} exceeded.", "All by share", url)
 
 
-def _waiting(reader: CachedReader, dialect: str, tree: ContendedTree) -> Iterator[Notice]:
-    """List the queues that are stopped, then those where work waits longest, of all queues with pending work.
+def _heads(reader: CachedReader, dialect: str, tree: ContendedTree) -> list[QueueHead]:
+    """The queues that are stopped, then those where work waits longest, of all queues with pending work.
 
     A reconciler that does not say since when is asked for the head of the queues with the most pending work.
     """
     longest = sorted(tree.waiting, key=lambda queue: (not queue.stopped, queue.oldest or "~", -queue.waiting))
-    heads = [(queue, _head(reader, queue) if dialect == "Kueue" else {}) for queue in longest[:ASKED]]
-    heads.sort(key=lambda each: (not _stopped(*each), each[0].oldest or _created(each[1]) or "~"))
-    yield from (_of_queue(reader, *each) for each in heads)
-    if others := longest[ASKED:]:
+    heads = [_head(reader, queue) if dialect == "Kueue" else QueueHead(queue) for queue in longest[:ASKED]]
+    return sorted(heads, key=lambda each: (not each.stopped, each.queue.oldest or each.since or "~"))
+
+
+def _waiting(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> Iterator[Notice]:
+    """One for each queue, or for all that wait for the same."""
+    alike: dict[object, list[QueueHead]] = {}
+    for each in heads:
+        alike.setdefault(waits_for(each.why) or each.queue.key, []).append(each)
+    for found in alike.values():
+        yield from [_of_one_cause(tree, found)] if len(found) >= _ALIKE else map(_of_queue, found)
+    if others := len(tree.waiting) - len(heads):
         url = f"/trees/{dialect.lower()}?sort=pending#table"
-        number = "1 more queue" if len(others) == 1 else f"{len(others)} more queues"
-        pending = sum(queue.waiting for queue in others)
+        number = "1 more queue" if others == 1 else f"{others} more queues"
+        pending = tree.totals.pending - sum(each.queue.waiting for each in heads)
         yield Notice("waiting", number, url, f"of {dialect} with {pending} pending.", "All by pending work", url)
 
 
-def _of_queue(reader: CachedReader, queue: TreeNode, head: dict[str, Any]) -> Notice:
+def _of_one_cause(tree: ContendedTree, heads: Sequence[QueueHead]) -> Notice:
+    """About queues whose heads wait for the same; the first has waited longest."""
+    first = heads[0]
+    short = waits_for(first.why)
+    assert short is not None
+    pair, at = FlavorPair(short.flavor, short.resource), NodeKey(short.kind, short.name)
+    names = ", ".join(each.queue.name for each in heads[:_NAMED])
+    more = f" and {len(heads) - _NAMED} more" if len(heads) > _NAMED else ""
+    pending = sum(each.queue.waiting for each in heads)
+    since = min(filter(None, (each.queue.oldest or each.since for each in heads)), default="")
+    long = f", the oldest for {lasted(since)}" if lasted(since) else ""
+    holder = f" {held}." if (held := holder_of(first.why)) else ""
+    said = f"wait for {pair} at {short.name}: {names}{more}. They have {pending} pending{long}.{holder}"
+    query = urlencode({**({"node": node_text(at)} if at in tree.nodes else {}), "pair": str(pair), "sort": "pending"})
+    url = f"/trees/{first.queue.dialect.lower()}?{query}#table"
+    return Notice("waiting", f"{len(heads)} queues", url, said, f"Why {first.name} waits", first.url)
+
+
+def _of_queue(found: QueueHead) -> Notice:
+    queue, since = found.queue, found.since
     halted = why_stopped(queue)
-    waits, since = (
-        f"{halted} It has {queue.waiting} pending" if halted else f"has {queue.waiting} pending",
-        _created(head),
-    )
+    waits = f"{halted} It has {queue.waiting} pending" if halted else f"has {queue.waiting} pending"
     if (oldest := lasted(queue.oldest)) and queue.oldest != since:
         waits += f", the oldest for {oldest}"
     waits += "."
     step, url = "What is pending there", node_url(queue)
-    if head:
-        meta, long = head["metadata"], lasted(since)
-        named, page_url = f"{meta['namespace']}/{meta['name']}", workload_url(meta["namespace"], meta["name"])
-        waits += f" {named} is first" + (f" and has waited {long}" if long else "")
-        waits += "." if halted else f": {_why(reader, page_url) or head['message']}"
-        step, url = f"Why {named} waits", page_url
-    return _about("stopped" if _stopped(queue, head) else "waiting", queue, waits, step, url)
+    if found.head:
+        long = lasted(since)
+        waits += f" {found.name} is first" + (f" and has waited {long}" if long else "")
+        cause = cause_of(found.why)
+        waits += "." if halted else f": {f'{cause}.' if cause else found.head['message']}"
+        step, url = f"Why {found.name} waits", found.url
+    return _about("stopped" if found.stopped else "waiting", queue, waits, step, url)
 
 
-def _why(reader: CachedReader, page_url: str) -> str:
-    """The words of the Workload's own page, so that both give one amount; empty if this person may not read it."""
-    why = part(lambda: reader.ask(f"/v1{page_url}/explanation")).value
-    return f"{cause}." if (cause := cause_of(why or {})) else ""
-
-
-def _stopped(queue: TreeNode, head: dict[str, Any]) -> bool:
-    return bool(queue.stopped) or head.get("reason") == SUSPENDED
-
-
-def _head(reader: CachedReader, queue: TreeNode) -> dict[str, Any]:
-    """The first pending workload; empty if this person may not see it."""
+def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:
+    """The first pending workload and why it waits, as far as this person may see that."""
     path = f"/v1/clusterqueues/{path_part(queue.name)}/pendingworkloads"
     items = part(lambda: list(reader.ask(path, {"limit": "1"})["items"])).value
-    return dict(items[0]) if items else {}
-
-
-def _created(head: dict[str, Any]) -> str:
-    return str(head.get("metadata", {}).get("creationTimestamp") or "")
+    found = QueueHead(queue, dict(items[0])) if items else QueueHead(queue)
+    if not items or found.stopped:
+        return found
+    why = part(lambda: reader.ask(f"/v1{found.url}/explanation")).value
+    return found._replace(why=why or {"cause": found.head.get("cause")})
 
 
 def _all_unused(dialect: str, tree: ContendedTree) -> Iterator[Notice]:

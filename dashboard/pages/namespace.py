@@ -33,7 +33,8 @@ def page(reader: CachedReader, namespace: str) -> dict[str, Any] | None:
     stored = part(lambda: reader.listed(WORKLOADS, namespace, MOST))
     if not named and not stored.value and _is_missing(reader, namespace):
         return None
-    workloads = Part([_workload(each) for each in stored.value or ()], stored.error)
+    leads = {each["name"]: each["cluster_queue"] for each in named}
+    workloads = Part([_workload(each, leads) for each in stored.value or ()], stored.error)
     held = partial(_held, reader.reader, namespace, stored.value or [])  # a list for each kind of job
     doors = [*_missing(named, workloads.value or ()), *(each["name"] for each in named)]
     return {
@@ -100,14 +101,16 @@ def _queue(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _workload(manifest: Manifest) -> dict[str, Any]:
+def _workload(manifest: Manifest, leads: Mapping[str, str]) -> dict[str, Any]:
+    """`leads`: the ClusterQueue behind each LocalQueue."""
     spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
     return {
         "name": str(manifest["metadata"]["name"]),
         "queue": str(spec.get("queueName") or ""),
         "priority": spec.get("priority", 0),
         "state": workload_state(spec, status.get("conditions") or ()),
-        "cluster_queue": (status.get("admission") or {}).get("clusterQueue", ""),
+        "cluster_queue": (status.get("admission") or {}).get("clusterQueue")
+        or leads.get(str(spec.get("queueName")), ""),
     }
 
 

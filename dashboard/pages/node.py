@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from dashboard.pages.formatting import amount, bar_of, columns, path_part, what_if_url
@@ -54,6 +55,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
     node = tree.nodes.get(key)
     if node is None:
         return None
+    contended = tree.most_used(node)
     return {
         "dialect": dialect,
         "tree": tree,
@@ -63,7 +65,10 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "tried": FIELDS[key.kind][0] if what_if_url(node) else "",
         "path": tree.path(node)[:-1],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
-        "children": tree.children(node)[:PENDING],
+        "children": sorted(tree.children(node), key=lambda child: -child.waiting)[:PENDING],
+        "contended": contended,
+        "used_of": partial(_used_of, contended),
+        "none_now": key.kind == "Cohort" and not any("nominalQuota" in node.amounts(pair).own for pair in node.pairs),
         "more_children": max(0, len(tree.children(node)) - PENDING),
         "usage": part(lambda: charts(reader, node)),
         "bars": {pair: bar_of(node.amounts(pair)) for pair in node.pairs},
@@ -74,6 +79,14 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "most": PENDING,
         "findings": part(lambda: _findings(reader, tree, node)),
     }
+
+
+def _used_of(pair: FlavorPair | None, node: TreeNode) -> str:
+    """What it uses of its quota of the pair; empty where it has neither."""
+    if pair is None or not node.has(pair):
+        return ""
+    found = node.amounts(pair)
+    return f"{amount(pair, found.used)} of {amount(pair, found.quota)}"
 
 
 def _worst(tree: DialectTree, node: TreeNode) -> str:
@@ -91,8 +104,10 @@ def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) ->
 
 def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     found = node.amounts(pair)
+    quota = amount(pair, found.quota)  # of a node with children it is a sum, so that its own is told
     own = [(name, text) for name, text in found.own.items() if name not in _IN_COLUMNS]
-    fields = [*own, *((f"{name} of all below", text) for name, text in found.below.items())]
+    every = [*own, *((f"{name} of all below", text) for name, text in found.below.items())]
+    fields = [each for each in every if each[0].partition(" ")[0] != "nominalQuota" or each[1] != quota]
     return QuotaLine(pair, fields, *columns(tree, node, pair), found.used / 10**9)
 
 

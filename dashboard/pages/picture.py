@@ -15,12 +15,15 @@ from dashboard.trees.tree import TreeNode, state_of
 
 class Picture(NamedTuple):
     """`width`, `height`: in units of the picture. `closed`: the blocks that hide what is below them, and how many nodes
-    that is; the most first."""
+    that is; the most first. `matches`: only what the filter finds is drawn, with what is above it. `without_pair`: how
+    many roots are left out, since they have nothing of the flavor and resource."""
 
     width: float
     height: float
     blocks: Sequence[DrawnBlock]
     closed: Sequence[tuple[DrawnBlock, int]]
+    matches: bool = False
+    without_pair: int = 0
 
     @property
     def hidden(self) -> int:
@@ -52,10 +55,25 @@ class DrawnBlock:
 
 def picture(tree: ContendedTree, view: TreePageView, width: float) -> Picture:
     blocks = icicle(tree, view.top, view.pair, width)
+    roots = len(tree.children(None)) - sum(block.many for block in blocks if block.depth == 0)
+    without = roots if view.top is None else 0
+    if found := _undrawn(tree, view, blocks):
+        blocks = icicle(tree, view.top, view.pair, width, {each.key for node in found for each in tree.path(node)})
+        drawn = [_drawn(tree, view, block, 0) for block in blocks]
+        return Picture(width, height(blocks), drawn, (), matches=True, without_pair=without)
     below = _hidden(tree, blocks)
     drawn = [_drawn(tree, view, *each) for each in zip(blocks, below, strict=True)]
     closed = sorted((each for each in zip(drawn, below, strict=True) if each[1]), key=lambda each: -each[1])
-    return Picture(width, height(blocks), drawn, closed)
+    return Picture(width, height(blocks), drawn, closed, without_pair=without)
+
+
+def _undrawn(tree: ContendedTree, view: TreePageView, blocks: Sequence[Block]) -> list[TreeNode]:
+    """All that the filter finds, if some of it has no block; empty without a filter."""
+    if not view.text:
+        return []
+    found = [node for _, node in tree.walk(view.top) if view.names(node)]
+    drawn = {block.node.key for block in blocks if block.node is not None}
+    return [] if all(each.key in drawn for each in found) else found
 
 
 def _hidden(tree: ContendedTree, blocks: Sequence[Block]) -> list[int]:

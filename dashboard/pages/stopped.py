@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dashboard.trees.tree import TreeNode
 from scheduling.world.readiness import CANNOT_ADMIT, IS_STOPPED
 
-_RESUME = "Resume it: quotree resume clusterqueue {}."
+_RESUME = "Resume it with `quotree resume clusterqueue {}`."
 _CURES: Mapping[str, str] = {
     IS_STOPPED: _RESUME,
     "missing ResourceFlavor": "Create the ResourceFlavor, or take it out of the queue.",

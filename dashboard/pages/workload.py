@@ -11,6 +11,7 @@ from dashboard.pages.parts import Part, part
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
 from policies.dialects.kueue_kinds import GROUP
+from scheduling.visibility.raising import BORROWING_LIMIT
 
 WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
 EVENTS = Resource("", "v1", "events", namespaced=True)
@@ -48,7 +49,7 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
         "owners": (stored.get("metadata") or {}).get("ownerReferences") or [],
         "headline": headline(explanation.value, stored) if explanation.value else "",
         "explanation": explanation,
-        "remedy": _remedy(explanation.value or {}),
+        "remedies": _remedies(explanation.value or {}),
         "pods": part(lambda: _pods(reader, stored)),
         "most_pods": _MOST_PODS,
         "events": events,
@@ -63,15 +64,25 @@ class WorkloadRemedy(NamedTuple):
     url: str
 
 
-def _remedy(why: Manifest) -> WorkloadRemedy | None:
-    """What if its ClusterQueue had the one quota that would be enough; None where there is no such quota."""
+def _remedies(why: Manifest) -> list[WorkloadRemedy]:
+    """What if the limit that holds were raised, and what if its ClusterQueue had more; none where one change is not
+    enough."""
     found = why.get("remedy")
     if not found:
-        return None
+        return []
     pair = {"flavor": found["flavor"], "resource": found["resource"]}
     changed = {"kind": "ClusterQueue", "name": found["clusterQueue"], **pair, "field": "nominalQuota"}
     question = f"What if {found['clusterQueue']} had {found['more']} more of {found['flavor']}/{found['resource']}?"
-    return WorkloadRemedy(question, "/what-if?" + urlencode({**changed, "amount": found["to"]}))
+    quota = WorkloadRemedy(question, "/what-if?" + urlencode({**changed, "amount": found["to"]}))
+    lacks = [each for each in why.get("lacks") or () if {name: each[name] for name in pair} == pair]
+    limits = (each for lack in lacks for each in lack["raise"] if each["limit"] == BORROWING_LIMIT)
+    return [*(_limit_raised(each, pair) for each in limits), quota]
+
+
+def _limit_raised(place: Manifest, pair: dict[str, str]) -> WorkloadRemedy:
+    changed = {"kind": place["kind"], "name": place["name"], **pair, "field": place["limit"], "amount": place["to"]}
+    question = f"What if the {place['limit']} of {place['name']} were {place['to']}, not {place['from']}?"
+    return WorkloadRemedy(question, "/what-if?" + urlencode(changed))
 
 
 class WorkloadPod(NamedTuple):

@@ -8,13 +8,13 @@ that leads to the table. So a picture of 10 000 queues has as many blocks as one
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 from math import ceil
 from typing import NamedTuple
 
-from dashboard.trees.tree import DialectTree, FlavorPair, PairUsage, TreeNode, natural, state_of, total
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, natural, state_of, total
 
 WIDE, NARROW = 1200.0, 360.0
 """Widths of the pictures, for two kinds of screens."""
@@ -162,15 +162,25 @@ class _Sized(NamedTuple):
         return self.amounts.quota or 0
 
 
-def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair, width: float = WIDE) -> list[Block]:
-    """The blocks of `top` and its descendants; None: of all roots. Widths are proportional to the quota of `pair`."""
+def icicle(
+    tree: DialectTree,
+    top: TreeNode | None,
+    pair: FlavorPair,
+    width: float = WIDE,
+    only: Collection[NodeKey] | None = None,
+) -> list[Block]:
+    """The blocks of `top` and its descendants; None: of all roots. Widths are proportional to the quota of `pair`.
+
+    Roots without the pair are left out if others have it. `only`: the nodes to draw, if not all.
+    """
     drawn: list[Block] = []
-    spaces = [_Space(None, [top] if top else tree.children(None), 0.0, width, 0, 0.0, None)]
+    first = [top] if top else _roots(tree, pair)
+    spaces = [_Space(None, _among(first, only), 0.0, width, 0, 0.0, None)]
     while spaces and len(drawn) < MOST:
         row: list[Block] = []
         for space in spaces:
             shared, tail = _shared([each.name for each in space.children])
-            row += _below(tree, space._replace(shared=shared, tail=tail), pair)
+            row += _below(tree, space._replace(shared=shared, tail=tail), pair, whole=only is None)
         drawn += row[: MOST - len(drawn)]
         spaces = [
             _Space(each.node, children, each.x, each.width, each.depth + 1, each.y + ROW + _GAP, each.amounts)
@@ -178,31 +188,40 @@ def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair, width: flo
             if each.node is not None
             and not each.tile
             and each.depth + 1 < ROWS
-            and (children := tree.children(each.node))
+            and (children := _among(tree.children(each.node), only))
         ]
     return drawn
+
+
+def _roots(tree: DialectTree, pair: FlavorPair) -> Sequence[TreeNode]:
+    return [each for each in tree.children(None) if each.has(pair)] or tree.children(None)
+
+
+def _among(nodes: Sequence[TreeNode], only: Collection[NodeKey] | None) -> Sequence[TreeNode]:
+    return nodes if only is None else [each for each in nodes if each.key in only]
 
 
 def height(blocks: Sequence[Block]) -> float:
     return max((block.y + block.height for block in blocks), default=0.0)
 
 
-def _below(tree: DialectTree, space: _Space, pair: FlavorPair) -> Iterator[Block]:
+def _below(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool) -> Iterator[Block]:
+    """`whole`: no child is left out, so that what they do not have is the parent's own."""
     sized = [_sized(tree, space, node, pair) for node in space.children]
     sized.sort(key=lambda each: -each.weight)  # the widest first, else as they stand
     held = sum(each.weight for each in sized)
-    if space.above and held and (own := (space.above.quota or 0) - held) > 0:
+    if whole and space.above and held and (own := (space.above.quota or 0) - held) > 0:
         sized.append(_Sized(None, PairUsage(own, 0, 0, {}, {}), _OWN, _OWN))
     if sum(each.needs for each in sized) <= space.width:
         yield from _side_by_side(space, sized, space.width)
         return
     tiles = min(_tile_width(space, sized) * ceil(len(sized) / _TILE_ROWS), space.width / 2)
-    whole = sum(each.weight for each in sized) or 1
+    total_weight = sum(each.weight for each in sized) or 1
     wide, rest = list[_Sized](), list[_Sized]()
     for each in sized:
-        fits = (space.width - tiles) * each.weight / whole >= each.needs
+        fits = (space.width - tiles) * each.weight / total_weight >= each.needs
         (wide if fits else rest).append(each)
-    tiles = max(tiles, space.width * sum(each.weight for each in rest) / whole) if wide else space.width
+    tiles = max(tiles, space.width * sum(each.weight for each in rest) / total_weight) if wide else space.width
     yield from _side_by_side(space, wide, space.width - tiles)
     yield from _tiles(space._replace(x=space.x + space.width - tiles, width=tiles), rest, pair)
 

@@ -141,6 +141,10 @@ class TreeNode:
     def pairs(self) -> tuple[FlavorPair, ...]:
         return tuple(FlavorPair(row["flavor"], row["resource"]) for row in self.entry["quota"])
 
+    def has(self, pair: FlavorPair) -> bool:
+        """Whether it, or what is below it, has quota or use of the pair."""
+        return any((row["flavor"], row["resource"]) == pair for row in self.entry["quota"])
+
     def amounts(self, pair: FlavorPair) -> PairUsage:
         for row in self.entry["quota"]:
             if (row["flavor"], row["resource"]) == pair:

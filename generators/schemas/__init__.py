@@ -90,6 +90,7 @@ _WAITING_MORE: Schema = {
     "notBefore": {"description": "The end of its backoff.", "type": ["integer", "string"]},
     "behind": _ref("job"),
     "behindAnother": {"description": "Behind one that the caller may not read.", "const": True},
+    "cause": {"description": "What it waits for, in a few words.", **TEXT},
     "clusterQueue": TEXT,
     "position": {"description": "From 1; null where it has none.", "type": ["integer", "null"]},
     "ahead": {

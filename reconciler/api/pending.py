@@ -14,8 +14,11 @@ from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDI
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import PendingEntry
-from scheduling.visibility.explanation import inactive_message
-from scheduling.visibility.sentence import missing_queue
+from scheduling.visibility.brief import brief
+from scheduling.visibility.explanation import Consider, TreeCache, inactive_message
+from scheduling.visibility.sentence import Nobody, missing_queue
+from scheduling.visibility.workloads import waits
+from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 
 _MOST_TRIED = 20
@@ -28,7 +31,10 @@ _FEW = (PENDING, INADMISSIBLE, WAITING)
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """A workload that waits. Places count from 0; they are None if it waits at no ClusterQueue."""
+    """A workload that waits. Places count from 0; they are None if it waits at no ClusterQueue.
+
+    `cause`: see `scheduling.visibility.brief`; empty where nobody asked for it.
+    """
 
     workload: Workload
     reason: str
@@ -36,27 +42,54 @@ class PendingRow:
     place: int | None = None
     place_in_local: int | None = None
     set_aside: bool = False
+    cause: str = ""
 
 
-def rows(world: World, queue: str, offset: int, limit: int) -> list[PendingRow]:
-    """The rows of a ClusterQueue, from the place `offset` on. Raises KeyError if the ClusterQueue does not exist."""
+def rows(world: World, queue: str, offset: int, limit: int, now: int | None = None) -> list[PendingRow]:
+    """The rows of a ClusterQueue, from the place `offset` on. Raises KeyError if the ClusterQueue does not exist.
+
+    `now`: in nanoseconds; None leaves out the causes.
+    """
     names = world.queues.pending[queue].positions().names(offset, limit)
-    return list(_rows(world, queue, names, range(offset, offset + len(names))))
+    return list(_rows(world, queue, names, range(offset, offset + len(names)), now))
 
 
-def local_rows(world: World, local: str, offset: int, limit: int) -> list[PendingRow]:
-    """The rows of a LocalQueue (`namespace/name`). Raises KeyError if it does not exist and no workload names it."""
+def named_rows(world: World, names: Iterable[str], now: int) -> list[PendingRow]:
+    """The rows of those of these workloads (`namespace/name`) that wait, by ClusterQueue."""
+    at: dict[str, list[str]] = {}
+    nowhere: list[Workload] = []
+    for name in names:
+        workload = world.workloads.get(name)
+        if workload is None or not workload.queueable or name in world.assumed:
+            continue
+        queue = world.queues.queue_of(workload)
+        if queue is None:
+            nowhere.append(workload)
+        elif world.queues.pending[queue].get(name) is not None:
+            at.setdefault(queue, []).append(name)
+    found = _homeless(world, nowhere, now)
+    for queue, mine in at.items():
+        places = world.queues.pending[queue].positions()
+        found += _rows(world, queue, mine, [places.position(name) - 1 for name in mine], now)
+    return found
+
+
+def local_rows(world: World, local: str, offset: int, limit: int, now: int | None = None) -> list[PendingRow]:
+    """The rows of a LocalQueue (`namespace/name`). Raises KeyError if it does not exist and no workload names it.
+
+    `now`: see `rows`.
+    """
     waiting = list(world.queues.waiting_at(local))
     if not waiting and local not in world.queues.local_queues:
         raise KeyError(local)
     if waiting and world.queues.queue_of(waiting[0]) is None:
-        return _homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit])
+        return _homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit], now)
     queue = world.queues.local_queues[local].cluster_queue
     if queue not in world.queues.pending:
         return []
     places = world.queues.pending[queue].positions()
     names = places.names(offset, limit, local)
-    return list(_rows(world, queue, names, (places.position(name) - 1 for name in names)))
+    return list(_rows(world, queue, names, (places.position(name) - 1 for name in names), now))
 
 
 def homeless(world: World) -> list[PendingRow]:
@@ -66,25 +99,38 @@ def homeless(world: World) -> list[PendingRow]:
     return _homeless(world, sorted(nowhere, key=lambda each: each.key))
 
 
-def _homeless(world: World, waiting: Iterable[Workload]) -> list[PendingRow]:
+def _homeless(world: World, waiting: Iterable[Workload], now: int | None = None) -> list[PendingRow]:
     blockers = ((workload, world.queues.blocker(workload)) for workload in waiting)
     return [
         PendingRow(
-            workload, each.reason if each else "", missing_queue(world, workload) or (each.message if each else "")
+            workload,
+            each.reason if each else "",
+            missing_queue(world, workload) or (each.message if each else ""),
+            cause="" if now is None else _cause(world, workload.key, now, Nobody()),
         )
         for workload, each in blockers
     ]
 
 
-def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[PendingRow]:
-    pending, tried = world.queues.pending[queue], _Tried(world, queue)
+def _cause(
+    world: World, key: str, now: int, trees: TreeCache, position: int | None = None, consider: Consider | None = None
+) -> str:
+    found = waits(world, key, now, position=position, consider=consider, trees=trees)
+    return brief(world, found, written) if found is not None else ""
+
+
+def _rows(
+    world: World, queue: str, names: Iterable[str], places: Iterable[int], now: int | None
+) -> Iterator[PendingRow]:
+    pending, tried, trees = world.queues.pending[queue], _Tried(world, queue), Nobody()
     positions = pending.positions()
     for name, place in zip(names, places, strict=True):
         entry = pending.get(name)
         if entry is not None:
             workload = world.workloads[name]
             local = positions.position_in(workload.local_queue, name) - 1
-            yield PendingRow(workload, *tried.why(entry), place, local, not pending.is_active(name))
+            cause = "" if now is None else _cause(world, name, now, trees, place + 1, tried.attempt)
+            yield PendingRow(workload, *tried.why(entry), place, local, not pending.is_active(name), cause)
 
 
 class _Tried:
@@ -93,7 +139,7 @@ class _Tried:
     def __init__(self, world: World, queue: str) -> None:
         self._world, self._queue = world, queue
         self._inactive = inactive_message(world.state.queues[queue])
-        self._alike: dict[Hashable, tuple[str, str]] = {}
+        self._alike: dict[Hashable, Wait | None] = {}
 
     def why(self, entry: PendingEntry) -> tuple[str, str]:
         """The reason from the last cycle, or from the condition if it says enough; else of an attempt now."""
@@ -107,14 +153,22 @@ class _Tried:
         left = (condition.reason, condition.message) if condition is not None and known else _NOT_TRIED
         if known and left[0] not in _FEW:
             return left
+        found = self.attempt(self._world, self._queue, entry)
+        if found is not None:
+            return found.reason, found.message
+        return _NOT_TRIED if entry.scheduling_hash in self._alike else left
+
+    def attempt(self, world: World, queue: str, entry: PendingEntry | None) -> Wait | None:
+        """Try it alone, or take the attempt of an equivalent one. See `Consider`."""
+        if entry is None:
+            return None
         if entry.scheduling_hash not in self._alike and len(self._alike) < _MOST_TRIED:
-            found = try_alone(self._world, self._queue, entry)
-            self._alike[entry.scheduling_hash] = (found.reason, found.message) if found else _NOT_TRIED
-        return self._alike.get(entry.scheduling_hash, left)
+            self._alike[entry.scheduling_hash] = try_alone(world, queue, entry)
+        return self._alike.get(entry.scheduling_hash)
 
 
 def summary(found: Iterable[PendingRow]) -> dict[str, Any]:
-    """The answer of Kueue's visibility API, with `reason`, `message` and `setAside` added."""
+    """The answer of Kueue's visibility API, with `reason`, `message`, `cause` and `setAside` added."""
     return {
         "apiVersion": "visibility.kueue.x-k8s.io/v1beta2",
         "kind": "PendingWorkloadsSummary",
@@ -138,5 +192,6 @@ def item(row: PendingRow) -> dict[str, Any]:
         **({} if row.place_in_local is None else {"positionInLocalQueue": row.place_in_local}),
         "reason": row.reason,
         "message": row.message,
+        **({"cause": row.cause} if row.cause else {}),
         "setAside": row.set_aside,
     }

@@ -38,7 +38,7 @@ from reconciler.api.clusters import clusters
 from reconciler.api.history import UsageHistory
 from reconciler.api.job_states import job_states
 from reconciler.api.past_usage import PastUsage
-from reconciler.api.pending import local_rows, rows, summary
+from reconciler.api.pending import local_rows, named_rows, rows, summary
 from reconciler.api.pending_pods import (
     PendingPod,
     of_namespace,
@@ -64,12 +64,14 @@ T = TypeVar("T")
 
 VISIBILITY = "visibility.kueue.x-k8s.io"
 DEFAULT_LIMIT, MOST = 1000, 100_000
+MOST_NAMED = 100
+"""Workloads that one request may name."""
 _MOST_FIELDS = 20
 """The most parameters of a query."""
 _PIECE = 1000
 """Entries of a list, or nodes, that are read at once; the world may change between two pieces."""
 _FEW = 200
-"""Pods whose reasons are computed at once: that takes longer than to read an entry."""
+"""Pods and workloads whose reasons are computed at once: that takes longer than to read an entry."""
 _PATIENCE = 5.0
 """Seconds that a request waits for its turn."""
 _TREE_KEPT = 2.0
@@ -216,7 +218,7 @@ class ReconcilerApi:
         self._callers.demand(caller, Access("get", VISIBILITY, "clusterqueues", "pendingworkloads", name=name))
         return self._pending(
             query,
-            lambda world, offset, limit: rows(world, name, offset, limit),
+            lambda world, offset, limit: rows(world, name, offset, limit, time.time_ns()),
             f"there is no ClusterQueue {name}",
         )
 
@@ -224,16 +226,27 @@ class ReconcilerApi:
         self._callers.demand(caller, Access("get", VISIBILITY, "localqueues", "pendingworkloads", namespace, name))
         return self._pending(
             query,
-            lambda world, offset, limit: local_rows(world, f"{namespace}/{name}", offset, limit),
+            lambda world, offset, limit: local_rows(world, f"{namespace}/{name}", offset, limit, time.time_ns()),
             f"there is no LocalQueue {namespace}/{name}",
         )
+
+    def pending_named(self, caller: Caller, query: str) -> dict[str, Any]:
+        """The named workloads that wait, of the namespaces whose Workloads the caller may read."""
+        names = (_value(query, "names") or "").split(",")
+        if len(names) > MOST_NAMED:
+            raise HttpRefusal(400, f"names has {len(names)} workloads; it may have {MOST_NAMED}")
+        everywhere = self._callers.may(caller, Access("get", GROUP, "workloads"))
+        spaces = {name.partition("/")[0] for name in names if not everywhere}
+        read = {each for each in spaces if self._callers.may(caller, Access("get", GROUP, "workloads", namespace=each))}
+        mine = [name for name in names if everywhere or name.partition("/")[0] in read]
+        return summary(self._read(lambda world: named_rows(world, mine, time.time_ns())))
 
     def _pending(self, query: str, read: Callable[[World, int, int], list[Any]], missing: str) -> dict[str, Any]:
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
         found: dict[str, Any] = {}
         at, end = offset, offset + limit
         while True:
-            size = min(_PIECE, end - at)
+            size = min(_FEW, end - at)
             piece = self._read(lambda world, at=at, size=size: read(world, at, size), missing)  # type: ignore[misc]
             found.update((row.workload.key, row) for row in piece)
             at += size
@@ -254,8 +267,7 @@ class ReconcilerApi:
         """A caller who may list Workloads in all namespaces gets their names; others get their number."""
         self._callers.demand(caller, _NODES)
         named = self._callers.may(caller, Access("list", GROUP, "workloads"))
-        written = parse_qs(query, max_num_fields=_MOST_FIELDS).get("within", [""])[-1]
-        within = tuple(filter(None, written.split("/")))
+        within = tuple(filter(None, (_value(query, "within") or "").split("/")))
         missing = f"ResourceFlavor {flavor} has no Topology, or topology-aware scheduling is off"
         if within:
             missing = f"ResourceFlavor {flavor} has no domains below {'/'.join(within)}"
@@ -353,6 +365,7 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/namespaces/{_NAME}/jobs/{_NAME}/state", ReconcilerApi.job_states),
     (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_queue),
     (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_local_queue),
+    (r"/v1/pendingworkloads", ReconcilerApi.pending_named),
     (rf"/v1/namespaces/{_NAME}/pendingpods", ReconcilerApi.pods_of_namespace),
     (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", ReconcilerApi.pods_of_yunikorns_queue),
     (rf"/v1/volcano/queues/{_NAME}/pendingpods", ReconcilerApi.pods_of_volcanos_queue),
@@ -368,14 +381,19 @@ ROUTES: tuple[tuple[str, View], ...] = (
 )
 
 
-def _number(query: str, name: str, default: int, most: int | None) -> int:
+def _value(query: str, name: str) -> str | None:
+    """The last value of a parameter; None if there is none."""
     try:
         values = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS).get(name)
     except ValueError as error:
-        raise HttpRefusal(400, "the query has too many parameters; only offset and limit are supported") from error
-    if values is None:
+        raise HttpRefusal(400, f"the query has too many parameters; it may have {_MOST_FIELDS}") from error
+    return values[-1] if values else None
+
+
+def _number(query: str, name: str, default: int, most: int | None) -> int:
+    text = _value(query, name)
+    if text is None:
         return default
-    text = values[-1]
     if not (text.isascii() and text.isdigit() and len(text) < 12) or (most is not None and int(text) > most):
         raise HttpRefusal(400, f"{name} is {text!r}; it may be 0{f' to {most}' if most else ' or more'}")
     return int(text)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from scheduling.cycle.cycle import try_alone
 from scheduling.visibility.as_json import AccessScope, JobReference, running_json, waiting_json
+from scheduling.visibility.brief import brief
 from scheduling.visibility.sentence import sentence, waits_for_checks
 from scheduling.visibility.workloads import WaitingWorkload, holding, waits
 from scheduling.world.world import World
@@ -29,11 +31,12 @@ def explained(
     `moment` formats a time for the reader, and `words` one within a sentence, if that is different.
     """
     workload, scope = world.workloads[key], scope or AccessScope()
-    found = waits(world, key, now, consider=True)
+    found = waits(world, key, now, consider=try_alone)
     if found is not None:
         text = sentence(world, found, words or moment).text
         content = waiting_json(found, text, named, moment, scope)
-        return {"state": "waiting", **content, **_ahead(world, found, named, scope)}
+        cause = brief(world, found, words or moment)
+        return {"state": "waiting", "cause": cause, **content, **_ahead(world, found, named, scope)}
     if workload.finished:
         return {"state": "finished", "job": dict(named(key))}
     if workload.counts:

@@ -6,12 +6,12 @@ limit, the missing amount, and the workloads that use it. `scheduling.flavors.me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
+from typing import TypeAlias
 
 from policies.model.pools import UNLIMITED
-from scheduling.cycle.cycle import try_alone
 from scheduling.flavors.places import placer
 from scheduling.flavors.reasons import BeyondMaximum, NoPlace, Reason, Short
 from scheduling.objects.amounts import FlavorResource
@@ -23,6 +23,7 @@ from scheduling.objects.inadmissible_reasons import (
     TOPOLOGY_PLACEMENT_FAILED,
 )
 from scheduling.objects.workload import Workload
+from scheduling.queues.pending import PendingEntry
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import ClusterQueueState
 from scheduling.topology.workload_places import TopologyShortage
@@ -31,6 +32,8 @@ from scheduling.visibility.remedy import SoleRaise, sole_raise
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 
+Consider: TypeAlias = Callable[[World, str, PendingEntry | None], Wait | None]
+"""An attempt at an entry of the ClusterQueue with that name; see `try_alone`."""
 _MOST_HOLDERS = 5
 _USUAL_DEPTH = 32
 """Levels of a tree. Nodes on the workload's own path withhold nothing from it, so that many more are collected."""
@@ -120,17 +123,23 @@ class Explanation:
 class TreeCache:
     """Results about whole trees, shared by explanations between which nothing changes."""
 
+    raised = True
+    """Whether explanations have the limits that could be raised."""
+
     def __init__(self) -> None:
         self._holders: dict[tuple[QuotaNode, FlavorResource], QuotaHolders] = {}
         self._kept: dict[tuple[QuotaNode, FlavorResource, bool, int], list[tuple[QuotaNode, int]]] = {}
         self._short: dict[int, tuple[Wait, tuple[TopologyShortage, ...]]] = {}
-        self.lenders: Lenders | None = Lenders()
+        self._lenders = Lenders()
 
     def holders(self, node: QuotaNode, pair: FlavorResource) -> QuotaHolders:
         at = (node.root, pair)
         if at not in self._holders:
             self._holders[at] = holders_of(node, pair)
         return self._holders[at]
+
+    def raises(self, node: QuotaNode, pair: FlavorResource, wanted: int, *, ever: bool = False) -> tuple[Raise, ...]:
+        return raises(node, pair, wanted, self._lenders, ever=ever) if self.raised else ()
 
     def shortages(self, world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:
         """The domains that are short. Workloads that ask for the same share their Wait."""
@@ -150,13 +159,17 @@ class TreeCache:
 
 
 def explain(
-    world: World, key: str, position: int | None = None, trees: TreeCache | None = None, *, consider: bool = False
+    world: World,
+    key: str,
+    position: int | None = None,
+    trees: TreeCache | None = None,
+    *,
+    consider: Consider | None = None,
 ) -> Explanation | None:
     """Why the workload waits; None if it holds quota, is finished, or is unknown.
 
     `position`: its position in the ClusterQueue, if known; else it is looked up. `trees` serves several explanations
-    while nothing changes. `consider`: if no cycle has tried it, try it now as if it were the head; that is how a world
-    without cycles explains.
+    while nothing changes. `consider`: tries it now if no cycle has; that is how a world without cycles explains.
     """
     workload = world.workloads.get(key)
     if workload is None or key in world.state.reservations or not workload.queueable:
@@ -174,13 +187,14 @@ def explain(
     if queue.inactive:
         return Explanation(key, name, SUSPENDED, inactive_message(queue), position)
     wait = world.last_attempt(key)
-    if wait is None and consider:
-        wait = try_alone(world, name, pending.get(key))
+    if wait is None and consider is not None:
+        wait = consider(world, name, pending.get(key))
     if wait is None:
         return Explanation(key, name, PENDING_EVALUATION, "It waits for its turn", position)
     trees = trees or TreeCache()
     found = _of_wait(queue, key, wait, position, trees, inadmissible=not pending.is_active(key))
-    return replace(found, shortages=trees.shortages(world, workload, wait), remedy=sole_raise(world.state, queue, wait))
+    remedy = sole_raise(world.state, queue, wait) if trees.raised else None
+    return replace(found, shortages=trees.shortages(world, workload, wait), remedy=remedy)
 
 
 def shortages(world: World, workload: Workload, wait: Wait) -> tuple[TopologyShortage, ...]:
@@ -231,13 +245,13 @@ def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> Fl
         found = obstacle(node, reason.pair, reason.wanted)
         holders = _seen_from(node, reason.pair, trees.holders(node, reason.pair))
         kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
-        places = raises(node, reason.pair, reason.wanted, trees.lenders)
+        places = trees.raises(node, reason.pair, reason.wanted)
         return FlavorLack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
     if isinstance(reason, BeyondMaximum):
         wanted = reason.earlier + reason.requested
         limit = limit_of(node, reason.pair, wanted)
         kept = trees.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
-        places = raises(node, reason.pair, wanted, trees.lenders, ever=True)
+        places = trees.raises(node, reason.pair, wanted, ever=True)
         return FlavorLack(pod_set, reason.pair, wanted, reason.maximum, False, limit, QuotaHolders(), kept, places)
     return None
 

@@ -45,21 +45,17 @@ class Sentence(NamedTuple):
         return self.make()
 
 
-class _Nobody(TreeCache):
-    """Does without the holders of a tree, which are of no concern here and take a walk through all of its queues."""
+class Nobody(TreeCache):
+    """Does without the holders of a tree, which are of no concern here and take a walk through all of its queues, and
+    without limits to raise."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lenders = None
+    raised = False
 
     def holders(self, node: QuotaNode, pair: FlavorResource) -> QuotaHolders:  # noqa: ARG002, as it is there
         return QuotaHolders()
 
     def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:  # noqa: ARG002
         return ()
-
-
-_NOBODY = _Nobody()
 
 
 def why_it_waits(world: World, key: str, now: int) -> Sentence | None:
@@ -69,7 +65,7 @@ def why_it_waits(world: World, key: str, now: int) -> Sentence | None:
         return None
     if workload.counts:
         return waits_for_checks(world, workload) if not (workload.admitted or workload.evicted) else None
-    found = waits(world, key, now, trees=_NOBODY)
+    found = waits(world, key, now, trees=Nobody())
     if found is None or (found.explanation is None and workload.active):
         return None
     return sentence(world, found, times.written)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scheduling.objects.queue_settings import STRICT_FIFO
 from scheduling.objects.workload import ADMITTED, EVICTED, Workload
 from scheduling.status.checks import READY
-from scheduling.visibility.explanation import Explanation, TreeCache, explain
+from scheduling.visibility.explanation import Consider, Explanation, TreeCache, explain
 from scheduling.visibility.pod_sets import AdmittedPodSet, admitted_pod_sets
 from scheduling.world.world import World
 
@@ -72,9 +72,15 @@ def waiting(world: World, now: int) -> list[WaitingWorkload]:
 
 
 def waits(
-    world: World, key: str, now: int, *, consider: bool = False, trees: TreeCache | None = None
+    world: World,
+    key: str,
+    now: int,
+    *,
+    position: int | None = None,
+    consider: Consider | None = None,
+    trees: TreeCache | None = None,
 ) -> WaitingWorkload | None:
-    """Why this workload waits; None if it does not. `consider` and `trees`: see `explain`."""
+    """Why this workload waits; None if it does not. `position`, `consider` and `trees`: see `explain`."""
     workload = world.workloads[key]
     if workload.counts or workload.finished or key in world.assumed:
         return None
@@ -83,7 +89,7 @@ def waits(
     queue = world.queues.pending.get(world.queues.queue_of(workload) or "")
     strict = queue is not None and queue.strategy == STRICT_FIFO
     head = queue.positions().names(0, 1)[0] if queue is not None and strict else ""
-    return _waiting(world, key, now, None, head, trees, consider=consider)
+    return _waiting(world, key, now, position, head, trees, consider=consider)
 
 
 def _waiting(
@@ -94,7 +100,7 @@ def _waiting(
     head: str = "",
     trees: TreeCache | None = None,
     *,
-    consider: bool = False,
+    consider: Consider | None = None,
 ) -> WaitingWorkload:
     workload = world.workloads[key]
     explanation = explain(world, key, position, trees, consider=consider)

@@ -84,7 +84,7 @@ def test_a_page_is_bounded() -> None:
     assert client.get("/workloads/").text.count('<th scope="row">') == 100
     last = client.get("/workloads/?q=w-&offset=200").text
     assert last.count('<th scope="row">') == 50
-    assert '<a href="/workloads/?q=w-&amp;offset=100">Before</a>' in last
+    assert '<a href="/workloads/?q=w-&amp;offset=100">Previous 100</a>' in last
 
 
 def test_a_namespace_that_was_opened_is_mine() -> None:
@@ -175,3 +175,26 @@ def test_who_may_have_more_namespaces_than_were_tried_is_told() -> None:
     made.answers["/v1/self"] = {**self_access("tina", "team"), "allTried": False}
 
     assert "Not all namespaces of the cluster were tried" in signed_in(made, ADMIN).get("/workloads/").text
+
+
+def test_pending_work_waits_for_what_its_own_page_says_in_one_question() -> None:
+    waits = [workload("a", name, QuotaReserved="False") for name in ("one", "two")]
+    made = everything(workload("a", "runs", Admitted="True"), *waits)
+    cause = "it needs 8 of h100/nvidia.com/gpu more than the borrowingLimit of vision allows"
+    made.answers["/v1/pendingworkloads"] = {
+        "items": [{"metadata": {"namespace": "a", "name": "one"}, "message": "insufficient", "cause": cause}]
+    }
+
+    page = signed_in(made, ADMIN).get("/workloads/").text
+
+    assert f"I{cause[1:]}</td>" in page
+    assert page.count("8 more needed</td>") == 1, "of what the reconciler does not know, the condition"
+    assert made.asked.count("/v1/pendingworkloads") == 1
+
+
+def test_a_page_without_pending_work_asks_for_no_causes() -> None:
+    made = everything(workload("a", "runs", Admitted="True"))
+
+    signed_in(made, ADMIN).get("/workloads/")
+
+    assert "/v1/pendingworkloads" not in made.asked

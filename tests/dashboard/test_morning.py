@@ -28,7 +28,7 @@ BUSY = tree(
 )
 
 
-RESUME = "Resume it: quotree resume clusterqueue held."
+RESUME = "Resume it with quotree resume clusterqueue held ."
 
 
 def ago(minutes: int) -> str:
@@ -63,7 +63,7 @@ def notices(found: Cluster, who: str = ADMIN, path: str = "/") -> list[tuple[str
     ]
 
 
-def test_who_waits_longest_comes_first_then_unused_quota_then_who_borrows() -> None:
+def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> None:
     short = "insufficient unused quota for cpu in flavor spot, 3 more needed"
     late = f"has 2 pending. team/old is first and has waited 3 h 20 min: {short} Why team/old waits"
     young = f"has 1 pending. team/young is first and has waited 5 min: {short} Why team/young waits"
@@ -73,12 +73,12 @@ def test_who_waits_longest_comes_first_then_unused_quota_then_who_borrows() -> N
     assert notices(cluster()) == [
         ("waiting", f"waiting ClusterQueue late {late}", "/workloads/team/old"),
         ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
+        ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
         (
             "unused",
             f"unused ClusterQueue spare {spare} What if it had 12 less?",
             "/what-if?kind=ClusterQueue&amp;name=spare&amp;flavor=spot&amp;resource=cpu&amp;amount=-12",
         ),
-        ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
     ]
 
 
@@ -176,7 +176,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     said = notices(cluster(**answers))
 
     kinds = [kind for kind, *_ in said]
-    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "unused", "borrowed"]
+    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "borrowed", "unused"]
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted."
         " Give one of them another parent. All findings of this tree"
@@ -237,11 +237,63 @@ def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
 def test_the_head_of_a_queue_waits_for_what_its_own_page_says() -> None:
     limit = {"kind": "ClusterQueue", "name": "a", "limit": "borrowingLimit", "lacking": "5"}
     short = {"flavor": "spot", "resource": "cpu", "ever": True, "obstacle": limit}
-    why = {"state": "waiting", "clusterQueue": "a", "lacks": [short]}
+    said_there = "it needs 5 of spot/cpu more than the borrowingLimit of a allows"
+    why = {"state": "waiting", "clusterQueue": "a", "lacks": [short], "cause": said_there}
     found = cluster(**{"/v1/workloads/team/young/explanation": why})
 
     (said,) = [text for _, text, _ in notices(found) if "team/young" in text]
-    assert ": it needs 5 of spot/cpu more than the borrowingLimit of a allows. Why team/young waits" in said
+    assert f": {said_there}. Why team/young waits" in said
+
+
+def short_at(node: str, lacking: str = "5", **more: Any) -> dict[str, Any]:
+    """An explanation of work that is short at a Cohort, of which `big` holds most."""
+    lack = {"flavor": "spot", "resource": "cpu", "ever": True, "holders": [{"clusterQueue": "big", "borrowed": "9"}]}
+    lack["obstacle"] = {"kind": "Cohort", "name": node, "limit": "nominalQuota", "lacking": lacking}
+    return {"state": "waiting", "cause": f"{lacking} of spot/cpu are short at {node}", "lacks": [lack], **more}
+
+
+def test_queues_that_wait_for_the_same_are_one_notice() -> None:
+    late = [kueue(f"late-{each}", "org", "4", pending=each) | {"oldestPending": ago(each)} for each in range(1, 6)]
+    other = kueue("other", "org", "4", pending=1) | {"oldestPending": ago(3)}
+    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="24"), *late, other)})
+    for each in range(1, 6):
+        found.answers[f"/v1/clusterqueues/late-{each}/pendingworkloads"] = head(f"w{each}", each)
+        found.answers[f"/v1/workloads/team/w{each}/explanation"] = short_at("org", str(each))
+    found.answers["/v1/clusterqueues/other/pendingworkloads"] = head("w0", 3)
+    found.answers["/v1/workloads/team/w0/explanation"] = short_at("elsewhere")
+
+    alike, apart = [text for kind, text, _ in notices(found) if kind == "waiting"]
+    assert alike == (
+        "waiting 5 queues wait for spot/cpu at org: late-5, late-4, late-3 and 2 more. They have 15 pending, the oldest"
+        " for 5 min. big holds 9 beyond its quota. Why team/w5 waits"
+    )
+    assert apart.startswith("waiting ClusterQueue other has 1 pending.")
+    page = signed_in(found, ADMIN).get("/").text
+    assert '<a href="/trees/kueue?node=Cohort%2Forg&amp;pair=spot%2Fcpu&amp;sort=pending#table">5 queues</a>' in page
+
+
+def test_two_queues_that_wait_for_the_same_keep_their_own_words() -> None:
+    found = cluster()
+    for name in ("young", "old"):
+        found.answers[f"/v1/workloads/team/{name}/explanation"] = short_at("org")
+
+    assert [text.split()[1:3] for kind, text, _ in notices(found) if kind == "waiting"] == [
+        ["ClusterQueue", "late"],
+        ["ClusterQueue", "a"],
+    ]
+
+
+def test_what_a_queue_beyond_its_limit_should_have_admits_its_head() -> None:
+    beyond = kueue("beyond", "org", "4", "9", borrowed="5", pending=1)
+    beyond["quota"][0]["own"] |= {"borrowingLimit": "2", "over": "3"}
+    found = cluster(**{"/v1/tree": tree(*BUSY["nodes"], beyond)})
+    found.answers["/v1/clusterqueues/beyond/pendingworkloads"] = head("wide", 5)
+    remedy = {"clusterQueue": "beyond", "flavor": "spot", "resource": "cpu", "from": "4", "to": "15", "more": "11"}
+    found.answers["/v1/workloads/team/wide/explanation"] = short_at("org", remedy=remedy)
+
+    kind, text, url = notices(found)[0]
+    assert (kind, text.partition("no more. ")[2]) == ("over", "What if it had 11 more?")
+    assert url.endswith("amount=%2B11")
 
 
 def test_who_else_may_have_lent_is_counted() -> None:
@@ -260,11 +312,11 @@ def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:
 
     said = [(text, url) for _, text, url in notices(found) if " more queue" in text]
     assert said == [
+        ("borrowed 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
         (
             "unused 1 more queue of Kueue without use of a quota that others wait for. All by share",
             "/trees/kueue?sort=share#table",
         ),
-        ("borrowed 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
     ]
 
 
@@ -283,7 +335,7 @@ def test_the_numbers_on_top_count_each_queue_once_and_lead_to_what_they_count() 
     ]
     assert [url for _, url, *_ in found] == [
         "#notices",
-        "/trees/kueue?sort=pending#table",
+        "/workloads/?q=pending",
         "/workloads/?q=admitted",
         "/trees/kueue#table",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from cluster.errors import Forbidden
@@ -41,6 +42,31 @@ def test_work_of_a_queue_that_does_not_exist_is_listed_with_what_was_meant() -> 
     assert WRONG in page
     assert page.index("LocalQueue mian") < page.index("None in main.")
     assert 'href="/workloads/team/slip"' in page
+
+
+def test_each_workload_has_the_cluster_queue_that_it_waits_for_or_runs_in() -> None:
+    runs = {"admission": {"clusterQueue": "b"}, "conditions": [{"type": "Admitted", "status": "True"}]}
+    page = signed_in(cluster(workload("late", "main"), workload("runs", "main", **runs)), ADMIN).get("/namespaces/team")
+
+    assert re.findall(r'data-label="ClusterQueue">(\w+)</td>', page.text) == ["a", "b"]
+
+
+def test_what_has_quota_is_counted_once() -> None:
+    known = cluster()
+    status = {"pendingWorkloads": 1, "reservingWorkloads": 4, "admittedWorkloads": 3}
+    (queue,) = known.answers[LOCAL_QUEUES.collection("team")]["items"]
+    queue["status"] = status
+
+    page = signed_in(known, ADMIN).get("/namespaces/team").text
+    assert 'data-label="Admitted">3, 1 more with quota</td>' in page
+    assert "Reserving" not in page
+
+
+def test_pending_work_of_the_namespace_is_not_named_after_it_in_each_row() -> None:
+    page = signed_in(cluster(workload("slip", "mian")), ADMIN).get("/namespaces/team").text
+
+    assert '<a href="/workloads/team/slip">slip</a>' in page
+    assert 'data-label="Queue"' not in page
 
 
 def test_a_namespace_that_does_not_exist_is_not_one_without_queues() -> None:

@@ -13,7 +13,7 @@ from dashboard.what_if.manifests import KINDS
 from tests.dashboard.people import ADMIN, ANSWERS, Cluster, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
-AT = "/queues/kueue/ClusterQueue/a"
+AT, COHORT = "/queues/kueue/ClusterQueue/a", "/queues/kueue/Cohort"
 PENDING = "/v1/clusterqueues/a/pendingworkloads"
 HISTORY: dict[str, Any] = {
     "apiVersion": "quotree.dev/v1alpha1",
@@ -107,6 +107,48 @@ def test_pending_work_says_for_how_long() -> None:
     shown = page(cluster(**{PENDING: {"items": [item]}}))
 
     assert '<td data-label="Pending for"><time datetime="2020-01-01T00:00:00Z" title="2020-01-01T00:00:00Z">' in shown
+
+
+def test_pending_work_has_the_words_of_its_own_page() -> None:
+    item = ANSWERS[PENDING]["items"][0]
+    said = page(cluster(**{PENDING: {"items": [{**item, "cause": "3 of spot/cpu are short at org"}]}}))
+
+    assert '<td class="words" data-label="Reason">3 of spot/cpu are short at org</td>' in said
+    assert "insufficient unused quota" not in said
+    assert ">Insufficient unused quota for cpu in flavor spot, 3 more needed</td>" in page(cluster())
+
+
+def test_limits_do_not_repeat_the_quota() -> None:
+    nodes = tree(kueue("org", cohort=True, quota="2", below="16"), kueue("top", cohort=True, below="8"))
+    nodes["nodes"][0]["quota"][0]["own"]["lendingLimit"] = "1"
+    made = cluster(**{"/v1/tree": nodes})
+
+    def limits(name: str) -> list[str]:
+        return re.findall(r'data-label="Limits">([^<]*)</td>', signed_in(made, ADMIN).get(f"{COHORT}/{name}").text)
+
+    assert limits("org") == ["nominalQuota 2, lendingLimit 1, nominalQuota of all below 16"]
+    assert limits("top") == [""], "it is the Quota of the row"
+
+
+def test_the_children_of_a_cohort_have_their_use_and_those_with_pending_work_stand_first() -> None:
+    queues = [kueue("a", "org", "8", "4"), kueue("b", "org", "8", "11", borrowed="3", pending=2)]
+    made = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="16", used="15"), *queues)})
+    shown = signed_in(made, ADMIN).get(f"{COHORT}/org").text
+
+    found = re.findall(r'<li><a href="[^"]+">(\w)</a> <span class="muted">([^<]+)</span>', shown)
+    assert found == [("b", "11 of 8, 2 pending"), ("a", "4 of 8")]
+    assert "2 ClusterQueues, each with what it uses of its spot/cpu" in shown
+    assert "What if its own nominalQuota (none now) were" in shown
+
+
+def test_what_is_admitted_is_not_counted_as_reserving_again() -> None:
+    both, more = (
+        kueue("a", quota="8", used="4") | {"workloads": {"pending": 0, "reserving": 2, "admitted": each}}
+        for each in (2, 1)
+    )
+
+    assert "reserving" not in page(cluster(**{"/v1/tree": tree(both)}))
+    assert "<strong>2</strong> reserving, <strong>1</strong> admitted" in page(cluster(**{"/v1/tree": tree(more)}))
 
 
 def test_the_object_and_the_command_that_changes_it() -> None:

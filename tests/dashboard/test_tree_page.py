@@ -57,6 +57,32 @@ def test_what_is_too_narrow_to_be_drawn_is_counted_with_the_blocks_that_hide_it(
     assert wide, "20 Cohorts with children do not fit beside each other"
 
 
+def test_a_root_without_the_pair_is_in_the_table_alone() -> None:
+    bare = kueue("bare", cohort=True)
+    bare["quota"] = []
+    page = (
+        signed_in(cluster(bare, kueue("org", cohort=True, below="8"), kueue("a", "org", "8")), ADMIN)
+        .get("/trees/kueue")
+        .text
+    )
+
+    assert re.findall(r'aria-label="(Cohort \w+):', page) == ["Cohort org", "Cohort org"], "in both widths"
+    assert '<p class="muted">1 root has no spot/cpu and is not drawn. The table has it.</p>' in page
+    assert ">bare</a>" in page.partition("<table")[2]
+
+
+def test_what_the_filter_finds_is_drawn_with_what_is_above_it() -> None:
+    parts = [kueue(f"part-{each}", "org", cohort=True, below="10") for each in range(20)]
+    queues = [kueue(f"q-{each}", f"part-{each % 20}", "1") for each in range(200)]
+    found = signed_in(cluster(kueue("org", cohort=True, below="200"), *parts, *queues), ADMIN)
+
+    page = found.get("/trees/kueue?q=q-123").text
+    assert page.count("Only what matches “q-123” is drawn, with what is above it.") == 2, "in both widths"
+    narrow = page.partition('class="narrow"')[2].partition("</svg>")[0]
+    assert re.findall(r'aria-label="(\w+ [\w-]+):', narrow) == ["Cohort org", "Cohort part-3", "ClusterQueue q-123"]
+    assert "Only what matches" not in found.get("/trees/kueue?q=org").text, "it is drawn, and all others are dimmed"
+
+
 def rows(page: str) -> list[str]:
     """The names in the table."""
     return re.findall(
@@ -132,7 +158,7 @@ def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:
 
     assert (
         "ClusterQueue held is stopped (stopPolicy Hold) and admits nothing."
-        " Resume it: quotree resume clusterqueue held."
+        " Resume it with <code>quotree resume clusterqueue held</code>."
     ) in found.get("/queues/kueue/ClusterQueue/held").text
     assert "Stopped:" not in found.get("/queues/kueue/ClusterQueue/used").text
 

@@ -37,6 +37,7 @@ WHY: dict[str, Any] = {
     "sentence": "Waiting in ClusterQueue vision (LocalQueue team/main): needs 8 more nvidia.com/gpu of flavor h100",
     "reason": "Pending",
     "message": "insufficient unused quota",
+    "cause": "8 of h100/nvidia.com/gpu are short at research",
     "clusterQueue": "vision",
     "position": 2,
     "setAside": False,
@@ -84,8 +85,13 @@ def test_a_limit_of_its_own_is_not_the_fault_of_who_borrows() -> None:
     own = {**LACK, "obstacle": {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "8"}}
     never = {**LACK, "ever": False}
 
-    assert "more than the borrowingLimit of vision allows; 2nd in line." in said(lacks=[own])
-    assert "short at research, even if nothing else ran; 2nd in line." in said(lacks=[never])
+    limit = "it needs 8 of h100/nvidia.com/gpu more than the borrowingLimit of vision allows"
+    assert said(lacks=[own], cause=limit) == f"Waits 12 min in vision: {limit}; 2nd in line."
+    assert said(lacks=[never]).endswith("short at research; 2nd in line.")
+
+
+def test_a_reconciler_without_causes_is_taken_at_its_own_words() -> None:
+    assert said(cause=None) == "Waits 12 min in vision, 2nd in line. Needs 8 more nvidia.com/gpu of flavor h100."
 
 
 def test_who_is_first_but_parked_is_not_next() -> None:
@@ -115,17 +121,61 @@ def test_the_right_that_names_other_queues_is_said_where_some_are_not_named() ->
         assert (role in signed_in(cluster(lacks=[lack]), ADMIN).get("/workloads/team/late").text) == is_said
 
 
+def test_what_is_in_use_beyond_all_there_is_leaves_less_than_nothing() -> None:
+    over = {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "24"}
+
+    assert cell("Free", {**LACK, "free": "0", "obstacle": over}) == "-8 (over)"
+    assert cell("Free", LACK) == "8"
+    assert cell("Free", {**LACK, "obstacle": None}) == "8"
+
+
+def test_the_limit_that_holds_comes_before_the_quota_that_would_do_as_well() -> None:
+    places = [
+        {"kind": "ClusterQueue", "name": "vision", "limit": "nominalQuota", "from": "64", "to": "72"},
+        {"kind": "Cohort", "name": "research", "limit": "borrowingLimit", "from": "32", "to": "40"},
+    ]
+    pair = {"flavor": "h100", "resource": "nvidia.com/gpu"}
+    remedy = {"clusterQueue": "vision", **pair, "from": "64", "to": "72", "more": "8"}
+    page = signed_in(cluster(lacks=[{**LACK, "raise": places}], remedy=remedy), ADMIN).get("/workloads/team/late").text
+
+    form = "/what-if?kind={}&amp;name={}&amp;flavor=h100&amp;resource=nvidia.com%2Fgpu&amp;field={}&amp;amount={}"
+    assert re.findall(r'<a href="(/what-if\?[^"]+)">(What if [^<]+)</a>', page) == [
+        (
+            form.format("Cohort", "research", "borrowingLimit", 40),
+            "What if the borrowingLimit of research were 40, not 32?",
+        ),
+        (
+            form.format("ClusterQueue", "vision", "nominalQuota", 72),
+            "What if vision had 8 more of h100/nvidia.com/gpu?",
+        ),
+    ]
+
+
+def test_the_code_of_the_reason_is_not_told_beside_the_sentence() -> None:
+    page = signed_in(cluster(), ADMIN).get("/workloads/team/late").text
+
+    assert "<dt>Reason</dt>" not in page
+
+
 def held_by(lack: dict[str, Any]) -> str:
     """What the page says about who holds what is short."""
+    return cell("Held by", lack)
+
+
+def cell(label: str, lack: dict[str, Any]) -> str:
+    """The text of a column of what is short."""
     page = signed_in(cluster(lacks=[lack]), ADMIN).get("/workloads/team/late").text
-    return re.sub(r"<[^>]+>", "", page.partition('data-label="Held by">')[2].partition("</td>")[0])
+    return re.sub(r"<[^>]+>", "", page.partition(f'data-label="{label}">')[2].partition("</td>")[0])
 
 
 def test_room_that_is_being_made_is_counted_with_what_may_not_be_named() -> None:
     named = {"kind": "Job", "namespace": "team", "name": "a", "workload": "a"}
 
-    assert "3 preempted workloads must end first" in said(leaving=[named], leavingElsewhere=2)
-    assert "1 preempted workload must end first" in said(leaving=[], leavingElsewhere=1)
+    room = "room is made for it; it starts once 3 workloads have ended"
+    sentence = f"Waiting in ClusterQueue vision (LocalQueue team/main): {room}"
+
+    for gone in ({"leaving": [named], "leavingElsewhere": 2}, {"leaving": [named]}, {"leavingElsewhere": 1}):
+        assert said(cause=room, sentence=sentence, **gone) == f"Waits 12 min in vision, 2nd in line. R{room[1:]}."
 
 
 def test_it_waits_since_it_lost_its_quota() -> None:
@@ -140,9 +190,9 @@ def test_it_waits_since_it_lost_its_quota() -> None:
 def test_without_a_shortage_the_sentence_of_why_follows_once() -> None:
     stopped = "Waiting in ClusterQueue vision (LocalQueue team/main): ClusterQueue vision is stopped; have it resumed"
 
-    assert said(lacks=[], sentence=stopped) == (
-        "Waits 12 min in vision, 2nd in line. ClusterQueue vision is stopped; have it resumed."
-    )
+    assert said(lacks=[], reason="Suspended", sentence=stopped, position=1) == (
+        "Waits 12 min in vision. ClusterQueue vision is stopped; have it resumed."
+    ), "nobody is next where nothing is admitted"
     assert said(lacks=[], sentence="") == "Waits 12 min in vision, 2nd in line. Insufficient unused quota."
 
 

@@ -73,9 +73,9 @@ def test_the_tree_is_a_picture_and_a_table(admin: Visitor) -> None:
     expect(page.locator("caption")).to_contain_text(f"1 to 100 of {QUEUES + 111}, spot/cpu")
     assert names(page)[:5] == ["org", "division-0", "group-0", "queue-0", "queue-1"]
     assert names(page)[13:16] == ["queue-10", "queue-11", "queue-12"]
-    page.get_by_role("link", name="After").click()
+    page.get_by_role("link", name="Next").click()
     expect(page.locator("caption")).to_contain_text("101 to 200 of")
-    page.get_by_role("link", name="Before").click()
+    page.get_by_role("link", name="Previous").click()
     expect(page.locator("caption")).to_contain_text("1 to 100 of")
 
 
@@ -178,7 +178,7 @@ def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
     expect(page.get_by_role("region", name="The object")).to_contain_text("kubectl edit clusterqueues.kueue.x-k8s.io")
     waits = page.get_by_role("region", name="Pending workloads")
     expect(waits).to_contain_text(f"team-0/{WAITS}")
-    expect(waits).to_contain_text("10 more needed")
+    expect(waits).to_contain_text("It needs 10 of spot/cpu more than the borrowingLimit of queue-0 allows")
     assert "queue-0" not in page.get_by_role("region", name="Siblings that borrow").inner_text()
     page.get_by_role("link", name="Show in the tree").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-0")
@@ -305,7 +305,7 @@ def test_who_skips_to_the_content_stays_there_while_news_come(admin: Visitor, wo
 
 def test_who_turns_the_page_of_the_table_goes_on_in_it(admin: Visitor) -> None:
     page = admin.to(f"{TREES}?rows=all")
-    page.get_by_role("link", name="After").press("Enter")
+    page.get_by_role("link", name="Next").press("Enter")
     expect(page.locator("#table")).to_be_focused()
     expect(page.locator("caption")).to_contain_text("101 to 200 of")
     page.go_back()

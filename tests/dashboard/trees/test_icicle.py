@@ -191,3 +191,22 @@ def test_a_block_for_several_says_what_they_are() -> None:
     below = icicle(DialectTree(tree(kueue("org", cohort=True, below="2000"), *queues)), None, CPU)[1:]
 
     assert [each.called for each in below if each.node is None] == ["more"]
+
+
+def test_roots_without_the_pair_leave_their_room_to_those_that_have_it() -> None:
+    bare = [kueue(f"bare-{each}", cohort=True) for each in range(3)]
+    found = DialectTree(tree(*bare, kueue("org", cohort=True, below="8"), kueue("a", "org", "8")))
+    for each in bare:
+        each["quota"] = []
+
+    assert [block.node.name for block in icicle(found, None, CPU) if block.node] == ["org", "a"]
+    assert len(icicle(found, None, FlavorPair("none", "cpu"))) == 5, "a picture of nobody has everybody"
+
+
+def test_only_some_are_drawn_without_an_own_quota_made_of_the_others() -> None:
+    queues = [kueue(f"q-{each}", "org", "1") for each in range(500)]
+    found = DialectTree(tree(kueue("org", cohort=True, below="500"), *queues))
+    only = {NodeKey("Cohort", "org"), NodeKey("ClusterQueue", "q-77")}
+
+    drawn = icicle(found, None, CPU, NARROW, only)
+    assert [(block.node.name if block.node else "", block.many) for block in drawn] == [("org", 1), ("q-77", 1)]

@@ -70,6 +70,24 @@ def test_a_local_queue_lists_its_own_and_their_places_among_all() -> None:
     ]
 
 
+def test_workloads_are_listed_by_name_as_far_as_they_wait_and_may_be_read() -> None:
+    others = (waiting("theirs", 9, "b/main"), waiting("lost", 1, "a/gone"), admitted("runs", 1, "a/main", "a"))
+    known = core(*organisation(waiting("one", 9), waiting("two", 1), *others))
+    path = "/v1/pendingworkloads?names=a/one,b/theirs,a/lost,a/runs,a/unknown,,nonsense"
+
+    found = get(known, path)["items"]
+    assert {each["metadata"]["name"]: each["cause"] for each in found} == {
+        "one": "1 of spot/cpu is short at org, even if nothing else ran",
+        "theirs": "1 of spot/cpu is short at org, even if nothing else ran",
+        "lost": "LocalQueue a/gone does not exist; Namespace a has main",
+    }
+    assert sorted(names(get(known, path, "user"))) == ["lost", "one"]
+    assert names(get(known, path, "nobody")) == []
+    assert names(get(known, "/v1/pendingworkloads")) == []
+    code, message = refused(known, f"/v1/pendingworkloads?names={',' * 100}", "Bearer admin")
+    assert (code, message) == (400, "names has 101 workloads; it may have 100")
+
+
 def test_offset_and_limit_cut_a_piece_out() -> None:
     known = core(*organisation(*(waiting(f"w{number}", 9, priority=9 - number) for number in range(5))))
 
@@ -80,7 +98,7 @@ def test_offset_and_limit_cut_a_piece_out() -> None:
 
 
 def test_a_list_that_is_longer_than_a_piece_comes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "_PIECE", 200)
+    monkeypatch.setattr(routes, "_FEW", 70)
     known = core(*organisation(*(waiting(f"w{number:04}", 9) for number in range(1100))))
 
     found = get(known, f"{PENDING}?limit=100000")

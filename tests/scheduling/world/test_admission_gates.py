@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from policies.model.pools import Terms
+from scheduling.cycle.cycle import try_alone
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
 from scheduling.visibility.explanation import explain
@@ -32,7 +33,7 @@ def test_a_gated_workload_is_never_a_head_and_says_why() -> None:
 
     assert not cluster.workloads[GATED.key].reserved
     assert list(cluster.world.queues.waiting_at("ns/q")) == []
-    found = explain(cluster.world, GATED.key, consider=True)
+    found = explain(cluster.world, GATED.key, consider=try_alone)
     assert found is not None
     assert (found.reason, found.message) == ("AdmissionGated", "Admission is gated by: example.com/a")
     (listed,) = waiting(cluster.world, cluster.now)

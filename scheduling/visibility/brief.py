@@ -1,0 +1,43 @@
+"""Why a workload waits in a few words, for the rows of lists: the cause, without holders and ways out.
+
+It names no queue but the workload's own, and Cohorts above it: a caller who may read the workload may read that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduling.flavors.messages import written
+from scheduling.visibility.causes import at_the_door, at_the_queue
+from scheduling.visibility.explanation import FlavorLack, Obstacle
+from scheduling.visibility.raising import BORROWING_LIMIT
+from scheduling.visibility.sentence import missing_queue
+from scheduling.visibility.workloads import WaitingWorkload
+from scheduling.world.world import World
+
+
+def brief(world: World, found: WaitingWorkload, moment: Callable[[int], object]) -> str:
+    """The cause, in small letters and without a full stop. `moment` formats a time for the reader.
+
+    Costs the depth of the tree, and for a topology what its domains cost.
+    """
+    workload, why = world.workloads[found.workload], found.explanation
+    if why is None:
+        return "it is deactivated"
+    if missing := missing_queue(world, workload):
+        return missing
+    if not why.queue:
+        return at_the_door(world, workload, why).parts[0]
+    held_up = found.not_before or found.behind or why.victims
+    for lack in () if held_up else why.lacks:
+        if lack.obstacle is not None:
+            return _shortage(lack, lack.obstacle)
+    return at_the_queue(world, workload, found, why, moment).parts[0]
+
+
+def _shortage(lack: FlavorLack, at: Obstacle) -> str:
+    pair, ever = f"{lack.pair.flavor}/{lack.pair.resource}", "" if lack.ever else ", even if nothing else ran"
+    lacking = written(lack.pair.resource, at.lacking)
+    if at.limit == BORROWING_LIMIT:
+        return f"it needs {lacking} of {pair} more than the borrowingLimit of {at.node} allows{ever}"
+    return f"{lacking} of {pair} {'is' if lacking == '1' else 'are'} short at {at.node}{ever}"

@@ -1,0 +1,99 @@
+"""The cause in a few words: the same in every list and on the page of the workload."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from reconciler.api.explanation import explanation_json
+from reconciler.api.pending import local_rows, named_rows, rows
+from reconciler.objects.moments import whole_second
+from scheduling.visibility import explanation
+from scheduling.visibility.sentence import why_it_waits
+from tests.reconciler.api.organisation import NOW, admitted, core, organisation, queue, waiting
+from tests.scheduling.visibility.waiting_cases import CASES
+
+BRIEF = {
+    "misspelt queue": "LocalQueue a/mian does not exist; did you mean main?",
+    "LocalQueue stopped": "LocalQueue a/main is stopped and admits nothing",
+    "ClusterQueue stopped": "ClusterQueue a is stopped and admits nothing",
+    "deactivated": "it is deactivated",
+    "backoff": "it was evicted (PodsReadyTimeout) and is tried again at 2030-01-01T00:00:00Z",
+    "short": "1 of spot/cpu is short at a",
+    "borrowingLimit": "it needs 1 of spot/cpu more than the borrowingLimit of a allows",
+    "lendingLimit": "1 of spot/cpu is short at org",
+    "never fits": "5 of spot/cpu are short at a, even if nothing else ran",
+    "strict": "ClusterQueue a is StrictFIFO, and no workload may overtake its head",
+    "nodeSelector": "its pods select nodes with gpu=a100, and those of flavor h100 have gpu=h100",
+    "turn": "it waits for its turn",
+}
+
+
+@pytest.mark.parametrize("name", BRIEF)
+def test_the_cause_comes_without_ways_out(name: str) -> None:
+    world = core(*CASES[name][0], leads=False).state.world
+
+    assert explanation_json(world, "a/w", NOW)["cause"] == BRIEF[name]
+
+
+@pytest.mark.parametrize("leads", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_lists_have_the_cause_of_the_workloads_own_page(name: str, leads: bool) -> None:
+    world = core(*CASES[name][0], leads=leads).state.world
+    found = explanation_json(world, "a/w", NOW)
+    listed = named_rows(world, ["a/w", "a/unknown"], NOW)
+    for queue_name in world.queues.pending:
+        listed += [row for row in rows(world, queue_name, 0, 9, NOW) if row.workload.key == "a/w"]
+    for local in world.queues.local_queues:
+        listed += [row for row in local_rows(world, local, 0, 9, NOW) if row.workload.key == "a/w"]
+
+    expected = found.get("cause")
+    assert {row.cause for row in listed} <= {expected}
+    assert bool(listed) == (found["state"] == "waiting" and "deactivated" not in name and name != "admission gate")
+
+
+def test_a_row_costs_no_walk_through_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    def walked(*_: Any, **__: Any) -> None:
+        raise AssertionError("a list looks at no other queue")
+
+    busy = (admitted("big", 8, "b/main", "b"), *(waiting(f"w{each}", 1 + each) for each in range(3)))
+    world = core(*organisation(*busy)).state.world
+    for walk in ("holders_of", "_keepers", "raises", "sole_raise"):
+        monkeypatch.setattr(explanation, walk, walked)
+
+    assert [row.cause for row in rows(world, "a", 0, 9, NOW)] == [
+        "1 of spot/cpu is short at org",
+        "2 of spot/cpu are short at org",
+        "3 of spot/cpu are short at org",
+    ]
+
+
+def test_without_a_moment_a_list_has_no_causes() -> None:
+    world = core(*organisation(waiting("w", 9))).state.world
+
+    assert [row.cause for row in rows(world, "a", 0, 9)] == [""]
+
+
+def test_preemption_under_way_is_the_cause() -> None:
+    own = queue("a", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    rest = [each for each in organisation() if (each["kind"], each["metadata"]["name"]) != ("ClusterQueue", "a")]
+    held = (admitted("r1", 4, "a/main", "a"), admitted("big", 4, "b/main", "b"))
+    world = core(*rest, own, *held, waiting("late", 4, priority=9)).state.world
+
+    (row,) = [each for each in rows(world, "a", 0, 9, NOW) if each.workload.name == "late"]
+    assert row.cause == "room is made for it; it starts once 1 workload has ended"
+
+
+def test_an_attempt_that_was_explained_is_not_kept() -> None:
+    world = core(*organisation(waiting("w", 9))).state.world
+    wait = world.last_attempt("a/w")
+    before = sys.getrefcount(wait)
+
+    said = why_it_waits(world, "a/w", whole_second(NOW))
+
+    assert said is not None
+    assert said.text
+    del said
+    assert sys.getrefcount(wait) == before

@@ -118,6 +118,23 @@ def test_who_waits_though_the_queues_have_room_is_named_once() -> None:
     ]
 
 
+def test_the_rest_of_a_gang_waits_until_there_is_room_for_all_of_it() -> None:
+    world = Watched()
+    world.gang("g", "a", 3)
+    world.bind("g", 3)
+    for name in ("g1", "g2"):
+        world.pod(name, "g")
+    world.queue(queue("org", capability={"cpu": "2"}))
+    for _ in range(5):
+        world.wait(PERIOD)
+    assert world.differences == []
+
+    world.queue(queue("org", capability={"cpu": "3"}))
+    for _ in range(5):
+        world.wait(PERIOD)
+    assert [each.workload for each in world.differences] == ["ml/g1"]
+
+
 def test_of_those_that_wait_for_full_nodes_one_in_each_queue_is_named() -> None:
     world = Watched()
     for name, where, cpu in (("g", "a", "1"), ("h", "a", "2"), ("i", "b", "1")):

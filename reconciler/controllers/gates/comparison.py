@@ -24,7 +24,7 @@ from scheduling.world.decisions import Decision
 
 PERIOD = 30 * SECOND
 """Nanoseconds between two checks for Pods that wait although there is room. A Pod is reported after two checks."""
-_OF_NODES = ("nodes are ", " Unschedulable", "waiting for cluster resources")
+_OF_NODES = ("nodes are ", " Unschedulable", "once resource is released", "waiting for cluster resources")
 """Words in the reasons of schedulers that find no Node for a Pod, or for a member of its gang."""
 EVERYWHERE = ""
 """The quota of all namespaces."""

@@ -153,7 +153,7 @@ class VolcanoJudge(Judge[VolcanoGatekeeper]):
         return self.keeper.counted_in(name)
 
     def fitting(self) -> Mapping[str, str]:
-        return self.keeper.fitting()
+        return self.keeper.fitting_with_the_rest()
 
 
 def _gated(observed: Observed[object] | None) -> GatedGroup | None:

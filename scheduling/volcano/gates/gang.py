@@ -137,6 +137,14 @@ class GatedGang:
             return next(iter(self.wishes.values()), None)
         return self.wishes.get(need)
 
+    def rest(self) -> Need | None:
+        """What the Pods need that have to pass until as many have passed as start together; None if too few wait."""
+        roles = {role: max(0, members - self._passed[role]) for role, members in self._roles.items()}
+        members = max(sum(roles.values()), self._needed() - self._passed.total())
+        if any(self._waits[role] < missing for role, missing in roles.items()) or self._waits.total() < members:
+            return None
+        return _added(self._first(roles, members))
+
     def changes(self) -> tuple[list[GangWish], list[GangWish]]:
         """The wishes that are gone since the last call, and the new ones."""
         stage = self._now()
@@ -184,11 +192,21 @@ class GatedGang:
         return iter([self._gang(stage)]) if stage.together else self._singles(stage, self._waiting)
 
     def _gang(self, stage: _Stage) -> GangWish:
-        """The first ones of each task that the PodGroup needs, then the first ones of any."""
-        needed, left = dict(self._roles), self._needed()
-        spare = left - sum(needed.values())
+        """The wish of those that start together."""
+        chosen = self._first(self._roles, self._needed())
+        places = [place for place, _ in chosen]
+        self._last = places[-1]
+        wish = self._wish(stage, _added(chosen), places)
+        return wish._replace(together=Together(self._needed(), max(place.created for place in places)))
+
+    def _first(self, roles: Mapping[str, int], members: int) -> list[tuple[_Place, Need]]:
+        """The first waiting Pods of each of these tasks, then the first ones of any, until there are so many."""
+        needed = {**roles}
+        spare = members - sum(needed.values())
         chosen: list[tuple[_Place, Need]] = []
         for place, need in merge(*(zip(line, repeat(need)) for need, line in self._waiting.items())):
+            if len(chosen) == members:
+                break
             if needed.get(place.role, 0) > 0:
                 needed[place.role] -= 1
             elif spare > 0:
@@ -196,15 +214,7 @@ class GatedGang:
             else:
                 continue
             chosen.append((place, need))
-            if len(chosen) == left:
-                break
-        amounts: dict[str, int] = {}
-        for _, need in chosen:
-            add_to(amounts, dict(need.amounts))
-        together = Need(tuple(sorted(amounts.items())), any(need.claims for _, need in chosen))
-        self._last = chosen[-1][0]
-        wish = self._wish(stage, together, [place for place, _ in chosen])
-        return wish._replace(together=Together(left, max(place.created for place, _ in chosen)))
+        return chosen
 
     def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[GangWish]:
         """A wish for the first Pod of each group with the same needs."""
@@ -219,6 +229,14 @@ class GatedGang:
     def _matters(self, place: _Place) -> bool:
         """Whether the Pod is, or would be, one of those that pass together."""
         return self._last is None or place <= self._last
+
+
+def _added(chosen: list[tuple[_Place, Need]]) -> Need:
+    """What they need together."""
+    amounts: dict[str, int] = {}
+    for _, need in chosen:
+        add_to(amounts, dict(need.amounts))
+    return Need(tuple(sorted(amounts.items())), any(need.claims for _, need in chosen))
 
 
 def _count(counter: Counter[T], what: T, times: int) -> None:

@@ -226,6 +226,14 @@ class VolcanoGatekeeper:
         firsts = self._lines.firsts()
         return {wish.keys[0]: wish.queue for wish in firsts if self.queues.refusal(wish.queue, wish.need) is None}
 
+    def fitting_with_the_rest(self) -> dict[str, str]:
+        """Fitting Pods of PodGroups that then run as many as start together. Volcano binds no others."""
+        return {key: queue for key, queue in self.fitting().items() if self._rest_fits(self.stands(key)[1], queue)}
+
+    def _rest_fits(self, gang: GatedGang | None, queue: str) -> bool:
+        rest = gang.rest() if gang is not None else None
+        return rest is not None and self.queues.refusal(queue, rest) is None
+
     # --- what counts
 
     def _recount(self, key: str) -> None:

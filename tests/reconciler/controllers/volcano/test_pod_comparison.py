@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
 from reconciler.controllers.volcano.gate_kinds import GATED_QUEUE
 from reconciler.controllers.volcano.pod_comparison import (
@@ -118,11 +120,35 @@ def test_who_waits_though_the_queues_have_room_is_named_once() -> None:
     ]
 
 
-def test_of_those_that_wait_for_full_nodes_one_in_each_queue_is_named() -> None:
+def test_the_rest_of_a_gang_waits_until_there_is_room_for_all_of_it() -> None:
+    world = Watched()
+    world.gang("g", "a", 3)
+    world.bind("g", 3)
+    for name in ("g1", "g2"):
+        world.pod(name, "g")
+    world.queue(queue("org", capability={"cpu": "2"}))
+    for _ in range(5):
+        world.wait(PERIOD)
+    assert world.differences == []
+
+    world.queue(queue("org", capability={"cpu": "3"}))
+    for _ in range(5):
+        world.wait(PERIOD)
+    assert [each.workload for each in world.differences] == ["ml/g1"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "pod group is not ready; Pending: 1 Unschedulable",
+        "Pod ml/h0 can possibly be assigned to n0, once resource is released and minAvailable is satisfied",
+    ],
+)
+def test_of_those_that_wait_for_full_nodes_one_in_each_queue_is_named(said: str) -> None:
     world = Watched()
     for name, where, cpu in (("g", "a", "1"), ("h", "a", "2"), ("i", "b", "1")):
         world.gang(name, where, 1)
-        world.pod(f"{name}0", name, said="pod group is not ready; Pending: 1 Unschedulable", cpu=cpu)
+        world.pod(f"{name}0", name, said=said, cpu=cpu)
     for _ in range(5):
         world.wait(PERIOD)
 

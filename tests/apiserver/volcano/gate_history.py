@@ -29,6 +29,8 @@ class VolcanoGateHistory(Watcher):
     def __init__(self, cluster: ClusterClient) -> None:
         super().__init__(cluster, {"Pod": PODS, "PodGroup": GROUPS, "Queue": QUEUES})
         self._seen: list[_Seen] = []
+        self.passed: set[str] = set()
+        """Names of the Pods that were without their gate at some moment."""
 
     def recount(self) -> tuple[int, list[str]]:
         """How many Pods passed, and which of them should not have; in the order of versions, once it has stopped."""
@@ -51,6 +53,8 @@ class VolcanoGateHistory(Watcher):
 
     def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
         meta = manifest["metadata"]
+        if kind == "Pod" and not is_gated(manifest):
+            self.passed.add(_name(manifest))
         if meta.get("namespace") in SPACES or meta["name"] in ("org", *LEAVES):
             self._seen.append(_Seen(int(meta["resourceVersion"]), time.monotonic(), kind, manifest, gone))
 

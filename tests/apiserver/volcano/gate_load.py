@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import Forbidden
@@ -35,11 +35,13 @@ class VolcanoGateLoad(PodLoad):
     """In each Namespace there is one PodGroup for each leaf, of the same name, and one for each gang.
 
     Pods give way to a queue that has less than it deserves. Nobody makes them anew.
+
+    `passed`: the Pods that a watcher saw without their gate. One may pass and give way between two looks of the load.
     """
 
-    def __init__(self, cluster: ClusterClient, seed: int) -> None:
+    def __init__(self, cluster: ClusterClient, seed: int, passed: Set[str]) -> None:
         super().__init__(cluster, seed, SPACES)
-        self._passed: set[str] = set()
+        self._passed = passed
         self._gangs: list[tuple[str, str]] = []
 
     def prepare(self) -> None:
@@ -84,7 +86,6 @@ class VolcanoGateLoad(PodLoad):
     def pods(self) -> list[Manifest]:
         """One that has passed and that nobody deleted here has given way. Without a node it is gone at once."""
         found = super().pods()
-        self._passed |= {_name(each) for each in found if not is_gated(each)}
         stay = {_name(each) for each in found if "deletionTimestamp" not in each["metadata"]}
         gave_way = (self.there & self._passed) - stay
         self.there -= gave_way

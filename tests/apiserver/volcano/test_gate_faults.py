@@ -33,5 +33,6 @@ def server() -> Iterator[ControlPlane]:
 @pytest.mark.timeout(SOAK_SECONDS + PATIENCE + 3 * CALM_SECONDS + 180)
 def test_nobody_passes_beyond_a_limit_and_nobody_is_forgotten(server: ControlPlane, tmp_path: Path) -> None:
     with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as direct:
-        load = VolcanoGateLoad(direct, SOAK_SEED)
-        survived(server, tmp_path, CONFIGURATION, load, VolcanoGateHistory(direct), "shrunk")
+        history = VolcanoGateHistory(direct)
+        load = VolcanoGateLoad(direct, SOAK_SEED, history.passed)
+        survived(server, tmp_path, CONFIGURATION, load, history, "shrunk")

@@ -1,4 +1,4 @@
-"""One report of several, one for each root."""
+"""Merges the reports of several roots into one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_entries(report: Report, more: Iterable[ReportEntry]) -> Report:
 
 
 def _once(entries: Iterable[ReportEntry]) -> list[ReportEntry]:
-    """A fault of what several roots have in common is found in each of them."""
+    """Each finding once: an object that several roots share is judged in each of them."""
     return list({(it.judged.rule.id, it.place, it.judged.finding.message): it for it in entries}.values())
 
 

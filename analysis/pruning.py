@@ -14,7 +14,7 @@ PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcan
 
 
 def missing(inputs: InputObjects, world: Forest) -> Iterator[KubeObject]:
-    """Objects of the world that the files lack, of the kinds in the files: queues alone delete no namespaces."""
+    """Objects that the files lack, only of kinds that the files have: a file of queues deletes no Namespace."""
     kinds = PRUNED & {ref.group_kind for ref in inputs.objects}
     for obj in sorted(world.objects(), key=lambda obj: obj.ref):
         if obj.ref.group_kind in kinds and obj.ref not in inputs.objects and not _made_by_the_system(obj):

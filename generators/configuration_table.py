@@ -30,7 +30,7 @@ def gate_table(tables: Mapping[KueueVersion, GateTable]) -> str:
     latest = {name: gate for table in tables.values() for name, gate in table.gates.items()}
     rows = (_row(gate, tables) for gate in sorted(latest.values(), key=lambda gate: gate.name.lower()))
     head = "".join(f" Kueue v{version} |" for version in tables)
-    return table(f"| Gate |{head} Reconciler | Webhooks ask | |", rows)
+    return table(f"| Gate |{head} Reconciler | Webhooks read it | |", rows)
 
 
 def _row(gate: FeatureGate, tables: Mapping[KueueVersion, GateTable]) -> tuple[str, ...]:

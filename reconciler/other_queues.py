@@ -28,7 +28,7 @@ def controllers_of_others(
 def _at_gates(
     dialects: frozenset[Dialect], configuration: Configuration, state: ClusterState, observes: bool
 ) -> Iterator[Controller]:
-    """The controllers that let Pods pass a project's gate without its scheduler, or the observers that compare it."""
+    """The controllers of Pods at a dialect's gate, or those that only compare the decisions of its scheduler."""
     gates = Enforce.GATES
     volcano = Dialect.VOLCANO in dialects and configuration.volcano.enforce is gates
     yunikorn = Dialect.YUNIKORN in dialects and configuration.yunikorn.enforce is gates

@@ -1,4 +1,4 @@
-"""Take a cluster over from Kueue's manager, give it back, or remove Quotree from it: plans that are shown or done."""
+"""Take over a cluster from Kueue's manager, give it back, or remove Quotree: print the plan, or carry it out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reconciler.jobs.kinds import frameworks_run_here
 
 Planner: TypeAlias = Callable[[FoundCluster], TakeoverPlan]
 _SHOWN = 10
-"""Writes that the plan of a removal lists of one step."""
+"""The most writes that the plan of a removal lists for one step."""
 
 
 def take_over(login: ClusterLogin, names: ReleaseNames, timeout: float, *, dry_run: bool) -> Exit:
@@ -52,7 +52,7 @@ def give_back(login: ClusterLogin, names: ReleaseNames, timeout: float, *, dry_r
 def remove(
     login: ClusterLogin, names: ReleaseNames, timeout: float, wishes: Wishes, confirmed: Callable[[], bool]
 ) -> Exit:
-    """Show the plan, and carry it out where that is `confirmed`. Raises OutOfReach."""
+    """Show the plan, and carry it out if `confirmed`. Raises OutOfReach."""
     planned = partial(planned_removal, names=names, wishes=wishes)
     with login.connected() as cluster:
         reader = RemovalReader(cluster, names)
@@ -91,7 +91,7 @@ def _code(plan: TakeoverPlan) -> Exit:
 
 def _outcome(plan: TakeoverPlan, done: str) -> Iterator[str]:
     if plan.refusals:
-        yield "stopped here; call it again when this is in order:"
+        yield "stopped here; fix this, then run the same command again:"
         yield from _refusals(plan)
     else:
         yield done

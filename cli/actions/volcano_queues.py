@@ -24,7 +24,7 @@ _PLANNERS: Mapping[str, Planner] = {
     "resume": plans.resume,
     "delete": plans.delete,
 }
-"""The planner of each command but `move`, which has a target as well."""
+"""The planner of each command. `move` also has a target, so it is planned apart."""
 
 
 def carry_out(
@@ -39,7 +39,7 @@ def carry_out(
     target: str = "",
     confirmed: Callable[[], bool] = lambda: True,
 ) -> Exit:
-    """Print the plan of a command for the queue and its descendants, and carry it out where that is `confirmed`.
+    """Print the plan of a command for the queue and its descendants, and carry it out if `confirmed`.
 
     `timeout`: seconds without progress. `namespace`: where Commands to the controller are created. `target`: the new
     parent. Raises Misused, OutOfReach.

@@ -22,8 +22,8 @@ from cli.exits import EXIT_CODES_OF_ACTIONS
 def certs(folder: Path, names: tuple[str, ...], show: bool) -> None:
     """Keep a certificate authority and a serving certificate in FOLDER, and show them.
 
-    The command makes what is missing, too old or lacks a name: ca.crt (for clients), tls.crt and tls.key (for the
-    server) and ca.key. A running `quotree serve webhook` serves the new certificate at once. In a cluster,
+    The command creates or renews what is missing, too old or lacks a name: ca.crt (for clients), tls.crt and tls.key
+    (for the server) and ca.key. A running `quotree serve webhook` serves the new certificate at once. In a cluster,
     `serve webhook --secret` does all this itself.
 
     \b

@@ -12,11 +12,14 @@ BASIC = ("cpu", "memory")
 
 
 def limits(resource: str, capability: int) -> bool:
-    """Whether a capability counts. One of 0 shuts the queue out, but for the basic resources."""
+    """Whether the capability limits the queue. 0 allows none of a scalar resource, and any amount of a basic one."""
     return capability > 0 or resource not in BASIC
 
 
 def real_capability(above: float, promised: float, guarantee: float, capability: float) -> float:
-    """What is left `above` of what all children there are `promised`, and the own guarantee; at most the capability."""
+    """The realCapability of a queue: its guarantee, and what its parent has left; at most its capability.
+
+    `above`: the realCapability of the parent. `promised`: the sum of the guarantees of the parent's children.
+    """
     left = max(0, above - promised) + guarantee if above < inf else inf  # amounts may be beyond what a float holds
     return min(left, capability)

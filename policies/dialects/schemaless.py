@@ -17,8 +17,8 @@ _OF_LIMIT_RANGE = ("min", "max", "default", "defaultRequest", "maxLimitRequestRa
 _COUNTS = ("parallelism", "completions", "replicas")
 _RESTARTS = ("Always", "OnFailure", "Never")
 _DECODED_BY_GO = frozenset({"", "apps", "batch", "node.k8s.io", "workload.codeflare.dev"})
-"""The API groups whose quantities may be fractional numbers. In the others a schema asks for an integer or a string,
-but for AppWrapper, which holds objects of any kind.
+"""The API groups in which a quantity may be a fractional number. In other groups a schema requires an integer or a
+string. AppWrapper is here because it contains objects of any kind.
 """
 
 
@@ -42,7 +42,7 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
 
 
 def restart_policies(manifest: Manifest) -> Iterator[Defect]:
-    """The restart policies that no pod can have."""
+    """Restart policies that Kubernetes does not have."""
     for pod, at in _mappings(manifest):
         written = pod.get("restartPolicy")
         if "containers" in pod and isinstance(written, str) and written not in _RESTARTS:

@@ -1,4 +1,4 @@
-"""The kinds of jobs that are on: those of Kueue's `integrations`, and those that are described.
+"""The enabled kinds of jobs: those that Kueue's `integrations` names, and those that our settings describe.
 
 Source: Kueue v0.19, apis/config v1beta2, Integrations.
 """
@@ -19,18 +19,18 @@ from reconciler.jobs.kind import JobKind
 from scheduling.objects.naming import NAMING, Naming
 
 _NAMED, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
-_PECULIAR: tuple[Described, ...] = (BATCH,)
+_SPECIAL: tuple[Described, ...] = (BATCH,)
 """The kinds that need more than their description."""
 SHIPPED: Mapping[GroupKind, Described] = {
     **{kind: Described(shape) for kind, shape in SHAPES.items()},
-    **{each.shape.kind: each for each in _PECULIAR},
+    **{each.shape.kind: each for each in _SPECIAL},
 }
 
 
 def chosen(
     integrations: Integrations, described: Mapping[GroupKind, JobShape], naming: Naming = NAMING
 ) -> tuple[JobKind, ...]:
-    """The kinds that are on; a kind that is described is on. Raises BadConfiguration for an unknown kind."""
+    """The enabled kinds. A described kind is always enabled. Raises BadConfiguration for an unknown kind."""
     found: dict[GroupKind, Described] = {kind: Described(shape) for kind, shape in described.items()}
     for index, name in enumerate(integrations.frameworks):
         framework = FRAMEWORKS[name]

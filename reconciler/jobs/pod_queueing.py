@@ -19,7 +19,7 @@ WORKLOAD = "Workload"
 
 
 def queueing(unit: PodUnit, inputs: JobInputs) -> list[WantedWrite]:
-    """The next writes. A Workload is created when no Pod runs any more that ran before."""
+    """The next writes. The Workload is created once no Pod of the unit runs."""
     ended = released(member for member in unit.members if not member.counts)
     stopped = cut_off(unit.members, "missing workload")
     if ended or stopped:
@@ -47,7 +47,7 @@ def _created(unit: PodUnit, counting: Sequence[GroupPod], inputs: JobInputs) -> 
 
 def not_composed(unit: PodUnit, error: IncompleteGroup | CannotCompose | UnknownPriorityClass) -> WantedWrite:
     """The Event on the oldest Pod that explains why no Workload can be composed."""
-    of_class = isinstance(error, UnknownPriorityClass)
-    reason = "WorkloadPriorityClassNotFound" if of_class else "ErrWorkloadCompose"
+    unknown_class = isinstance(error, UnknownPriorityClass)
+    reason = "WorkloadPriorityClassNotFound" if unknown_class else "ErrWorkloadCompose"
     message = error.event if isinstance(error, TooFewPods | UnknownPriorityClass) else str(error)
     return WantedWrite((WORKLOAD, unit.key), None, about(unit.first), reason, message, warning=True)

@@ -10,9 +10,9 @@ from scheduling.topology.domains import Domain, TopologyTree
 
 
 class ShortDomain(NamedTuple):
-    """`room` for fewer than the `needed` units.
+    """A domain that has `room` for fewer units than `needed`.
 
-    values: of the domain, one for each level down to its own; empty if the pods may use all domains together.
+    values: its labels, one for each level down to its own; empty if the pods may use all domains together.
     unit: pod or slice. of_slice: the units are the pods of one slice, else those of the pod set.
     """
 
@@ -26,7 +26,7 @@ class ShortDomain(NamedTuple):
 def short_domain(
     tree: TopologyTree, counts: DomainCounts, pods: int, level: int, *, required: bool
 ) -> ShortDomain | None:
-    """What is short for a pod set of so many pods; None if it is something else, such as the place of the leader.
+    """The domain that is short for so many pods; None if something else is short, such as the place of the leader.
 
     level: the requested level. required: one of its domains has to hold all.
     """
@@ -53,12 +53,12 @@ def _with_short_slice(counts: DomainCounts, domains: Sequence[Domain]) -> Counts
 
 
 def _room_together(counts: DomainCounts, domains: Sequence[Domain]) -> int:
-    """How many slices all domains hold. The short one comes on top if it fits where no whole one does."""
+    """How many slices all domains hold. The short slice adds one if a domain holds it beside all its whole ones."""
     rooms = counts.led_slices
     free = any(counts.led_short[each] == rooms[each] for each in domains) if counts.kind.short else False
     return sum(map(rooms.__getitem__, domains)) + (1 if free else 0)
 
 
 def _largest(domains: Sequence[Domain], rooms: Counts) -> Domain:
-    """The first of the largest, in path order."""
+    """The first domain with the most room, in path order."""
     return max(domains, key=rooms.__getitem__)

@@ -12,12 +12,12 @@ from enum import StrEnum
 class Here(StrEnum):
     """What a feature gate does in the reconciler.
 
-    ASKED: both values do what they do in Kueue.
+    SUPPORTED: both values do what they do in Kueue.
     ON, OFF: only this behaviour exists; the other value is refused, unless it is Kueue's default.
     IDLE: either value may be set and changes nothing.
     """
 
-    ASKED = "asked"
+    SUPPORTED = "supported"
     ON = "always on"
     OFF = "always off"
     IDLE = "idle"
@@ -27,7 +27,7 @@ class Here(StrEnum):
 class FeatureGate:
     """`on` is Kueue's default; `ours` another one that holds here. A `locked` gate cannot be set to another value.
 
-    `webhooks`: Kueue's webhooks ask for it, so it is set in Quotree's own Configuration too. `why` is a sentence for
+    `webhooks`: Kueue's webhooks read it, so it is set in Quotree's own Configuration too. `why` is a sentence for
     people.
     """
 
@@ -60,32 +60,32 @@ def _locked(name: str, why: str = "") -> FeatureGate:
     return FeatureGate(name, True, "GA", Here.ON, why, locked=True)
 
 
-ASKED, ON, OFF, IDLE = Here
+SUPPORTED, ON, OFF, IDLE = Here
 DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
 _INSIDE = "Internal to Kueue's manager: its behaviour is the same."
 WEBHOOK = "The webhook reads it; set it in Quotree's own Configuration."
 _ONE_FORM = "Quotree has only this behaviour."
 
 GATES: tuple[FeatureGate, ...] = (
-    on("AdmissionFairSharing", ASKED, "`false`: the section `admissionFairSharing` has no effect."),
-    on("AdmissionGatedBy", ASKED, webhooks=True),
+    on("AdmissionFairSharing", SUPPORTED, "`false`: the section `admissionFairSharing` has no effect."),
+    on("AdmissionGatedBy", SUPPORTED, webhooks=True),
     on("AssignQueueLabelsForPods", ON, "Pods that start get the labels of their queues."),
     on(
         "CleanupProvisioningRequestsOnEviction",
-        ASKED,
+        SUPPORTED,
         "`false`: the ProvisioningRequests stay until the Workload is finished.",
     ),
     off("ConcurrentAdmission", OFF, "Workloads have no variants that compete for admission.", webhooks=True),
-    off("CustomMetricLabels", ASKED, "See [labels of your own](kueue-metrics.md#labels-of-your-own)."),
+    off("CustomMetricLabels", SUPPORTED, "See [labels of your own](kueue-metrics.md#labels-of-your-own)."),
     on("DeferRayServiceFinalizationForRedisCleanup", OFF, "The deletion of a RayService is not delayed."),
-    off("DisableWaitForPodsReady", ASKED, "`true`: there is no limit on how long pods may take to be ready."),
-    on("ElasticJobsViaWorkloadSlices", ASKED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),
+    off("DisableWaitForPodsReady", SUPPORTED, "`true`: there is no limit on how long pods may take to be ready."),
+    on("ElasticJobsViaWorkloadSlices", SUPPORTED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),
     off("ElasticJobsViaWorkloadSlicesWithTAS", ON, "A larger slice keeps the places of the smaller one."),
     off("FailureRecoveryPolicy", OFF, "Pods on lost nodes are left to Kubernetes."),
-    on("FairSharingPreemptWithinNominal", ASKED),
+    on("FairSharingPreemptWithinNominal", SUPPORTED),
     on("FairSharingPrioritizeNonBorrowing", ON, _ONE_FORM),
     off("FastQuotaReleaseInPodIntegration", OFF, "The quota of Pods is released when none of them runs any more."),
-    on("FinishOrphanedWorkloads", ASKED, "`false`: a Workload whose job is gone is left to garbage collection."),
+    on("FinishOrphanedWorkloads", SUPPORTED, "`false`: a Workload whose job is gone is left to garbage collection."),
     on("FlavorFungibility", ON, _ONE_FORM),
     on("FlavorFungibilityPreserveScanProgress", ON, _ONE_FORM),
     _locked("HierarchicalCohorts"),
@@ -95,37 +95,41 @@ GATES: tuple[FeatureGate, ...] = (
     on("KueueDRAIntegrationPartitionableDevices", OFF, DEVICES),
     on("KueueDRARejectWorkloadsWhenDRADisabled", ON, DEVICES),
     on("LWSImmutableGroupSize", IDLE, WEBHOOK, webhooks=True),
-    on("LocalQueueMetrics", ASKED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
+    on("LocalQueueMetrics", SUPPORTED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
     _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),
-    on("MetricForWorkloadCreationLatency", ASKED, "`false` leaves `workload_creation_latency_seconds` out."),
-    on("MetricsForCohorts", ASKED, "`false` leaves `cluster_queue_info` and `cohort_info` out."),
-    on("MultiKueue", ASKED, webhooks=True),
+    on("MetricForWorkloadCreationLatency", SUPPORTED, "`false` leaves `workload_creation_latency_seconds` out."),
+    on("MetricsForCohorts", SUPPORTED, "`false` leaves `cluster_queue_info` and `cohort_info` out."),
+    on("MultiKueue", SUPPORTED, webhooks=True),
     on("MultiKueueAdaptersForCustomJobs", ON, "Kinds from `reconciler.jobs` are dispatched like all others."),
     FeatureGate("MultiKueueAllowInsecureKubeconfigs", False, "deprecated", OFF, locked=True),
-    off("MultiKueueClusterProfile", ASKED),
-    on("MultiKueueIncrementalDispatcherConfig", ASKED, "`false`: each round nominates three more clusters."),
+    off("MultiKueueClusterProfile", SUPPORTED),
+    on("MultiKueueIncrementalDispatcherConfig", SUPPORTED, "`false`: each round nominates three more clusters."),
     on("MultiKueueIncrementalDispatcherRespectConfigOrder", ON, _ONE_FORM),
     off(
         "MultiKueueKubeConfigPathValidation",
-        ASKED,
+        SUPPORTED,
         "See [the decision](adr/2026-11-22-kubeconfigs-from-their-folder.md).",
         ours=True,
     ),
     off("MultiKueueManagerQuotaAutomation", OFF, "The quota of the manager's ClusterQueues is never changed."),
-    off("MultiKueueOrchestratedPreemption", ASKED),
+    off("MultiKueueOrchestratedPreemption", SUPPORTED),
     _locked("MultiKueueRedoAdmissionOnEvictionInWorker"),
-    on("MultiKueueRemoteSpecSync", ASKED, "`false`: later changes of a RayService's `serveConfigV2` are not copied."),
+    on(
+        "MultiKueueRemoteSpecSync",
+        SUPPORTED,
+        "`false`: later changes of a RayService's `serveConfigV2` are not copied.",
+    ),
     _locked("MultiKueueWaitForWorkloadAdmitted"),
     _locked("ObjectRetentionPolicies"),
-    on("PartialAdmission", ASKED, webhooks=True),
+    on("PartialAdmission", SUPPORTED, webhooks=True),
     on("PodIntegrationValidateGroupOwner", ON, "The Workload of another owner is never used for a group."),
-    off("PrioritizePreemptorWorkloads", ASKED),
-    off("PriorityBoost", ASKED, "`true`: the annotation adds to the priority of the Workload.", webhooks=True),
-    on("PrioritySortingWithinCohort", ASKED),
+    off("PrioritizePreemptorWorkloads", SUPPORTED),
+    off("PriorityBoost", SUPPORTED, "`true`: the annotation adds to the priority of the Workload.", webhooks=True),
+    on("PrioritySortingWithinCohort", SUPPORTED),
     _locked("PropagateBatchJobLabelsToWorkload"),
-    on("QuotaCheckStrategy", ASKED, "`false`: `resources.quotaCheckStrategy` has no effect."),
-    on("ReclaimablePods", ASKED),
-    off("RecomputeAssignmentUponPreemptionTargetsOverlap", ASKED),
+    on("QuotaCheckStrategy", SUPPORTED, "`false`: `resources.quotaCheckStrategy` has no effect."),
+    on("ReclaimablePods", SUPPORTED),
+    off("RecomputeAssignmentUponPreemptionTargetsOverlap", SUPPORTED),
     off("RejectUpdatesToCQWithInvalidOnFlavors", IDLE, WEBHOOK, webhooks=True),
     on("RemoveFinalizersWithStrictPatch", IDLE, _INSIDE),
     off("SchedulerLibraryIntegration", OFF, "The Kubernetes scheduler is not consulted."),
@@ -136,7 +140,7 @@ GATES: tuple[FeatureGate, ...] = (
         "Among equal priorities the older workload is first, however small the difference.",
     ),
     on("SchedulingEquivalenceHashing", ON, _ONE_FORM),
-    off("ShortWorkloadNames", ASKED, "`true`: names of Workloads have at most 63 characters, and fit a label."),
+    off("ShortWorkloadNames", SUPPORTED, "`true`: names of Workloads have at most 63 characters, and fit a label."),
     on(
         "SkipAncestorCheckForDeletedWorkloads",
         ON,
@@ -146,60 +150,60 @@ GATES: tuple[FeatureGate, ...] = (
         "SkipFinalizersForPodsSuspendedByParent",
         "Pods of Deployments and similar kinds keep the finalizer, since no other component manages them here.",
     ),
-    on("SkipReassignmentForPodOwnedWorkloads", ASKED, "`false`: the Workload of a single Pod is queued again."),
+    on("SkipReassignmentForPodOwnedWorkloads", SUPPORTED, "`false`: the Workload of a single Pod is queued again."),
     off("SparkApplicationIntegration", OFF, "The drivers and executors of Spark are not queued."),
-    on("TASAssignmentsEncodingByHostnamePrefix", ASKED, "`false`: each assignment is written as one slice."),
-    off("TASBalancedPlacement", ASKED, "`true`: a preferred level is filled evenly."),
+    on("TASAssignmentsEncodingByHostnamePrefix", SUPPORTED, "`false`: each assignment is written as one slice."),
+    off("TASBalancedPlacement", SUPPORTED, "`true`: a preferred level is filled evenly."),
     on("TASCacheNodeMatchResults", IDLE, _INSIDE),
     off("TASCacheTopologyTree", IDLE, _INSIDE),
     on("TASCachingRemainingResources", IDLE, _INSIDE),
-    on("TASFailedNodeReplacement", ASKED, "`false`: pods on nodes that fail keep their places."),
+    on("TASFailedNodeReplacement", SUPPORTED, "`false`: pods on nodes that fail keep their places."),
     on(
         "TASFailedNodeReplacementFailFast",
-        ASKED,
+        SUPPORTED,
         "`false`: a workload without places for the pods of an unhealthy node is tried again, not evicted.",
     ),
-    on("TASHandleOverlappingFlavors", ASKED, "`false`: what work holds on a node counts in its own flavor alone."),
-    on("TASMultiLayerTopology", ASKED, "`false`: layers of slices in annotations are ignored.", webhooks=True),
-    on("TASProfileMixed", ASKED, "`false`: pods that may run anywhere take the largest domains first."),
+    on("TASHandleOverlappingFlavors", SUPPORTED, "`false`: what work holds on a node counts in its own flavor alone."),
+    on("TASMultiLayerTopology", SUPPORTED, "`false`: layers of slices in annotations are ignored.", webhooks=True),
+    on("TASProfileMixed", SUPPORTED, "`false`: pods that may run anywhere take the largest domains first."),
     on(
         "TASRecomputeAssignmentWithinSchedulingCycle",
-        ASKED,
+        SUPPORTED,
         "`false`: a workload whose places another one took waits for the next cycle.",
     ),
     FeatureGate(
         "TASReplaceNodeDueToNotReadyOverFixedTime",
         False,
         "deprecated",
-        ASKED,
+        SUPPORTED,
         "`true`: a node that is not Ready for 30 s is replaced, whatever runs there.",
     ),
-    on("TASReplaceNodeOnNodeTaints", ASKED, "`false`: taints make no node unhealthy."),
+    on("TASReplaceNodeOnNodeTaints", SUPPORTED, "`false`: taints make no node unhealthy."),
     on(
         "TASReplaceNodeOnPodTermination",
-        ASKED,
+        SUPPORTED,
         "`false`: a node is replaced while pods still run there, 30 s after it was last Ready.",
     ),
-    off("TASRespectNodeAffinityPreferred", ASKED, "`true`: nodes that pods prefer are taken first."),
+    off("TASRespectNodeAffinityPreferred", SUPPORTED, "`true`: nodes that pods prefer are taken first."),
     on("TASValidateWorkloadSliceSize", IDLE, WEBHOOK, webhooks=True),
     on("TLSOptions", IDLE, "The webhook has a TLS configuration of its own."),
-    on("TopologyAwareScheduling", ASKED, "`false`: [topologies](topology.md) are ignored.", webhooks=True),
+    on("TopologyAwareScheduling", SUPPORTED, "`false`: [topologies](topology.md) are ignored.", webhooks=True),
     FeatureGate(
         "UnadmittedWorkloadsExplicitStatus",
         False,
         "beta",
-        ASKED,
+        SUPPORTED,
         "It has an effect only together with `UnadmittedWorkloadsObservability`.",
     ),
     FeatureGate(
-        "UnadmittedWorkloadsObservability", False, "beta", ASKED, "Granular reasons of Workloads without quota."
+        "UnadmittedWorkloadsObservability", False, "beta", SUPPORTED, "Granular reasons of Workloads without quota."
     ),
     on("ValidateRayAndSparkJobUpdates", IDLE, WEBHOOK, webhooks=True),
     on("VectorizedResourceRequests", IDLE, _INSIDE),
     on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),
     on(
         "WorkloadIdentifierAnnotations",
-        ASKED,
+        SUPPORTED,
         "`false`: labels name groups of Pods and prebuilt Workloads, as before 0.18.",
         webhooks=True,
     ),

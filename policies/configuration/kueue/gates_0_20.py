@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from policies.configuration.kueue.gate_table import DEVICES, WEBHOOK, FeatureGate, Here, off, on
 
-ASKED, ON, OFF, IDLE = Here
+SUPPORTED, ON, OFF, IDLE = Here
 _QUOTA = "`true`: `status.effectiveQuotas` of ClusterQueues and Cohorts applies; another party writes it."
 _PODS_READY = "`waitForPodsReady` has the same values for all workloads."
 _SLICES = "See [elastic jobs](elastic-jobs.md)."
@@ -41,10 +41,10 @@ REMOVED: Mapping[str, bool] = {
 """The gates that exist no longer, and the value that Kueue behaves as if they had."""
 
 ADDED: tuple[FeatureGate, ...] = (
-    on("AdmissionFairSharingAnchorAtQuotaReservation", ASKED, "`false`: only admitted workloads count as usage."),
+    on("AdmissionFairSharingAnchorAtQuotaReservation", SUPPORTED, "`false`: only admitted workloads count as usage."),
     off("ConfigurablePreemptions", OFF, "A PreemptionConfig has no effect."),
     on("DeploymentJobUIDLabel", OFF, "The Workload of a Deployment's Pod has the UID of the Pod in the label."),
-    off("DynamicQuotaOrchestration", ASKED, _QUOTA, webhooks=True),
+    off("DynamicQuotaOrchestration", SUPPORTED, _QUOTA, webhooks=True),
     on("ElasticJobsViaWorkloadSlicesFlavorChangeFromZero", OFF, _SLICES),
     off("ElasticJobsViaWorkloadSlicesForProvisioningRequests", OFF, _SLICES),
     off("ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp", OFF, _SLICES),
@@ -63,22 +63,26 @@ ADDED: tuple[FeatureGate, ...] = (
     on("MultiKueueRayInTreeAutoscaling", OFF, "Ray jobs that scale themselves are not dispatched."),
     on(
         "MultiKueueReuseClientConnectionConfigForWorkers",
-        ASKED,
+        SUPPORTED,
         "`clientConnection`, if it is set, limits the writes to each worker.",
     ),
     on("PodGroupSchedulingShapeOrdering", OFF, "The pod sets of a group are ordered by the hash of their role."),
-    on("PodIntegrationCountSucceededPodsAsReady", ASKED, "`false`: only Pods that are ready count as ready."),
+    on("PodIntegrationCountSucceededPodsAsReady", SUPPORTED, "`false`: only Pods that are ready count as ready."),
     on("RayServiceValidateUpgradeStrategy", OFF, "The upgrade strategy of a RayService is not validated."),
-    on("ReservedResourceNameValidation", ASKED, "`false`: transformations and device classes may be named `pods`."),
-    on("SchedulingEquivalenceHashingIgnorePodSetName", ASKED, "`false`: the names of pod sets tell Workloads apart."),
+    on("ReservedResourceNameValidation", SUPPORTED, "`false`: transformations and device classes may be named `pods`."),
+    on(
+        "SchedulingEquivalenceHashingIgnorePodSetName",
+        SUPPORTED,
+        "`false`: the names of pod sets tell Workloads apart.",
+    ),
     on("TASGroupedPodSetSlicing", IDLE, WEBHOOK, webhooks=True),
-    on("TASLeaderPodSetFeasibility", ASKED, "`false`: a leader's pod may be placed on a node that it cannot use."),
-    on("TASNodeFeasibilityForAllLevels", ASKED, "`false`: only a topology with hosts looks at single nodes."),
-    on("TASPartialSlices", ASKED, "`false`: a workload waits if its last slice is not full.", webhooks=True),
+    on("TASLeaderPodSetFeasibility", SUPPORTED, "`false`: a leader's pod may be placed on a node that it cannot use."),
+    on("TASNodeFeasibilityForAllLevels", SUPPORTED, "`false`: only a topology with hosts looks at single nodes."),
+    on("TASPartialSlices", SUPPORTED, "`false`: a workload waits if its last slice is not full.", webhooks=True),
     on("TASRejectFalseUnconstrainedTopology", IDLE, WEBHOOK, webhooks=True),
     off(
         "TASReplaceMultipleFailedNodes",
-        ASKED,
+        SUPPORTED,
         "`true`: the pods of up to eight failed nodes get other places at once ([how](topology.md#nodes-that-fail)).",
     ),
     off("TASTopologySpreading", OFF, "Workloads are not spread over domains."),

@@ -46,7 +46,7 @@ def limit_without_parent(proposal: Proposal) -> Iterator[Finding]:
     """A Cohort or ClusterQueue limits borrowing or lending but has no parent to borrow from or lend to.
 
     Why it is refused: at the root of a tree neither limit has an effect. Usually the line that names the cohort is
-    missing, and with it all sharing.
+    missing, so nothing is shared.
     Example: a ClusterQueue with `borrowingLimit: 4` for cpu and no `cohortName`.
     Fix: name the parent (ClusterQueue: `cohortName`, in v1beta1 `cohort`; Cohort: `parentName`, in v1alpha1 `parent`),
     or remove the limit.

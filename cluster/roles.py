@@ -14,6 +14,7 @@ _BY_RECONCILER = re.compile(
 """The right as `cluster.reviews.Access` writes it."""
 _GROUPS = ("kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "visibility.quotree.dev")
 _READING = ("get", "list", "watch")
+_OF_VOLCANO = ("scheduling.volcano.sh", "queues")
 _OF_USERS = ("localqueues", "workloads", "jobs", "namespacetrees")
 """The resources that `quotree-batch-user` grants in a namespace."""
 
@@ -21,6 +22,8 @@ _OF_USERS = ("localqueues", "workloads", "jobs", "namespacetrees")
 def missing_role(message: str) -> str:
     """The role that grants the refused right; empty if no role for users grants it, or RBAC did not refuse."""
     found = _BY_RBAC.search(message) or _BY_RECONCILER.search(message)
+    if found is not None and (found["group"], found["resource"]) == _OF_VOLCANO and found["verb"] in _READING:
+        return "the ClusterRole quotree-volcano-viewer grants this"
     if found is None or found["group"] not in _GROUPS:
         return ""
     namespace = found["namespace"]

@@ -156,9 +156,9 @@ class CachedReader:
         """What `read` finds: objects as they are now, or findings, which say when they were judged."""
         return self._noted(what, read, lambda: 0.0)
 
-    def aside(self, what: tuple[object, ...], read: Callable[[], T]) -> T:
-        """Read what only the menu and links need. It may be some seconds old, and the page does not count its age."""
-        found: T = self._cache.get(self._login, what, read, lambda: 0.0, RECENT).answer
+    def aside(self, what: tuple[object, ...], read: Callable[[], T], seconds: float = RECENT) -> T:
+        """Read what only the menu and links need. It may be `seconds` old, and the page does not count its age."""
+        found: T = self._cache.get(self._login, what, read, lambda: 0.0, seconds).answer
         return found
 
     def findings(self, params: Mapping[str, str] | None = None) -> Manifest:

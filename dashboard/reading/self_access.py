@@ -10,12 +10,14 @@ from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
 
 _TREES = ("trees", "volcano", "yunikorn")
+_KEPT = 60.0
+"""Seconds for which the answer is kept."""
 _PAGES = {"ClusterQueue": "trees", "Cohort": "trees", "Queue": "volcano"}
 """The answers that pages of these kinds are made of."""
 
 
 class SelfAccess:
-    """Asked once a page, where a page needs it; the answer is kept for some seconds.
+    """The answer of /v1/self, which is asked for once a minute.
 
     Where /v1 does not say, as there is no reconciler or it does not answer, everything counts as open: the page says
     then what it cannot show.
@@ -27,7 +29,8 @@ class SelfAccess:
     @cached_property
     def _found(self) -> Manifest | None:
         try:
-            return self._reader.aside(("self",), self._asked)
+            found = self._reader.aside(("self",), self._asked, _KEPT)
+            return found or self._reader.aside(("self", "again"), self._asked)
         except Unauthorized:
             return None  # what the page reads says so
 

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.errors import Unreachable
 from dashboard.reading.backend import UserLogin
-from dashboard.reading.cache import AnswerCache, CachedReader
+from dashboard.reading.cache import RECENT, AnswerCache, CachedReader
 from dashboard.reading.self_access import SelfAccess
 from tests.dashboard.every_page import small_cluster
 from tests.dashboard.people import ADMIN, TENANT, Answering, Cluster, browser, self_access, signed_in
@@ -93,7 +93,29 @@ def test_where_nobody_says_what_one_may_open_the_menu_is_whole_and_is_not_asked_
     for _ in range(3):
         assert "Clusters" in menu(client.get("/workloads/").text)
 
-    assert made.asked.count("/v1/self") == 1
+    assert made.asked.count("/v1/self") == 2  # once for a minute, once for some seconds
+
+
+def test_the_answer_holds_for_a_minute_and_silence_for_some_seconds() -> None:
+    now = [0.0]
+    made, login = small_world_of_a_tenant(), UserLogin(ADMIN)
+    cache = AnswerCache(lambda: now[0])
+
+    def user() -> str:
+        return SelfAccess(CachedReader(cache, login, Answering(made, login))).user
+
+    said, made.answers["/v1/self"] = made.answers["/v1/self"], Unreachable("/v1", "refused", "wait")
+    assert user() == ""
+    made.answers["/v1/self"] = said
+    now[0] = RECENT + 1
+    assert user() == "tina"
+    now[0] = 61.0
+    assert user() == "tina"
+    asked = made.asked.count("/v1/self")
+    now[0] = 120.0
+    assert (user(), made.asked.count("/v1/self")) == ("tina", asked)
+    now[0] = 122.0
+    assert (user(), made.asked.count("/v1/self")) == ("tina", asked + 1)
 
 
 def test_what_is_kept_aside_does_not_make_a_page_look_old() -> None:

@@ -15,7 +15,7 @@ from tests.apiserver.dashboard.browsed import audited
 from tests.apiserver.dashboard.chromium import Visitor
 from tests.apiserver.dashboard.company import company, work
 from tests.apiserver.dashboard.pixels import contrast
-from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, post, reconciling, sees_namespaces
+from tests.apiserver.dashboard.world import ADMIN, TENANT, USERS, Dashboard, post, reconciling, sees_namespaces
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.jobs.job_kinds import JOB_SET, definition
 from tests.apiserver.kueue_world import KUEUE
@@ -98,6 +98,20 @@ def test_who_took_our_gpus(visitor: Visitor) -> None:
 
     person.on(notice.get_by_role("link").first)
     expect(person.page.get_by_role("heading", level=1)).to_have_text("ClusterQueue language")
+
+
+def test_who_took_our_gpus_asks_a_tenant_who_types_nothing(url: str, browser: Browser) -> None:
+    with Visitor(browser, url) as visitor:
+        page = visitor.sign_in(TENANT.token)
+        expect(page.get_by_role("heading", level=1)).to_have_text("My workloads")
+        expect(page.locator("header")).to_contain_text(TENANT.name)
+        menu = page.get_by_role("navigation", name="Pages").get_by_role("link")
+        assert menu.all_inner_texts() == ["Trees", "Namespaces", "My workloads", "Findings"]
+        link(page, "language/pretrain-13b").click()
+        expect(page.locator(".headline")).to_contain_text("more than the borrowingLimit of language allows")
+        expect(page.get_by_role("region", name="Why it is pending")).to_contain_text("language 88 (24 borrowed)")
+        assert page.get_by_role("link", name="language", exact=True).count() == 0, "a page that it may not open"
+        assert visitor.violations() == []
 
 
 def test_what_if_a_team_had_more(visitor: Visitor) -> None:
@@ -208,7 +222,7 @@ def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, schem
     page = visitor.to("/")
     states = page.locator(".notices li")
     kinds = {str(each.get_attribute("class")) for each in states.all()}
-    assert {"stopped", "lost", "waiting", "borrowed"} <= kinds
+    assert {"stopped", "misconfigured", "waiting", "borrowed"} <= kinds
     for kind in sorted(kinds):
         assert contrast(page, page.locator(f".notices li.{kind} .word").first) >= 4.5, kind
     assert contrast(page, page.locator(".brand a")) >= 4.5

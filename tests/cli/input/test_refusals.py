@@ -32,6 +32,8 @@ def rbac(verb: str, resource: str, group: str, within: str = 'in the namespace "
         ("tina may not get workloads.kueue.x-k8s.io in namespace team", USER),
         ("tina may not get localqueues.visibility.kueue.x-k8s.io/pendingworkloads in namespace team", USER),
         ("tina may not list cohorts.kueue.x-k8s.io", ADMIN),
+        ("tina may not list queues.scheduling.volcano.sh", "the ClusterRole quotree-volcano-viewer grants this"),
+        (rbac("delete", "queues", "scheduling.volcano.sh", "at the cluster scope"), ""),
         ("tina may not list pods in namespace team", ""),
         (rbac("list", "secrets", ""), ""),
         ('admission webhook "kueue-trees.quotree.dev" denied the request: no', ""),

@@ -449,7 +449,7 @@ def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
     with Visitor(browser, world.dashboard.url) as tenant:
         page = tenant.sign_in(TENANT.token, SPACE)
         expect(page.get_by_role("region", name="Pending workloads")).to_contain_text(WAITS)
-        assert row(page, "train-0")[:4] == ["train-0", "main", "0", "admitted"]
+        assert row(page, "train-0")[:4] == ["train-0", "main", "", "admitted"]
         page = tenant.to(f"/workloads/team-0/{WAITS}")
         expect(page.get_by_role("region", name="Why it is pending")).to_contain_text("10 short")
 

@@ -47,7 +47,7 @@ def test_each_state_stands_out_on_the_screen(page: Page, scheme: Literal["light"
         for each in shown:
             found = colors(each)
             assert max(contrast(color, empty) for color in found) >= 3, (state, found)
-            plain = max(found.values()) > 0.6  # the rest is its edge
+            plain = max(found.values()) > 0.5  # of the two colors of a pattern neither has half
             assert plain is (state == "used"), (state, found)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from scheduling.cycle.cycle import try_alone
 from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDING_EVALUATION, SUSPENDED, WAITING
@@ -23,6 +23,8 @@ from scheduling.world.world import World
 
 _MOST_TRIED = 20
 """The most distinct workloads in one piece of a list that are examined anew if their reason is unknown."""
+_Attempts: TypeAlias = dict[tuple[str, Hashable], Wait | None]
+"""The attempts for one piece of a list, by ClusterQueue and scheduling hash."""
 WAITS_ITS_TURN = "It waits for its turn"
 _NOT_TRIED = (PENDING_EVALUATION, WAITS_ITS_TURN)
 _FEW = (PENDING, INADMISSIBLE, WAITING)
@@ -51,14 +53,14 @@ def rows(world: World, queue: str, offset: int, limit: int, now: int | None = No
     `now`: in nanoseconds; None leaves out the causes.
     """
     names = world.queues.pending[queue].positions().names(offset, limit)
-    return list(_rows(world, queue, names, range(offset, offset + len(names)), now))
+    return list(_rows(world, queue, names, range(offset, offset + len(names)), now, {}))
 
 
 def named_rows(world: World, names: Iterable[str], now: int) -> list[PendingRow]:
     """The rows of those of these workloads (`namespace/name`) that wait, by ClusterQueue."""
     at: dict[str, list[str]] = {}
     nowhere: list[Workload] = []
-    for name in names:
+    for name in dict.fromkeys(names):
         workload = world.workloads.get(name)
         if workload is None or not workload.queueable or name in world.assumed:
             continue
@@ -67,10 +69,10 @@ def named_rows(world: World, names: Iterable[str], now: int) -> list[PendingRow]
             nowhere.append(workload)
         elif world.queues.pending[queue].get(name) is not None:
             at.setdefault(queue, []).append(name)
-    found = _homeless(world, nowhere, now)
+    found, attempts = _homeless(world, nowhere, now), _Attempts()
     for queue, mine in at.items():
         places = world.queues.pending[queue].positions()
-        found += _rows(world, queue, mine, [places.position(name) - 1 for name in mine], now)
+        found += _rows(world, queue, mine, [places.position(name) - 1 for name in mine], now, attempts)
     return found
 
 
@@ -89,7 +91,7 @@ def local_rows(world: World, local: str, offset: int, limit: int, now: int | Non
         return []
     places = world.queues.pending[queue].positions()
     names = places.names(offset, limit, local)
-    return list(_rows(world, queue, names, (places.position(name) - 1 for name in names), now))
+    return list(_rows(world, queue, names, (places.position(name) - 1 for name in names), now, {}))
 
 
 def homeless(world: World) -> list[PendingRow]:
@@ -120,9 +122,9 @@ def _cause(
 
 
 def _rows(
-    world: World, queue: str, names: Iterable[str], places: Iterable[int], now: int | None
+    world: World, queue: str, names: Iterable[str], places: Iterable[int], now: int | None, attempts: _Attempts
 ) -> Iterator[PendingRow]:
-    pending, tried, trees = world.queues.pending[queue], _Tried(world, queue), Nobody()
+    pending, tried, trees = world.queues.pending[queue], _Tried(world, queue, attempts), Nobody()
     positions = pending.positions()
     for name, place in zip(names, places, strict=True):
         entry = pending.get(name)
@@ -136,10 +138,9 @@ def _rows(
 class _Tried:
     """Explains why the workloads of one ClusterQueue wait, at one moment."""
 
-    def __init__(self, world: World, queue: str) -> None:
-        self._world, self._queue = world, queue
+    def __init__(self, world: World, queue: str, attempts: _Attempts) -> None:
+        self._world, self._queue, self._attempts = world, queue, attempts
         self._inactive = inactive_message(world.state.queues[queue])
-        self._alike: dict[Hashable, Wait | None] = {}
 
     def why(self, entry: PendingEntry) -> tuple[str, str]:
         """The reason from the last cycle, or from the condition if it says enough; else of an attempt now."""
@@ -156,15 +157,16 @@ class _Tried:
         found = self.attempt(self._world, self._queue, entry)
         if found is not None:
             return found.reason, found.message
-        return _NOT_TRIED if entry.scheduling_hash in self._alike else left
+        return _NOT_TRIED if (self._queue, entry.scheduling_hash) in self._attempts else left
 
     def attempt(self, world: World, queue: str, entry: PendingEntry | None) -> Wait | None:
         """Try it alone, or take the attempt of an equivalent one. See `Consider`."""
         if entry is None:
             return None
-        if entry.scheduling_hash not in self._alike and len(self._alike) < _MOST_TRIED:
-            self._alike[entry.scheduling_hash] = try_alone(world, queue, entry)
-        return self._alike.get(entry.scheduling_hash)
+        alike = queue, entry.scheduling_hash
+        if alike not in self._attempts and len(self._attempts) < _MOST_TRIED:
+            self._attempts[alike] = try_alone(world, queue, entry)
+        return self._attempts.get(alike)
 
 
 def summary(found: Iterable[PendingRow]) -> dict[str, Any]:

@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
+from reconciler.api import pending
 from reconciler.api.explanation import explanation_json
 from reconciler.api.pending import local_rows, named_rows, rows
 from reconciler.objects.moments import whole_second
+from scheduling.cycle.cycle import try_alone
+from scheduling.queues.pending import PendingEntry
 from scheduling.visibility import explanation
 from scheduling.visibility.sentence import why_it_waits
-from tests.reconciler.api.organisation import NOW, admitted, core, organisation, queue, waiting
+from scheduling.world.decisions import Wait
+from scheduling.world.world import World
+from tests.reconciler.api.organisation import NOW, admitted, core, kueue, organisation, queue, waiting
 from tests.scheduling.visibility.waiting_cases import CASES
 
 BRIEF = {
@@ -68,6 +73,24 @@ def test_a_row_costs_no_walk_through_the_tree(monkeypatch: pytest.MonkeyPatch) -
         "2 of spot/cpu are short at org",
         "3 of spot/cpu are short at org",
     ]
+
+
+def test_workloads_of_many_queues_are_tried_as_often_as_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"q{each}" for each in range(30)]
+    locals_ = [kueue("LocalQueue", name, {"clusterQueue": name}, "a") for name in names]
+    untried = [waiting(name, 9, f"a/{name}") for name in names]
+    world = core(*organisation(*(queue(name, 4) for name in names), *locals_, *untried), leads=False).state.world
+    tried: list[str] = []
+
+    def counted(world: World, name: str, entry: PendingEntry | None) -> Wait | None:
+        tried.append(name)
+        return try_alone(world, name, entry)
+
+    monkeypatch.setattr(pending, "try_alone", counted)
+    listed = named_rows(world, [f"a/{name}" for name in names] * 2, NOW)
+
+    assert [row.workload.name for row in listed] == names
+    assert len(tried) == 20
 
 
 def test_without_a_moment_a_list_has_no_causes() -> None:

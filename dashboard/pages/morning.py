@@ -55,8 +55,8 @@ class QueueHead(NamedTuple):
     nobody was asked."""
 
     queue: TreeNode
-    head: Manifest = {}  # noqa: RUF012, nobody changes it
-    why: Manifest = {}  # noqa: RUF012
+    head: Manifest
+    why: Manifest
 
     @property
     def stopped(self) -> bool:
@@ -246,7 +246,7 @@ def _heads(reader: CachedReader, dialect: str, tree: ContendedTree) -> list[Queu
     A reconciler that does not say since when is asked for the head of the queues with the most pending work.
     """
     longest = sorted(tree.waiting, key=lambda queue: (not queue.stopped, queue.oldest or "~", -queue.waiting))
-    heads = [_head(reader, queue) if dialect == "Kueue" else QueueHead(queue) for queue in longest[:ASKED]]
+    heads = [_head(reader, queue) if dialect == "Kueue" else QueueHead(queue, {}, {}) for queue in longest[:ASKED]]
     return sorted(heads, key=lambda each: (not each.stopped, each.queue.oldest or each.since or "~"))
 
 
@@ -303,7 +303,7 @@ def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:
     """The first pending workload and why it waits, as far as this person may see that."""
     path = f"/v1/clusterqueues/{path_part(queue.name)}/pendingworkloads"
     items = part(lambda: list(reader.ask(path, {"limit": "1"})["items"])).value
-    found = QueueHead(queue, dict(items[0])) if items else QueueHead(queue)
+    found = QueueHead(queue, dict(items[0]) if items else {}, {})
     if not items or found.stopped:
         return found
     why = part(lambda: reader.ask(f"/v1{found.url}/explanation")).value

@@ -19,8 +19,8 @@ _PAGES = {"ClusterQueue": "trees", "Cohort": "trees", "Queue": "volcano"}
 class SelfAccess:
     """The answer of /v1/self, which is asked for once a minute.
 
-    Where /v1 does not say, as there is no reconciler or it does not answer, everything counts as open: the page says
-    then what it cannot show.
+    If the reconciler does not answer, or is not installed, everything counts as open. The page then says what it cannot
+    show.
     """
 
     def __init__(self, reader: CachedReader) -> None:
@@ -30,7 +30,7 @@ class SelfAccess:
     def _found(self) -> Manifest | None:
         try:
             found = self._reader.aside(("self",), self._asked, _KEPT)
-            return found or self._reader.aside(("self", "again"), self._asked)
+            return found or self._reader.aside(("self",), self._asked)
         except Unauthorized:
             return None  # what the page reads says so
 
@@ -81,5 +81,5 @@ class SelfAccess:
 
     @property
     def all_tried(self) -> bool:
-        """Whether there are no namespaces that may be theirs as well."""
+        """Whether `namespaces` is complete."""
         return self._found is not None and bool(self._found["allTried"])

@@ -246,7 +246,7 @@ def test_the_head_of_a_queue_waits_for_what_its_own_page_says() -> None:
 
 
 def short_at(node: str, lacking: str = "5", **more: Any) -> dict[str, Any]:
-    """An explanation of work that is short at a Cohort, of which `big` holds most."""
+    """An explanation of work that is short at a Cohort, where `big` holds most."""
     lack = {"flavor": "spot", "resource": "cpu", "ever": True, "holders": [{"clusterQueue": "big", "borrowed": "9"}]}
     lack["obstacle"] = {"kind": "Cohort", "name": node, "limit": "nominalQuota", "lacking": lacking}
     return {"state": "waiting", "cause": f"{lacking} of spot/cpu are short at {node}", "lacks": [lack], **more}

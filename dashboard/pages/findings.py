@@ -18,7 +18,7 @@ _FILTERS = ("root", "namespace")
 def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSources) -> dict[str, Any]:
     """One page of findings for the template, and what Now has besides, if nothing was chosen.
 
-    Raises ClusterError: NotFound if there is no audit.
+    Raises ClusterError: NotFound if the audit is not installed.
     """
     chosen = {name: query[name] for name in _FILTERS if query.get(name)}
     offset = offset_of(query)

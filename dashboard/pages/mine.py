@@ -110,7 +110,7 @@ def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkloa
 
 
 class OwnObjects(NamedTuple):
-    """`all_tried`: there are no more of this person; `left_out`: more namespaces of theirs that are not listed."""
+    """`all_tried`: all namespaces of this person are known. `left_out`: how many of them are not listed."""
 
     items: list[Manifest]
     all_tried: bool = True

@@ -78,7 +78,7 @@ GATES: tuple[FeatureGate, ...] = (
     off("ConcurrentAdmission", OFF, "Workloads have no variants that compete for admission.", webhooks=True),
     off("CustomMetricLabels", SUPPORTED, "See [labels of your own](kueue-metrics.md#labels-of-your-own)."),
     on("DeferRayServiceFinalizationForRedisCleanup", OFF, "The deletion of a RayService is not delayed."),
-    off("DisableWaitForPodsReady", SUPPORTED, "`true`: there is no limit on how long pods may take to be ready."),
+    off("DisableWaitForPodsReady", SUPPORTED, "`true`: pods may take any time to become ready."),
     on("ElasticJobsViaWorkloadSlices", SUPPORTED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),
     off("ElasticJobsViaWorkloadSlicesWithTAS", ON, "A larger slice keeps the places of the smaller one."),
     off("FailureRecoveryPolicy", OFF, "Pods on lost nodes are left to Kubernetes."),

@@ -109,14 +109,14 @@ class _Running:
             notes, registry = self._publisher.notes, self._metrics.registry
             server = process.open_health(identity, self.live, self.ready, registry, notes)
             opened.callback(server.close)
-            opened.enter_context(signalled(self._ended))
+            stopped = opened.enter_context(signalled(self._ended))
             api = None
             if process.api and identity:
                 answers = AuditApi(lambda: self._auditor.last, identity.reviews)
                 api = opened.enter_context(serving(answers, process.api, identity))
             self._begin()
             process.announce(server, api)
-            while self._thread.is_alive() and not self._ended.wait(_POLL):
+            while self._thread.is_alive() and not stopped(_POLL):
                 pass
             asked = self._ended.is_set()
             self._end()

@@ -171,7 +171,7 @@ class _Running:
                     export_certificate(self.registry, identity.expires)
             server = process.open_health(identity, self.live, self.ready, self.registry, self.notes)
             opened.callback(server.close)
-            opened.enter_context(signalled(self._ended))
+            stopped = opened.enter_context(signalled(self._ended))
             api = answers = None
             if settings and identity:
                 from cli.serving.api import serving  # here, since most processes serve no /v1
@@ -187,7 +187,7 @@ class _Running:
                 api = opened.enter_context(serving(answers, settings, identity, passed))
             self._reconciler.start()
             process.announce(server, api)
-            while self._reconciler.alive and not self._ended.wait(_POLL):
+            while self._reconciler.alive and not stopped(_POLL):
                 if answers is not None:
                     answers.note_usage(time.time())
             asked = self._ended.is_set()

@@ -136,9 +136,7 @@ class ByHand:
 
         Raises CommandIgnored if nothing changes, and other ClusterErrors; completed steps stay.
         """
-        tree = self.read(work=False)
-        if read_operation(tree.queues[name].operation) != operation:
-            perform(self._cluster, record_patch(name, self._stored[name], operation.text()))
+        self._record(name, operation)
         before: list[Step] = []
         done: set[Step] = set()
         since = self._clock()
@@ -167,6 +165,21 @@ class ByHand:
                         self._sleep(_LOOK)
                     else:
                         done.add(step)
+
+    def _record(self, name: str, operation: QueueOperation) -> None:
+        """Write the record unless it is there. Raises Conflict where somebody else records another operation.
+
+        A controller that writes the queue's status at the same moment only costs another look.
+        """
+        queue = self.read(work=False).queues.get(name)
+        while queue is not None and read_operation(queue.operation) != operation:
+            try:
+                perform(self._cluster, record_patch(name, self._stored[name], operation.text()))
+                return
+            except Conflict:
+                before, queue = queue.operation, self.read(work=False).queues.get(name)
+                if queue is not None and queue.operation != before and read_operation(queue.operation) != operation:
+                    raise
 
     def _do(self, step: Step, tree: VolcanoQueueTree) -> None:
         if not isinstance(step, OperationRecord):

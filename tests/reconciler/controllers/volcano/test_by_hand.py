@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from cluster.errors import Conflict
 from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.by_hand import ByHand, CommandIgnored
-from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT
+from scheduling.volcano_queues.operations import OperationKind, QueueOperation
+from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT, OPERATION
 from scheduling.volcano_queues.states import QueueAction
 from tests.builders import queue
 from tests.cluster.fake import FakeApi, Reply, Seen, status
@@ -114,3 +116,55 @@ def test_a_queue_that_its_parent_closed_stays_closed_whatever_the_controller_kno
 
     assert api.mark == "false"
     assert api.on == "7", "no newer state is overwritten"
+
+
+class Busy(FakeApi):
+    """A queue `eng` whose status a controller writes just before the first record; `also`: the record it finds then."""
+
+    also: str | None = None
+    version = 1
+    kept = ""
+
+    def reply_to(self, seen: Seen) -> Reply:
+        if seen.method == "PATCH":
+            if self.version == 1:
+                self.version, self.kept = 2, self.kept if self.also is None else self.also
+                return status(409, "Conflict")
+            assert seen.body["metadata"]["resourceVersion"] == str(self.version)
+            self.kept = seen.body["metadata"]["annotations"][OPERATION] or ""
+        eng = queue("eng", state="Closed")
+        eng["metadata"] |= {"resourceVersion": str(self.version), "annotations": {OPERATION: self.kept}}
+        items = [eng] if seen.path.endswith("/queues") else []
+        body = {"metadata": {"resourceVersion": "1"}, "items": items} if seen.method == "GET" else eng
+        return lambda handler: handler.send_json(200, body)
+
+
+@pytest.fixture
+def busy() -> Iterator[Busy]:
+    server = Busy()
+    yield server
+    server.close()
+
+
+PAUSE = QueueOperation(OperationKind.PAUSE, ())
+
+
+def paused(api: Busy) -> QueueOperation | None:
+    hand = ByHand(api.cluster(), Configuration(), "ops", 60, list[str]().append, Waiting().rest, Waiting())
+    return hand.carry_out("eng", PAUSE)
+
+
+@pytest.mark.parametrize("also", [None, PAUSE.text()], ids=["a status", "the same record"])
+def test_what_a_controller_writes_at_the_same_moment_does_not_end_the_command(busy: Busy, also: str | None) -> None:
+    busy.also = also
+
+    assert paused(busy) == QueueOperation(OperationKind.PAUSED, ())
+
+
+def test_an_operation_that_somebody_else_began_at_the_same_moment_is_not_overwritten(busy: Busy) -> None:
+    busy.also = QueueOperation(OperationKind.DELETE, (), deletes=("eng",)).text()
+
+    with pytest.raises(Conflict):
+        paused(busy)
+
+    assert busy.kept == busy.also

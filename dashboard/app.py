@@ -108,6 +108,7 @@ def create_app(
         "object_url": formatting.object_url,
         "job_text": formatting.job_text,
         "free_text": formatting.free_text,
+        "scarce_text": formatting.scarce_text,
         "relative": relative,
         "lasting": lasting,
         "amount_text": amount_text,

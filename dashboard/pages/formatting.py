@@ -31,8 +31,17 @@ def free_text(lack: Manifest) -> str:
     return f"-{amount_text(lack['resource'], short)} (over)" if short > 0 else str(lack["free"])
 
 
+def scarce_text(requests: Mapping[str, str]) -> str:
+    """What work asks for that is scarce: devices and other extended resources; else its cpu and memory."""
+    extended = [name for name in sorted(requests) if "/" in name]
+    chosen = extended or [name for name in ("cpu", "memory") if name in requests]
+    return ", ".join(f"{requests[name]} {name}" for name in chosen)
+
+
 def coded(text: str) -> Markup:
-    """The text with what stands between backquotes as code."""
+    """The text with what stands between backquotes as code; Markup stays as it is."""
+    if isinstance(text, Markup):
+        return text
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
@@ -81,6 +90,11 @@ def offset_of(query: Mapping[str, str]) -> int:
 
 def node_url(node: TreeNode) -> str:
     return queue_url(node.dialect, *node.key)
+
+
+def linked(node: TreeNode) -> Markup:
+    """Its name, which leads to its page."""
+    return Markup('<a href="{}">{}</a>').format(node_url(node), node.name)
 
 
 def queue_url(dialect: str, kind: str, name: str) -> str:

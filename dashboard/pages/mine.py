@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from cluster.errors import ClusterError, Forbidden, Unauthorized
 from cluster.resource import NAMESPACES, Resource
-from dashboard.pages.formatting import offset_of
+from dashboard.pages.formatting import offset_of, scarce_text
 from dashboard.pages.headline import pending_since
-from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
+from dashboard.pages.namespace import LOCAL_QUEUES, held, workload_state
 from dashboard.pages.parts import part
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest
@@ -35,7 +35,7 @@ _OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finishe
 
 
 class MyWorkload(NamedTuple):
-    """A row. `since`: when the state began; `message`: why it waits."""
+    """A row. `since`: when the state began; `requests`: what it holds or waits for; `message`: why it waits."""
 
     namespace: str
     name: str
@@ -43,6 +43,7 @@ class MyWorkload(NamedTuple):
     queue: str
     state: str
     since: str
+    requests: str
     message: str
 
 
@@ -100,13 +101,19 @@ def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkload]:
-    """The rows with the words of each Workload's own page, asked for at once; without an answer those of conditions."""
+    """The rows with what each waits for, in the words of its own page; without an answer those of conditions."""
     names = ",".join(f"{row.namespace}/{row.name}" for row in rows if row.state == "pending")
     if not names:
         return rows
     found = part(lambda: list(reader.ask("/v1/pendingworkloads", {"names": names})["items"])).value or []
-    causes = {(each["metadata"]["namespace"], each["metadata"]["name"]): each.get("cause") for each in found}
-    return [row._replace(message=causes.get((row.namespace, row.name)) or row.message) for row in rows]
+    pending = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in found}
+    return [_waiting(row, pending.get((row.namespace, row.name))) for row in rows]
+
+
+def _waiting(row: MyWorkload, found: Manifest | None) -> MyWorkload:
+    if found is None:
+        return row
+    return row._replace(requests=scarce_text(found.get("requests") or {}), message=found.get("cause") or row.message)
 
 
 class OwnObjects(NamedTuple):
@@ -180,6 +187,7 @@ def _workload(manifest: Manifest) -> MyWorkload:
         str(spec.get("queueName") or ""),
         state,
         str(began or pending_since(manifest)),
+        scarce_text(held(status)),
         str(at.get("QuotaReserved", {}).get("message") or "") if state == "pending" else "",
     )
 

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from dashboard.pages.formatting import DIALECTS, amount, node_text, node_url, path_part, what_if_url, workload_url
+from markupsafe import Markup, escape
+
+from dashboard.pages.formatting import (
+    DIALECTS,
+    UsageBar,
+    amount,
+    bar_of,
+    linked,
+    node_text,
+    node_url,
+    path_part,
+    what_if_url,
+    workload_url,
+)
 from dashboard.pages.headline import cause_of, holder_of, waits_for
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
@@ -40,6 +53,7 @@ class Notice:
     """One thing that is wrong, in a sentence that begins with its subject.
 
     `kind` is its word, and the class of its color. `url` is that of the subject; `step`, `step_url`: what to do next.
+    `sentence` is Markup where it has links.
     """
 
     kind: str
@@ -87,7 +101,7 @@ class MorningTotal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """One of the busiest trees. `filled`: the width of its bar, of 100."""
+    """One of the busiest trees. `bar` is None where `share` is empty."""
 
     root: TreeNode
     url: str
@@ -95,7 +109,7 @@ class TreeLine:
     pair: str
     used: str
     share: str
-    filled: int
+    bar: UsageBar | None
 
 
 def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) -> dict[str, Any]:
@@ -344,13 +358,15 @@ def _unused(found: UnusedQuota) -> Notice:
 
 def _borrower(found: Borrower) -> Notice:
     node, pair, amounts = found.node, found.pair, found.amounts
-    sentence = f"borrows {amount(pair, amounts.borrowed)} {pair} beyond its quota of {amount(pair, amounts.quota)}"
+    said = f"borrows {amount(pair, amounts.borrowed)} {pair} beyond its quota of {amount(pair, amounts.quota)}"
+    sentence = escape(said)
     if found.lenders:
-        names = [each.name for each in found.lenders]
+        names = [*map(linked, found.lenders)]
         if found.other_lenders:
-            names = [", ".join(names), f"{found.other_lenders} more"]
-        sentence += f", which {' and '.join(names)} may have lent"
-    return _about("borrowed", node, f"{sentence}.", "Its siblings", node_url(node))
+            names.append(Markup("{} more").format(found.other_lenders))
+        named = Markup(" and ").join([*([Markup(", ").join(names[:-1])] if names[1:] else []), names[-1]])
+        sentence += Markup(", which {} may have lent").format(named)
+    return _about("borrowed", node, sentence + ".", "Its siblings", node_url(node))
 
 
 def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:
@@ -365,5 +381,5 @@ def _line(found: RootLoad) -> TreeLine:
         used = amount(pair, amounts.used)
         if amounts.quota:
             used, share = f"{used} of {amount(pair, amounts.quota)}", f"{amounts.share:.0%}"
-    filled = min(100, round(100 * amounts.share)) if amounts else 0
-    return TreeLine(root, f"/trees/{root.dialect.lower()}?{query}", found.pending, str(pair or ""), used, share, filled)
+    bar = bar_of(amounts) if share and amounts else None
+    return TreeLine(root, f"/trees/{root.dialect.lower()}?{query}", found.pending, str(pair or ""), used, share, bar)

@@ -9,12 +9,14 @@ from typing import Any
 from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
 from cluster.resource import NAMESPACES, Resource
-from dashboard.pages.formatting import path_part
+from dashboard.pages.formatting import path_part, scarce_text
 from dashboard.pages.parts import Part, part
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest, UserReader
 from dashboard.reading.cache import CachedReader
+from dashboard.trees.tree import nano_of
 from policies.dialects.kueue_kinds import GROUP
+from policies.impact.quotas import amount_text
 
 LOCAL_QUEUES = Resource(GROUP, "v1beta2", "localqueues", namespaced=True)
 MOST = 200
@@ -109,9 +111,19 @@ def _workload(manifest: Manifest, leads: Mapping[str, str]) -> dict[str, Any]:
         "queue": str(spec.get("queueName") or ""),
         "priority": spec.get("priority", 0),
         "state": workload_state(spec, status.get("conditions") or ()),
+        "requests": scarce_text(held(status)),
         "cluster_queue": (status.get("admission") or {}).get("clusterQueue")
         or leads.get(str(spec.get("queueName")), ""),
     }
+
+
+def held(status: Manifest) -> dict[str, str]:
+    """What the admission of a Workload takes, by resource; empty while it has no admission."""
+    sums: dict[str, int] = {}
+    for pod_set in (status.get("admission") or {}).get("podSetAssignments") or ():
+        for resource, text in (pod_set.get("resourceUsage") or {}).items():
+            sums[resource] = sums.get(resource, 0) + nano_of(text)
+    return {resource: amount_text(resource, nano) for resource, nano in sums.items() if nano}
 
 
 def workload_state(spec: Manifest, conditions: Any) -> str:

@@ -154,17 +154,17 @@ class TreeNode:
 
 def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> PairUsage:
     quota = next((own[field] for field in _QUOTA[dialect] if field in own), None)
-    total = None if quota is None else _nano(quota)
+    total = None if quota is None else nano_of(quota)
     if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
-        total = (total or 0) + _nano(below["nominalQuota"])
-    used = next((_nano(own[field]) for field in USED if field in own), 0)
-    borrowed = _nano(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
-    limit = _nano(own.get(_LIMIT.get(dialect, ""), ""))
-    over = _nano(own["over"]) if "over" in own else max(0, used - limit) if limit else 0
+        total = (total or 0) + nano_of(below["nominalQuota"])
+    used = next((nano_of(own[field]) for field in USED if field in own), 0)
+    borrowed = nano_of(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
+    limit = nano_of(own.get(_LIMIT.get(dialect, ""), ""))
+    over = nano_of(own["over"]) if "over" in own else max(0, used - limit) if limit else 0
     return PairUsage(total, used, borrowed, own, below, over)
 
 
-def _nano(text: str) -> int:
+def nano_of(text: str) -> int:
     """Zero where it is not an amount, such as a percentage."""
     try:
         return Quantity.parse(text).nano
@@ -243,7 +243,7 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
     if parent is None or node.dialect != "Kueue":
         return 0
     above = parent.amounts(pair)
-    own = _nano(above.own["nominalQuota"]) if "nominalQuota" in above.own else 0
+    own = nano_of(above.own["nominalQuota"]) if "nominalQuota" in above.own else 0
     borrowed = sum(child.amounts(pair).borrowed for child in tree.children(parent))
     return min(node.amounts(pair).spare, max(0, borrowed - above.borrowed - own))
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from scheduling.cycle.cycle import try_alone
+from scheduling.flavors.messages import written as amount_text
+from scheduling.objects.amounts import Requests, total
 from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDING_EVALUATION, SUSPENDED, WAITING
+from scheduling.objects.requests import total_requests
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import PendingEntry
@@ -35,10 +38,12 @@ _FEW = (PENDING, INADMISSIBLE, WAITING)
 class PendingRow:
     """A workload that waits. Places count from 0; they are None if it waits at no ClusterQueue.
 
+    `requests`: what it waits for, by resource.
     `cause`: see `scheduling.visibility.brief`; empty where nobody asked for it.
     """
 
     workload: Workload
+    requests: Requests
     reason: str
     message: str
     place: int | None = None
@@ -106,6 +111,7 @@ def _homeless(world: World, waiting: Iterable[Workload], now: int | None = None)
     return [
         PendingRow(
             workload,
+            _requests(world, workload),
             each.reason if each else "",
             missing_queue(world, workload) or (each.message if each else ""),
             cause="" if now is None else _cause(world, workload.key, now, Nobody()),
@@ -132,7 +138,12 @@ def _rows(
             workload = world.workloads[name]
             local = positions.position_in(workload.local_queue, name) - 1
             cause = "" if now is None else _cause(world, name, now, trees, place + 1, tried.attempt)
-            yield PendingRow(workload, *tried.why(entry), place, local, not pending.is_active(name), cause)
+            asked = _requests(world, workload)
+            yield PendingRow(workload, asked, *tried.why(entry), place, local, not pending.is_active(name), cause)
+
+
+def _requests(world: World, workload: Workload) -> Requests:
+    return total(each.requests for each in total_requests(workload, world.counting))
 
 
 class _Tried:
@@ -170,7 +181,7 @@ class _Tried:
 
 
 def summary(found: Iterable[PendingRow]) -> dict[str, Any]:
-    """The answer of Kueue's visibility API, with `reason`, `message`, `cause` and `setAside` added."""
+    """The answer of Kueue's visibility API, with `requests`, `reason`, `message`, `cause` and `setAside` added."""
     return {
         "apiVersion": "visibility.kueue.x-k8s.io/v1beta2",
         "kind": "PendingWorkloadsSummary",
@@ -192,6 +203,7 @@ def item(row: PendingRow) -> dict[str, Any]:
         "localQueueName": workload.queue,
         **({} if row.place is None else {"positionInClusterQueue": row.place}),
         **({} if row.place_in_local is None else {"positionInLocalQueue": row.place_in_local}),
+        "requests": {resource: amount_text(resource, each) for resource, each in row.requests.items() if each},
         "reason": row.reason,
         "message": row.message,
         **({"cause": row.cause} if row.cause else {}),

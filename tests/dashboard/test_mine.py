@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -190,6 +191,28 @@ def test_pending_work_waits_for_what_its_own_page_says_in_one_question() -> None
     assert f"I{cause[1:]}</td>" in page
     assert page.count("8 more needed</td>") == 1, "of what the reconciler does not know, the condition"
     assert made.asked.count("/v1/pendingworkloads") == 1
+
+
+def test_rows_have_the_devices_that_work_waits_for_or_holds_else_cpu_and_memory() -> None:
+    waits, runs, plain = (
+        workload("a", name, **{kind: "True"})
+        for name, kind in (("waits", "Requeued"), ("runs", "Admitted"), ("plain", "Admitted"))
+    )
+    shares = [{"resourceUsage": {"cpu": "8", "nvidia.com/gpu": each}} for each in ("4", "2")]
+    runs["status"]["admission"] = {"clusterQueue": "vision", "podSetAssignments": shares}
+    small = [{"resourceUsage": {"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "0"}}] * 2
+    plain["status"]["admission"] = {"clusterQueue": "vision", "podSetAssignments": small}
+    made = everything(waits, runs, plain)
+    requests = {"cpu": "64", "nvidia.com/gpu": "16"}
+    made.answers["/v1/pendingworkloads"] = {"items": [{"metadata": waits["metadata"], "requests": requests}]}
+
+    page = signed_in(made, ADMIN).get("/workloads/").text
+
+    assert re.findall(r'data-label="Requests">([^<]*)<', page) == [
+        "16 nvidia.com/gpu",
+        "1 cpu, 2Gi memory",
+        "6 nvidia.com/gpu",
+    ]
 
 
 def test_a_page_without_pending_work_asks_for_no_causes() -> None:

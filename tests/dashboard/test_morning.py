@@ -58,7 +58,11 @@ def notices(found: Cluster, who: str = ADMIN, path: str = "/") -> list[tuple[str
     page = signed_in(found, who).get(path).text
     entries = re.findall(r'<li class="(\w+)">(.*?)</li>', page.partition('<ol class="notices"')[2], re.DOTALL)
     return [
-        (kind, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split()), re.findall(r'href="([^"]+)"', text)[-1])
+        (
+            kind,
+            " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split()).replace(" ,", ","),
+            re.findall(r'href="([^"]+)"', text)[-1],
+        )
         for kind, text in entries
     ]
 
@@ -303,6 +307,7 @@ def test_who_else_may_have_lent_is_counted() -> None:
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowed"]
     assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
+    assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a>, <a' in signed_in(found, ADMIN).get("/").text
 
 
 def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:

@@ -51,6 +51,7 @@ def test_those_that_wait_are_listed_in_the_order_of_the_queue_with_places_and_re
     assert [each["positionInLocalQueue"] for each in found["items"]] == [0, 1, 2]
     first = found["items"][0]
     assert (first["priority"], first["localQueueName"], first["metadata"]["namespace"]) == (5, "main", "a")
+    assert [each["requests"] for each in found["items"]] == [{"cpu": "4"}, {"cpu": "3"}, {"cpu": "3"}]
     assert first["reason"] == "WaitingForQuota"
     assert "insufficient unused quota for cpu in flavor spot, 2 more needed" in first["message"]
 

@@ -1,4 +1,4 @@
-"""There is one reader of YAML, with bounds; nobody in the project goes around it."""
+"""There is one reader of YAML, with bounds, and one of Pods; nobody in the project goes around them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("policies", "scheduling", "reconciler", "webhook", "certs", "cluster", "analysis", "cli", "examples")
+PACKAGES = (
+    "policies",
+    "scheduling",
+    "reconciler",
+    "webhook",
+    "certs",
+    "cluster",
+    "analysis",
+    "audit",
+    "dashboard",
+    "cli",
+    "examples",
+)
 READER = ROOT / "policies" / "text" / "yaml_events.py"
-WRITERS = tuple(ROOT / "cli" / name for name in ("report/manifest_yaml.py", "report/formats/yaml.py"))
+WRITERS = tuple(
+    ROOT / name
+    for name in ("cli/report/manifest_yaml.py", "cli/report/formats/yaml.py", "dashboard/what_if/manifests.py")
+)
 """Modules that write YAML."""
 _WRITING = {"CSafeDumper", "SafeDumper", "ScalarNode", "dump", "dump_all"}
 _UNBOUNDED = {"load_kube_config", "new_client_from_config", "KubeConfigMerger", "list_kube_config_contexts"}
@@ -70,3 +85,10 @@ def test_of_the_kubernetes_package_nothing_reads_files_by_itself() -> None:
 )
 def test_who_goes_around_it_is_found(source: str) -> None:
     assert names_of_yaml(ast.parse(source))
+
+
+def test_the_node_of_a_pod_is_read_in_one_place() -> None:
+    sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    found = [str(path.relative_to(ROOT)) for path in sources if 'get("nodeName")' in path.read_text(encoding="utf-8")]
+
+    assert found == ["policies/dialects/pod_reading.py"]

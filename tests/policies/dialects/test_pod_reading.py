@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from reconciler.multikueue.pods import RemotePod, read_remote_pod
 from scheduling.volcano.gates import gated_pod as volcano
 from scheduling.yunikorn.gates import gated_pod as yunikorn
 
-ROOT = Path(__file__).parents[3]
-PRODUCT = ("policies", "scheduling", "reconciler", "cluster", "webhook", "audit", "analysis", "dashboard", "cli")
 VIEWS = (read_member, read_remote_pod, volcano.read_gated_pod, yunikorn.read_gated_pod)
 
 
@@ -72,10 +69,3 @@ def test_a_condition_holds_where_it_is_true() -> None:
     assert found.says("Ready")
     assert not found.says("PodScheduled")
     assert found.condition("PodScheduled") == {}
-
-
-def test_the_node_of_a_pod_is_read_in_one_place() -> None:
-    sources = [path for room in PRODUCT for path in (ROOT / room).rglob("*.py")]
-    found = [str(path.relative_to(ROOT)) for path in sources if 'get("nodeName")' in path.read_text()]
-
-    assert found == ["policies/dialects/pod_reading.py"]

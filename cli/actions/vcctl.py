@@ -16,8 +16,8 @@ from cluster.client import ClusterClient
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, metadata
 from policies.model.printing import plain
-from reconciler.controllers.volcano.by_hand import ByHand
 from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUES
+from reconciler.controllers.volcano.operation_runner import OperationRunner
 from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER
 from reconciler.controllers.volcano.queue_writes import patch
 from scheduling.volcano_queues.states import QueueAction
@@ -62,11 +62,11 @@ def operate(login: ClusterLogin, name: str, action: str, weight: int) -> None:
     """Open or close the queue, or set its weight. Raises Misused, OutOfReach."""
     with _request(login, partial(requested, name, action, weight)) as (cluster, wanted):
         if isinstance(wanted, QueueAction):
-            hand = ByHand(cluster, Configuration(), "default", 0, emit)
-            found = hand.read().queues.get(name)
+            runner = OperationRunner(cluster, Configuration(), "default", 0, emit)
+            found = runner.read().queues.get(name)
             if found is None:
                 raise Misused(f"queue {name} does not exist; `quotree queue list` lists the queues")
-            hand.give(found, wanted)
+            runner.give(found, wanted)
         else:
             perform(cluster, patch(name, {"spec": {"weight": wanted}}, ""))
 

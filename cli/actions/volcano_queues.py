@@ -10,7 +10,7 @@ from cli.input.login import ClusterLogin
 from cli.input.settings import settings as read_settings
 from cli.output import emit
 from policies.model.printing import plain
-from reconciler.controllers.volcano.by_hand import ByHand
+from reconciler.controllers.volcano.operation_runner import OperationRunner
 from scheduling.volcano_queues import plans
 from scheduling.volcano_queues.operations import OperationKind
 from scheduling.volcano_queues.plans import OperationPlan
@@ -46,22 +46,22 @@ def carry_out(
     """
     configuration = read_settings(config, [])
     with login.connected() as cluster:
-        hand = ByHand(cluster, configuration, namespace, timeout, lambda step: emit(plain(f"{step} ...")))
-        tree = hand.read()
+        runner = OperationRunner(cluster, configuration, namespace, timeout, lambda step: emit(plain(f"{step} ...")))
+        tree = runner.read()
         plan = plans.move(tree, name, target, configuration) if act == "move" else _PLANNERS[act](tree, name)
         emit("\n".join(map(plain, [*plan.lines, *(f"refused: {each}" for each in plan.refusals)])))
         if plan.refusals:
             return Exit.FINDINGS
-        return Exit.CLEAN if dry_run or not confirmed() else _done(hand, tree, name, plan)
+        return Exit.CLEAN if dry_run or not confirmed() else _done(runner, tree, name, plan)
 
 
-def _done(hand: ByHand, tree: VolcanoQueueTree, name: str, plan: OperationPlan) -> Exit:
+def _done(runner: OperationRunner, tree: VolcanoQueueTree, name: str, plan: OperationPlan) -> Exit:
     refused = ""
     if plan.command is not None:
-        hand.command(tree.queues[name], plan.command)
+        runner.command(tree.queues[name], plan.command)
     elif plan.operation is not None:
-        hand.carry_out(name, plan.operation)
-        found = hand.read(work=False).queues.get(name)
+        runner.carry_out(name, plan.operation)
+        found = runner.read(work=False).queues.get(name)
         if plan.operation.kind is OperationKind.MOVE and (found is None or found.parent != plan.operation.target):
             refused = f"{name} is back below {plan.operation.source}" if found is not None else f"{name} is gone"
         elif plan.operation.kind is OperationKind.DELETE and found is not None:

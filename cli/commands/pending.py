@@ -25,7 +25,7 @@ from cli.watching.again import watchable
 from cluster.jobs_without_workload import JobWithoutWorkload
 from policies.model.printing import plain
 from policies.model.suggestion import close
-from reconciler.api.pending import PendingRow, homeless, item, local_rows, rows
+from reconciler.api.pending import PendingRow, item, local_rows, rows, without_queue
 from scheduling.visibility.as_json import owners_job
 from scheduling.world.world import World
 
@@ -149,7 +149,7 @@ def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iter
         found = (_cluster_queue(world, name, limit) for name in sorted(world.queues.pending))
         yield from (each for each in found if each.count)
     if not queue:
-        lost = [row for row in homeless(world) if _is_lost(world, row, namespace)]
+        lost = [row for row in without_queue(world) if _is_lost(world, row, namespace)]
         yield from [_Queue("", "", list(map(item, lost[:limit])), len(lost))] if lost else []
 
 

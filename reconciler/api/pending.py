@@ -74,7 +74,7 @@ def named_rows(world: World, names: Iterable[str], now: int) -> list[PendingRow]
             nowhere.append(workload)
         elif world.queues.pending[queue].get(name) is not None:
             at.setdefault(queue, []).append(name)
-    found, attempts = _homeless(world, nowhere, now), _Attempts()
+    found, attempts = _without_queue(world, nowhere, now), _Attempts()
     for queue, mine in at.items():
         places = world.queues.pending[queue].positions()
         found += _rows(world, queue, mine, [places.position(name) - 1 for name in mine], now, attempts)
@@ -90,7 +90,7 @@ def local_rows(world: World, local: str, offset: int, limit: int, now: int | Non
     if not waiting and local not in world.queues.local_queues:
         raise KeyError(local)
     if waiting and world.queues.queue_of(waiting[0]) is None:
-        return _homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit], now)
+        return _without_queue(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit], now)
     queue = world.queues.local_queues[local].cluster_queue
     if queue not in world.queues.pending:
         return []
@@ -99,14 +99,14 @@ def local_rows(world: World, local: str, offset: int, limit: int, now: int | Non
     return list(_rows(world, queue, names, (places.position(name) - 1 for name in names), now, {}))
 
 
-def homeless(world: World) -> list[PendingRow]:
+def without_queue(world: World) -> list[PendingRow]:
     """The workloads that wait at no ClusterQueue, by name. Looks at every workload once."""
     idle = (each for each in world.workloads.values() if each.queueable and each.key not in world.assumed)
     nowhere = [each for each in idle if world.queues.queue_of(each) is None]
-    return _homeless(world, sorted(nowhere, key=lambda each: each.key))
+    return _without_queue(world, sorted(nowhere, key=lambda each: each.key))
 
 
-def _homeless(world: World, waiting: Iterable[Workload], now: int | None = None) -> list[PendingRow]:
+def _without_queue(world: World, waiting: Iterable[Workload], now: int | None = None) -> list[PendingRow]:
     blockers = ((workload, world.queues.blocker(workload)) for workload in waiting)
     return [
         PendingRow(

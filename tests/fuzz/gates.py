@@ -67,7 +67,7 @@ def _is_visible(keeper: YuniKornGatekeeper, spaces: set[str]) -> None:
         float(each.value)
     places = sorted(place for space in spaces for place in in_namespace(keeper, space))
     assert {place.pod for place in places} == {*keeper.waiting()}
-    assert [place for place in places if not place.homeless] == sorted(in_queue(keeper, "root"))
+    assert [place for place in places if not place.without_queue] == sorted(in_queue(keeper, "root"))
     json.dumps([*map(waiting_json, reasons(keeper, places))])
 
 

@@ -21,7 +21,7 @@ class GatePlace(NamedTuple):
     no queue come last.
     """
 
-    homeless: bool
+    without_queue: bool
     queue: str
     order: Order
     pod: str

@@ -18,7 +18,7 @@ class ApplicationPlace(NamedTuple):
     in no queue come last.
     """
 
-    homeless: bool
+    without_queue: bool
     queue: str
     application_priority: int
     submitted: int

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.settings import Configuration, VolcanoSettings
-from reconciler.controllers.volcano import by_hand
+from reconciler.controllers.volcano import operation_runner
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.volcano.queue_world import (
     QUEUES,
@@ -126,7 +126,7 @@ def test_a_command_that_dies_after_any_write_goes_on_when_it_is_run_again(
     somebody does, the two race, and the reconciler may be done first.
     """
     access = ("--kubeconfig", str(server.kubeconfig), "--timeout", "30")
-    perform = by_hand.perform
+    perform = operation_runner.perform
 
     def once(cluster: Any, action: Any) -> Any:
         perform(cluster, action)
@@ -134,7 +134,7 @@ def test_a_command_that_dies_after_any_write_goes_on_when_it_is_run_again(
 
     def dies(arguments: tuple[str, ...]) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(by_hand, "perform", once)
+            patched.setattr(operation_runner, "perform", once)
             with pytest.raises(Died):
                 run(*arguments, *access)
 
@@ -204,7 +204,7 @@ def test_a_queue_is_deleted_with_all_below_it_although_the_command_dies_after_ea
     assert plan.stdout.splitlines()[-3:] == ["delete b once its 1 PodGroup is gone", "delete a", "delete org"]
     assert states(server) == former
     assert run(*asked, *access).exit_code == 2, "nobody confirmed it"
-    perform = by_hand.perform
+    perform = operation_runner.perform
 
     def once(cluster: Any, action: Any) -> Any:
         perform(cluster, action)
@@ -215,7 +215,7 @@ def test_a_queue_is_deleted_with_all_below_it_although_the_command_dies_after_ea
             done(server, namespace, name)
         lives = 0
         with monkeypatch.context() as patched:
-            patched.setattr(by_hand, "perform", once)
+            patched.setattr(operation_runner, "perform", once)
             while "org" in states(server):
                 lives += 1
                 with contextlib.suppress(Died):

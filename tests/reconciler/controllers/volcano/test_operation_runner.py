@@ -9,7 +9,7 @@ import pytest
 
 from cluster.errors import Conflict
 from policies.configuration.settings import Configuration
-from reconciler.controllers.volcano.by_hand import ByHand, CommandIgnored
+from reconciler.controllers.volcano.operation_runner import CommandIgnored, OperationRunner
 from scheduling.volcano_queues.operations import OperationKind, QueueOperation
 from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT, OPERATION
 from scheduling.volcano_queues.states import QueueAction
@@ -68,9 +68,9 @@ def api() -> Iterator[Unattended]:
 def closed(api: Unattended) -> tuple[CommandIgnored, float, list[str]]:
     """The error of closing `eng`, after how many seconds, and what was said before."""
     clock, said = Waiting(), list[str]()
-    hand = ByHand(api.cluster(), Configuration(), "ops", 60, said.append, clock.rest, clock)
+    runner = OperationRunner(api.cluster(), Configuration(), "ops", 60, said.append, clock.rest, clock)
     with pytest.raises(CommandIgnored) as raised:
-        hand.command(hand.read(work=False).queues["eng"], QueueAction.CLOSE)
+        runner.command(runner.read(work=False).queues["eng"], QueueAction.CLOSE)
     return raised.value, clock.now, said
 
 
@@ -110,9 +110,9 @@ def test_a_command_that_was_taken_is_not_done_while_the_queue_keeps_its_state(ap
 def test_a_queue_that_its_parent_closed_stays_closed_whatever_the_controller_knows(api: Unattended) -> None:
     api.state, api.takes, api.mark = "Closed", True, "true"
     clock = Waiting()
-    hand = ByHand(api.cluster(), Configuration(), "ops", 60, list[str]().append, clock.rest, clock)
+    runner = OperationRunner(api.cluster(), Configuration(), "ops", 60, list[str]().append, clock.rest, clock)
 
-    hand.command(hand.read(work=False).queues["eng"], QueueAction.CLOSE)
+    runner.command(runner.read(work=False).queues["eng"], QueueAction.CLOSE)
 
     assert api.mark == "false"
     assert api.on == "7", "no newer state is overwritten"
@@ -150,8 +150,8 @@ PAUSE = QueueOperation(OperationKind.PAUSE, ())
 
 
 def paused(api: Busy) -> QueueOperation | None:
-    hand = ByHand(api.cluster(), Configuration(), "ops", 60, list[str]().append, Waiting().rest, Waiting())
-    return hand.carry_out("eng", PAUSE)
+    runner = OperationRunner(api.cluster(), Configuration(), "ops", 60, list[str]().append, Waiting().rest, Waiting())
+    return runner.carry_out("eng", PAUSE)
 
 
 @pytest.mark.parametrize("also", [None, PAUSE.text()], ids=["a status", "the same record"])

@@ -52,7 +52,7 @@ class CommandIgnored(ClusterError):
     """No controller executes Commands."""
 
 
-class ByHand:
+class OperationRunner:
     """Operations from the command line.
 
     `namespace`: where Commands are created.

@@ -9,12 +9,18 @@ _BY_RBAC = re.compile(
     r'(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
 _BY_RECONCILER = re.compile(
-    r"may not (?P<verb>\w+) (?P<resource>\w+)\.(?P<group>[\w.-]+)[^ ]*(?: in namespace (?P<namespace>\S+))?"
+    r"may not (?P<verb>\w+) (?P<resource>\w+)(?:\.(?P<group>[\w.-]+))?[^ ]*(?: in namespace (?P<namespace>\S+))?"
 )
 """The right as `cluster.reviews.Access` writes it."""
 _GROUPS = ("kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "visibility.quotree.dev")
 _READING = ("get", "list", "watch")
-_OF_VOLCANO = ("scheduling.volcano.sh", "queues")
+_VIEWERS = {
+    ("scheduling.volcano.sh", "queues"): "quotree-volcano-viewer",
+    ("", "namespaces"): "quotree-yunikorn-viewer",
+    ("", "pods"): "quotree-yunikorn-viewer or quotree-volcano-gates-viewer",
+    ("", "nodes"): "quotree-batch-admin",
+}
+"""The role that grants reading, in all namespaces, for an answer of /v1."""
 _OF_USERS = ("localqueues", "workloads", "jobs", "namespacetrees")
 """The resources that `quotree-batch-user` grants in a namespace."""
 
@@ -22,11 +28,13 @@ _OF_USERS = ("localqueues", "workloads", "jobs", "namespacetrees")
 def missing_role(message: str) -> str:
     """The role that grants the refused right; empty if no role for users grants it, or RBAC did not refuse."""
     found = _BY_RBAC.search(message) or _BY_RECONCILER.search(message)
-    if found is not None and (found["group"], found["resource"]) == _OF_VOLCANO and found["verb"] in _READING:
-        return "the ClusterRole quotree-volcano-viewer grants this"
-    if found is None or found["group"] not in _GROUPS:
+    if found is None:
         return ""
-    namespace = found["namespace"]
+    namespace, viewer = found["namespace"], _VIEWERS.get((found["group"] or "", found["resource"]))
+    if viewer and not namespace and found["verb"] in _READING:
+        return f"the ClusterRole {viewer} grants this"
+    if found["group"] not in _GROUPS:
+        return ""
     if namespace and found["verb"] in _READING and found["resource"] in _OF_USERS:
         return f"ask for the ClusterRole quotree-batch-user, by a RoleBinding in namespace {namespace}"
     return "the ClusterRole quotree-batch-admin grants this"

@@ -169,7 +169,8 @@ def test_roles_for_people_open_v1_as_its_routes_ask() -> None:
 
     assert lists <= allowed(admin, "get")
     assert lists & allowed(user, "get") == {(VISIBILITY, "localqueues/pendingworkloads")}
-    assert {(GROUP, "clusterqueues"), (GROUP, "cohorts")} <= allowed(admin, "list")
+    assert {(GROUP, "clusterqueues"), (GROUP, "cohorts"), ("", "nodes")} <= allowed(admin, "list")
+    assert ("", "nodes") not in allowed(user, "list")
 
 
 def test_of_leases_it_writes_its_own_and_reads_kueues() -> None:

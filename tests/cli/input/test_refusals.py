@@ -33,6 +33,13 @@ def rbac(verb: str, resource: str, group: str, within: str = 'in the namespace "
         ("tina may not get localqueues.visibility.kueue.x-k8s.io/pendingworkloads in namespace team", USER),
         ("tina may not list cohorts.kueue.x-k8s.io", ADMIN),
         ("tina may not list queues.scheduling.volcano.sh", "the ClusterRole quotree-volcano-viewer grants this"),
+        ("tina may not list nodes", ADMIN),
+        ("tina may not list namespaces", "the ClusterRole quotree-yunikorn-viewer grants this"),
+        (
+            "tina may not list pods",
+            "the ClusterRole quotree-yunikorn-viewer or quotree-volcano-gates-viewer grants this",
+        ),
+        (rbac("delete", "nodes", "", "at the cluster scope"), ""),
         (rbac("delete", "queues", "scheduling.volcano.sh", "at the cluster scope"), ""),
         ("tina may not list pods in namespace team", ""),
         (rbac("list", "secrets", ""), ""),

@@ -237,7 +237,11 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
 
     @app.get("/workloads/<space>/<name>")
     def show_workload(space: str, name: str) -> Any:
-        return _page("workload.html", **workload.page(g.reader, space, name))
+        try:
+            return _page("workload.html", **workload.page(g.reader, space, name))
+        except NotFound:
+            message = f"Workload {space}/{name} does not exist, or was deleted."
+            return _missing(message, formatting.namespace_url(space), f"Namespace {space}")
 
     @app.get("/clusters")
     def show_clusters() -> Any:

@@ -26,6 +26,7 @@ OF_KIND = {
     "TopologyList": "topologies",
     "DomainList": "domains",
     "UsageHistory": "usage-history",
+    "QuotaHolders": "holders",
     "PendingPods": "pending-pods",
     "PendingWorkloads": "pending",
     "PendingWorkloadsSummary": "pending",

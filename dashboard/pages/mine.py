@@ -18,7 +18,7 @@ from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import offset_of, scarce_text
 from dashboard.pages.headline import pending_since
 from dashboard.pages.namespace import LOCAL_QUEUES, held, workload_state
-from dashboard.pages.parts import part
+from dashboard.pages.parts import Part, part
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
@@ -35,12 +35,17 @@ _OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finishe
 
 
 class MyWorkload(NamedTuple):
-    """A row. `since`: when the state began; `requests`: what it holds or waits for; `message`: why it waits."""
+    """A row of the list.
+
+    `cluster_queue`: that of its admission, else of its LocalQueue. `since`: when the state began.
+    `requests`: what it holds or waits for. `message`: why it waits.
+    """
 
     namespace: str
     name: str
     job: str
     queue: str
+    cluster_queue: str
     state: str
     since: str
     requests: str
@@ -71,11 +76,16 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
     text = query.get("q", "").strip().lower()[:200]
     found = part(lambda: _objects(reader, may, WORKLOADS, known))
     every = [_workload(each) for each in found.value.items] if found.value else []
+    leads = _leads(part(lambda: _objects(reader, may, LOCAL_QUEUES, known)))
+    every = [
+        each._replace(cluster_queue=each.cluster_queue or leads.get((each.namespace, each.queue), "")) for each in every
+    ]
     rows = sorted(filter(lambda row: _has(text, row), every), key=_order)
     counts = {state: sum(each.state == state for each in every) for state in _ORDER}
     shown = _shown(rows, query)
     shown["rows"] = _with_causes(reader, shown["rows"])
-    return {**shown, "found": found, "counts": counts, "all": len(every), "most": _MOST}
+    title = "Workloads" if may.everywhere else "My workloads"
+    return {**shown, "title": title, "found": found, "counts": counts, "all": len(every), "most": _MOST}
 
 
 def namespaces_page(
@@ -108,6 +118,12 @@ def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkloa
     found = part(lambda: list(reader.ask("/v1/pendingworkloads", {"names": names})["items"])).value or []
     pending = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in found}
     return [_waiting(row, pending.get((row.namespace, row.name))) for row in rows]
+
+
+def _leads(queues: Part[OwnObjects]) -> dict[tuple[str, str], str]:
+    """The ClusterQueue of each LocalQueue."""
+    named = (row for row in _namespaces(queues.value.items if queues.value else (), ()))
+    return {(row.name, queue): cluster_queue for row in named for queue, cluster_queue in row.queues}
 
 
 def _waiting(row: MyWorkload, found: Manifest | None) -> MyWorkload:
@@ -185,6 +201,7 @@ def _workload(manifest: Manifest) -> MyWorkload:
         str(meta["name"]),
         f"{owners[0].get('kind')} {owners[0].get('name')}" if len(owners) == 1 else "",
         str(spec.get("queueName") or ""),
+        str((status.get("admission") or {}).get("clusterQueue") or ""),
         state,
         str(began or pending_since(manifest)),
         scarce_text(held(status)),
@@ -193,7 +210,9 @@ def _workload(manifest: Manifest) -> MyWorkload:
 
 
 def _has(text: str, row: MyWorkload) -> bool:
-    return not text or text in f"{row.namespace}/{row.name} {row.job} {row.queue} {row.state}".lower()
+    return (
+        not text or text in f"{row.namespace}/{row.name} {row.job} {row.queue} {row.cluster_queue} {row.state}".lower()
+    )
 
 
 def _order(row: MyWorkload) -> tuple[int, str, str, str]:

@@ -19,6 +19,8 @@ from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
 """How many of the waiting workloads are shown, from the head."""
+HOLDERS = 20
+"""How many of the workloads are shown that hold its quota, the largest first."""
 _SIBLINGS = 10
 """How many siblings are shown that borrow, and how many that could lend."""
 _FINDINGS = 1000
@@ -77,6 +79,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "command": _command(node),
         "pending": part(lambda: _pending(reader, node)),
         "most": PENDING,
+        "holders": part(lambda: _holders(reader, node)),
         "findings": part(lambda: _findings(reader, tree, node)),
     }
 
@@ -156,6 +159,13 @@ def _pending(reader: CachedReader, node: TreeNode) -> list[dict[str, Any]]:
     if path is None:
         return []
     return list(reader.ask(path.format(path_part(node.name)), {"limit": str(PENDING)})["items"])
+
+
+def _holders(reader: CachedReader, node: TreeNode) -> dict[str, Any]:
+    """The answer about the workloads that hold the quota of a ClusterQueue; empty at any other node."""
+    if (node.dialect, node.key.kind) != ("Kueue", "ClusterQueue"):
+        return {}
+    return dict(reader.ask(f"/v1/clusterqueues/{path_part(node.name)}/workloads", {"limit": str(HOLDERS)}))
 
 
 def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def _remedies(why: Manifest) -> list[WorkloadRemedy]:
         return []
     pair = {"flavor": found["flavor"], "resource": found["resource"]}
     changed = {"kind": "ClusterQueue", "name": found["clusterQueue"], **pair, "field": "nominalQuota"}
-    question = f"What if {found['clusterQueue']} had {found['more']} more of {found['flavor']}/{found['resource']}?"
+    question = f"What if {found['clusterQueue']} had {found['more']} more {found['flavor']}/{found['resource']}?"
     quota = WorkloadRemedy(question, "/what-if?" + urlencode({**changed, "amount": found["to"]}))
     lacks = [each for each in why.get("lacks") or () if {name: each[name] for name in pair} == pair]
     limits = (each for lack in lacks for each in lack["raise"] if each["limit"] == BORROWING_LIMIT)

@@ -57,6 +57,11 @@ class SelfAccess:
         return self._reads(*_TREES)
 
     @property
+    def everywhere(self) -> bool:
+        """The Workloads of all namespaces."""
+        return self._found is None or bool(self._found["allNamespaces"])
+
+    @property
     def now(self) -> bool:
         """Something of what the first page sums up."""
         return self._reads(*_TREES, "clusters")

@@ -1,6 +1,7 @@
 """The routes of /v1: one for each path. The caller's rights are checked before any data is read.
 
 - Pending lists need the rights that Kueue's visibility API needs.
+- The workloads that hold the quota of a ClusterQueue need the right to list all Workloads.
 - An explanation needs the right to read the Workload.
 - Trees and the history of their nodes need the right to list ClusterQueues and Cohorts.
 - Pods at the gate need the right to list Pods there, because each Pod has the same answer in an annotation.
@@ -36,6 +37,7 @@ from reconciler.api import gates, volcano_tree
 from reconciler.api.aggregated import discovery, path_of_v1
 from reconciler.api.clusters import clusters
 from reconciler.api.history import UsageHistory
+from reconciler.api.holders import held_quota, holders_json
 from reconciler.api.job_states import job_states
 from reconciler.api.past_usage import PastUsage
 from reconciler.api.pending import local_rows, named_rows, rows, summary
@@ -222,6 +224,13 @@ class ReconcilerApi:
             f"there is no ClusterQueue {name}",
         )
 
+    def holders_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
+        """Sorted here, outside of the loop's thread: a ClusterQueue may have thousands."""
+        self._callers.demand(caller, Access("list", GROUP, "workloads"))
+        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        held = self._read(lambda world: held_quota(world, name), f"there is no ClusterQueue {name}")
+        return holders_json(name, held, offset, limit)
+
     def pending_of_local_queue(self, caller: Caller, namespace: str, name: str, query: str) -> dict[str, Any]:
         self._callers.demand(caller, Access("get", VISIBILITY, "localqueues", "pendingworkloads", namespace, name))
         return self._pending(
@@ -364,6 +373,7 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/jobs/{_NAME}/{_NAME}", ReconcilerApi.job_states),
     (rf"/v1/namespaces/{_NAME}/jobs/{_NAME}/state", ReconcilerApi.job_states),
     (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_queue),
+    (rf"/v1/clusterqueues/{_NAME}/workloads", ReconcilerApi.holders_of_queue),
     (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_local_queue),
     (r"/v1/pendingworkloads", ReconcilerApi.pending_named),
     (rf"/v1/namespaces/{_NAME}/pendingpods", ReconcilerApi.pods_of_namespace),

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR
+from policies.dialects.kueue_state import NEVER
 from policies.dialects.reading import Manifest
 from policies.impact.quotas import Excess, QuotaPair, Quotas
 from policies.model.objects import Ref
 from scheduling.impact.kueue_quotas import Borrowing, borrowing, kueue_quotas, over_quota
 from scheduling.objects.amounts import FlavorResource
+from scheduling.quota.node import QuotaNode
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Evicted, Preempted, TraceEvent
 from scheduling.world.world import World
@@ -20,7 +22,7 @@ from scheduling.world.world import World
 class AtRisk:
     """A ClusterQueue that borrows because of the change, or more than before, and the workloads that run in it.
 
-    Any of them may be preempted as soon as somebody wants the quota back.
+    Any of them may be preempted as soon as another ClusterQueue of the tree wants the quota back and may reclaim it.
     """
 
     borrowing: Borrowing
@@ -73,7 +75,8 @@ def predict(simulation: KueueSimulation, manifests: Iterable[Manifest], deleted:
     dropped = tuple(deleted)
     simulation.change(manifests, dropped)
     now_over, now_borrows = over_quota(world), borrowing(world)
-    risks = tuple(AtRisk(each, _workloads(simulation, each)) for each in _grown(borrows, now_borrows))
+    grown = _reclaimable(world, _grown(borrows, now_borrows))
+    risks = tuple(AtRisk(each, _workloads(simulation, each)) for each in grown)
     simulation.settle()
     after = _holding(simulation)
     ended = _ended(simulation.trace[start:])
@@ -126,6 +129,19 @@ def _grown(
         for key, each in sorted(after.items())
         if key not in before or each.used - each.nominal > before[key].used - before[key].nominal
     ]
+
+
+def _reclaimable(world: World, found: list[Borrowing]) -> list[Borrowing]:
+    """Those of whose tree another ClusterQueue has the pair and may reclaim it."""
+    reclaimers: dict[QuotaNode, list[QuotaNode]] = {}
+    for queue in world.state.queues.values() if found else ():
+        if queue.settings.preemption.reclaim_within_cohort != NEVER:
+            reclaimers.setdefault(queue.node.root, []).append(queue.node)
+    return [each for each in found if _others(world.state.queues[each.ref.name].node, each.pair, reclaimers)]
+
+
+def _others(node: QuotaNode, pair: QuotaPair, reclaimers: dict[QuotaNode, list[QuotaNode]]) -> bool:
+    return any(other is not node and FlavorResource(*pair) in other.terms for other in reclaimers.get(node.root, ()))
 
 
 def _more(before: dict[tuple[Ref, QuotaPair], Excess], after: dict[tuple[Ref, QuotaPair], Excess]) -> list[Excess]:

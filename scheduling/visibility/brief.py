@@ -39,5 +39,5 @@ def _shortage(lack: FlavorLack, at: Obstacle) -> str:
     pair, ever = f"{lack.pair.flavor}/{lack.pair.resource}", "" if lack.ever else ", even if nothing else ran"
     lacking = written(lack.pair.resource, at.lacking)
     if at.limit == BORROWING_LIMIT:
-        return f"it needs {lacking} of {pair} more than the borrowingLimit of {at.node} allows{ever}"
+        return f"it needs {lacking} more {pair} than {at.node} may borrow by its borrowingLimit{ever}"
     return f"{lacking} of {pair} {'is' if lacking == '1' else 'are'} short at {at.node}{ever}"

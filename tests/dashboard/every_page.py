@@ -209,6 +209,7 @@ def _work() -> dict[str, Any]:
         "/v1/clusterqueues/a/pendingworkloads": {"items": [waits]},
         "/v1/clusterqueues/held/pendingworkloads": {"items": [waits]},
         "/v1/namespaces/team/localqueues/main/pendingworkloads": {"items": [waits]},
+        "/v1/clusterqueues/a/workloads": {"workloads": 3, "items": [_holds("runs", "11"), _holds("little", "0")]},
         "/v1/namespaces/team/pendingpods": {"items": []},
         LOCAL_QUEUES.collection("team"): {"items": [queue]},
         LOCAL_QUEUES.collection(None): {"items": [queue]},
@@ -219,6 +220,17 @@ def _work() -> dict[str, Any]:
         PODS.collection("team"): {"items": pods},
         **{WORKLOADS.item(name, "team"): _stored(name) for name in _EXPLANATIONS},
         **{f"/v1/workloads/team/{name}/explanation": why for name, why in _EXPLANATIONS.items()},
+    }
+
+
+def _holds(name: str, amount: str) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "team", "name": name, "ownerReferences": []},
+        "localQueueName": "main",
+        "priority": 0,
+        "admitted": amount != "0",
+        "since": _AT,
+        "usage": [{"flavor": "spot", "resource": "cpu", "amount": amount}],
     }
 
 

@@ -161,7 +161,7 @@ def test_who_may_not_see_all_findings_is_led_to_those_of_a_namespace() -> None:
         ("/tree/kueue", "The dashboard has no page /tree/kueue."),
         ("/trees/slurm", "The dashboard shows trees of Kueue, Volcano and YuniKorn, not of slurm."),
         ("/queues/kueue/ClusterQueue/zzz", "ClusterQueue zzz does not exist, or was deleted."),
-        ("/workloads/team/zzz", "There is no Workload team/zzz."),
+        ("/workloads/team/zzz", "Workload team/zzz does not exist, or was deleted."),
     ],
 )
 def test_a_page_that_is_not_there_says_what_is_missing(path: str, said: str) -> None:

@@ -181,7 +181,7 @@ def test_who_may_have_more_namespaces_than_were_tried_is_told() -> None:
 def test_pending_work_waits_for_what_its_own_page_says_in_one_question() -> None:
     waits = [workload("a", name, QuotaReserved="False") for name in ("one", "two")]
     made = everything(workload("a", "runs", Admitted="True"), *waits)
-    cause = "it needs 8 of h100/nvidia.com/gpu more than the borrowingLimit of vision allows"
+    cause = "it needs 8 more h100/nvidia.com/gpu than vision may borrow by its borrowingLimit"
     made.answers["/v1/pendingworkloads"] = {
         "items": [{"metadata": {"namespace": "a", "name": "one"}, "message": "insufficient", "cause": cause}]
     }

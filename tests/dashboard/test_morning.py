@@ -241,7 +241,7 @@ def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
 def test_the_head_of_a_queue_waits_for_what_its_own_page_says() -> None:
     limit = {"kind": "ClusterQueue", "name": "a", "limit": "borrowingLimit", "lacking": "5"}
     short = {"flavor": "spot", "resource": "cpu", "ever": True, "obstacle": limit}
-    said_there = "it needs 5 of spot/cpu more than the borrowingLimit of a allows"
+    said_there = "it needs 5 more spot/cpu than a may borrow by its borrowingLimit"
     why = {"state": "waiting", "clusterQueue": "a", "lacks": [short], "cause": said_there}
     found = cluster(**{"/v1/workloads/team/young/explanation": why})
 

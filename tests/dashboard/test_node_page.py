@@ -194,3 +194,33 @@ def test_a_cohort_leads_to_the_queues_where_its_work_is_pending() -> None:
     assert "They wait at the queues below." in shown
     assert 'href="/trees/kueue?node=Cohort/org&amp;sort=pending#table"' in shown
     assert "No pending workloads." not in shown
+
+
+def held(name: str, *usage: tuple[str, str], admitted: bool = True) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "team", "name": name, "ownerReferences": []},
+        "localQueueName": "main",
+        "priority": 7,
+        "admitted": admitted,
+        "since": "2026-11-27T11:00:00Z",
+        "usage": [{"flavor": "spot", "resource": resource, "amount": amount} for resource, amount in usage],
+    }
+
+
+def test_who_holds_the_quota_is_listed_and_what_is_not_listed_is_counted() -> None:
+    some = [held("big", ("cpu", "9"), ("memory", "1Gi")), held("small", ("cpu", "2"), admitted=False)]
+    shown = page(cluster(**{"/v1/clusterqueues/a/workloads": {"workloads": 5, "items": some}}))
+
+    section = shown.partition('id="holders-title"')[2].partition("</section>")[0]
+    assert "The largest part of the quota first; 3 more are not listed" in section
+    assert re.findall(r'href="(/workloads/[^"]+)"', section) == ["/workloads/team/big", "/workloads/team/small"]
+    assert re.findall(r'data-label="Holds">([^<]*)<', section) == ["9 spot/cpu, 1Gi spot/memory", "2 spot/cpu"]
+    assert re.findall(r'class="state [a-z-]+">([^<]*)<', section) == ["admitted", "quota reserved"]
+
+
+def test_who_may_not_see_them_reads_why_and_an_older_reconciler_has_none() -> None:
+    no = Forbidden(403, "Forbidden", "tina may not list workloads.kueue.x-k8s.io")
+    shown = page(cluster(**{"/v1/clusterqueues/a/workloads": no}))
+
+    assert "You may not see workloads with quota: tina may not list workloads.kueue.x-k8s.io" in shown
+    assert "Workloads with quota" not in page(cluster())

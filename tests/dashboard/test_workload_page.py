@@ -85,7 +85,7 @@ def test_a_limit_of_its_own_is_not_the_fault_of_who_borrows() -> None:
     own = {**LACK, "obstacle": {"kind": "ClusterQueue", "name": "vision", "limit": "borrowingLimit", "lacking": "8"}}
     never = {**LACK, "ever": False}
 
-    limit = "it needs 8 of h100/nvidia.com/gpu more than the borrowingLimit of vision allows"
+    limit = "it needs 8 more h100/nvidia.com/gpu than vision may borrow by its borrowingLimit"
     assert said(lacks=[own], cause=limit) == f"Waits 12 min in vision: {limit}; 2nd in line."
     assert said(lacks=[never]).endswith("short at research; 2nd in line.")
 
@@ -146,7 +146,7 @@ def test_the_limit_that_holds_comes_before_the_quota_that_would_do_as_well() -> 
         ),
         (
             form.format("ClusterQueue", "vision", "nominalQuota", 72),
-            "What if vision had 8 more of h100/nvidia.com/gpu?",
+            "What if vision had 8 more h100/nvidia.com/gpu?",
         ),
     ]
 
@@ -293,7 +293,9 @@ def test_the_number_that_would_help_leads_to_a_what_if_that_is_filled_in() -> No
     client = signed_in(cluster(remedy=REMEDY), ADMIN)
     page = client.get("/workloads/team/late").text
 
-    link = re.search(r'<a href="([^"]+)">What if vision had 8 more of h100/nvidia.com/gpu\?</a> The work ahead', page)
+    link = re.search(
+        r'<a href="([^"]+)">What if vision had 8 more h100/nvidia.com/gpu\?</a><span class="muted">The work ahead', page
+    )
     assert link
     form = client.get(unescape(link[1])).text
     typed = dict(re.findall(r'name="quota-(\w+)" value="([^"]*)"', form))

@@ -178,7 +178,7 @@ def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
     expect(page.get_by_role("region", name="The object")).to_contain_text("kubectl edit clusterqueues.kueue.x-k8s.io")
     waits = page.get_by_role("region", name="Pending workloads")
     expect(waits).to_contain_text(f"team-0/{WAITS}")
-    expect(waits).to_contain_text("It needs 10 of spot/cpu more than the borrowingLimit of queue-0 allows")
+    expect(waits).to_contain_text("It needs 10 more spot/cpu than queue-0 may borrow by its borrowingLimit")
     assert "queue-0" not in page.get_by_role("region", name="Siblings that borrow").inner_text()
     page.get_by_role("link", name="Show in the tree").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-0")
@@ -189,7 +189,7 @@ def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
     why = page.get_by_role("region", name="Why it is pending")
     expect(page.locator(".headline")).to_have_text(
         re.compile(
-            r"^Waits .* in queue-0: it needs 10 of spot/cpu more than the borrowingLimit of queue-0 allows;"
+            r"^Waits .* in queue-0: it needs 10 more spot/cpu than queue-0 may borrow by its borrowingLimit;"
             r" 1st in line, tried again when something changes\.$"
         )
     )

@@ -85,9 +85,7 @@ def test_why_a_job_waits(visitor: Visitor) -> None:
     person.on(link(person.page, "Why language/pretrain-13b waits"))
 
     expect(person.page.locator(".headline")).to_have_text(
-        re.compile(
-            r"^Waits .* in language: it needs 40 of h100/nvidia.com/gpu more than the borrowingLimit of language"
-        )
+        re.compile(r"^Waits .* in language: it needs 40 more h100/nvidia.com/gpu than language may borrow")
     )
 
 
@@ -108,7 +106,7 @@ def test_who_took_our_gpus_asks_a_tenant_who_types_nothing(url: str, browser: Br
         menu = page.get_by_role("navigation", name="Pages").get_by_role("link")
         assert menu.all_inner_texts() == ["Trees", "Namespaces", "My workloads", "Findings"]
         link(page, "language/pretrain-13b").click()
-        expect(page.locator(".headline")).to_contain_text("more than the borrowingLimit of language allows")
+        expect(page.locator(".headline")).to_contain_text("than language may borrow by its borrowingLimit")
         expect(page.get_by_role("region", name="Why it is pending")).to_contain_text("language 88 (24 borrowed)")
         assert page.get_by_role("link", name="language", exact=True).count() == 0, "a page that it may not open"
         assert visitor.violations() == []
@@ -146,7 +144,7 @@ def test_what_if_a_team_had_more_without_the_tree(visitor: Visitor) -> None:
 def test_what_would_let_a_job_in(visitor: Visitor) -> None:
     person = Clicks(visitor)
     person.on(link(person.page, "Why language/pretrain-13b waits"))
-    person.on(person.page.get_by_role("link", name=re.compile("^What if language had .* more of h100.nvidia.com.gpu")))
+    person.on(person.page.get_by_role("link", name=re.compile("^What if language had .* more h100.nvidia.com.gpu")))
     person.on(person.page.get_by_role("button", name="Show the result"))
 
     admitted = person.page.get_by_role("table", name="Workloads that are admitted")
@@ -233,7 +231,7 @@ def test_all_tasks_without_javascript(url: str, browser: Browser) -> None:
     with Visitor(browser, url, java_script_enabled=False) as visitor:
         page = visitor.sign_in(ADMIN.token)
         link(page, "Why language/pretrain-13b waits").click()
-        expect(page.locator(".headline")).to_contain_text("more than the borrowingLimit of language allows")
+        expect(page.locator(".headline")).to_contain_text("than language may borrow by its borrowingLimit")
         page = visitor.to("/workloads/")
         page.get_by_role("searchbox").fill("ranking")
         page.get_by_role("button", name="Search").click()

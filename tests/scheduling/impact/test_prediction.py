@@ -66,6 +66,15 @@ def test_a_queue_that_borrows_more_puts_its_work_at_risk() -> None:
     assert found.lost == ()
 
 
+def test_nothing_is_at_risk_where_no_other_queue_of_the_tree_reclaims() -> None:
+    def plain(nominal: int) -> Manifest:
+        return org_queue("a", nominal, "org")
+
+    _, found = changed([plain(0), b(4, **RECLAIM)], plain(3), b(1, **RECLAIM))
+
+    assert found.at_risk == ()
+
+
 def test_less_than_is_in_use_is_over_quota() -> None:
     _, found = changed([org_queue("b", 4)], org_queue("b", 3))
 

@@ -27,7 +27,7 @@ BRIEF = {
     "deactivated": "it is deactivated",
     "backoff": "it was evicted (PodsReadyTimeout) and is tried again at 2030-01-01T00:00:00Z",
     "short": "1 of spot/cpu is short at a",
-    "borrowingLimit": "it needs 1 of spot/cpu more than the borrowingLimit of a allows",
+    "borrowingLimit": "it needs 1 more spot/cpu than a may borrow by its borrowingLimit",
     "lendingLimit": "1 of spot/cpu is short at org",
     "never fits": "5 of spot/cpu are short at a, even if nothing else ran",
     "strict": "ClusterQueue a is StrictFIFO, and no workload may overtake its head",

@@ -1,0 +1,63 @@
+"""The workloads that hold the quota of a ClusterQueue, the largest part of it first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from reconciler.api.tree import API_VERSION
+from scheduling.flavors.messages import written as amount_text
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.times import written
+from scheduling.objects.workload import QUOTA_RESERVED
+from scheduling.quota.state import Reservation
+from scheduling.visibility.as_json import pair_json
+from scheduling.world.world import World
+
+
+class HeldQuota(NamedTuple):
+    """`quota`: the nominalQuota of the ClusterQueue. Both are copies, which other threads may read."""
+
+    quota: Mapping[FlavorResource, int]
+    reservations: list[Reservation]
+
+
+def held_quota(world: World, queue: str) -> HeldQuota:
+    """Raises KeyError if the ClusterQueue does not exist."""
+    found = world.state.queues[queue]
+    return HeldQuota({pair: found.node.nominal(pair) for pair in found.node.terms}, [*found.reservations.values()])
+
+
+def holders_json(queue: str, held: HeldQuota, offset: int, limit: int) -> dict[str, Any]:
+    parts = sorted(held.reservations, key=lambda each: (-_largest_part(held.quota, each), each.key))
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "QuotaHolders",
+        "clusterQueue": queue,
+        "workloads": len(parts),
+        "items": [_item(each) for each in parts[offset : offset + limit]],
+    }
+
+
+def _largest_part(quota: Mapping[FlavorResource, int], held: Reservation) -> Fraction:
+    """Of all pairs, the largest share of the queue's own quota; where it has none, one unit counts as all of it."""
+    return max((Fraction(each, max(1, quota.get(pair, 0))) for pair, each in held.usage.items()), default=Fraction())
+
+
+def _item(held: Reservation) -> dict[str, Any]:
+    workload = held.workload
+    reserved = workload.conditions.get(QUOTA_RESERVED)
+    owners = [{"kind": each.kind, "name": each.name} for each in workload.owners]
+    return {
+        "metadata": {"name": workload.name, "namespace": workload.namespace, "ownerReferences": owners},
+        "localQueueName": workload.queue,
+        "priority": workload.priority,
+        "admitted": workload.admitted,
+        "since": written(reserved.since) if reserved is not None else None,
+        "usage": [
+            {**pair_json(pair), "amount": amount_text(pair.resource, each)}
+            for pair, each in sorted(held.usage.items())
+            if each
+        ],
+    }

@@ -147,7 +147,7 @@ def test_what_would_let_a_job_in(visitor: Visitor) -> None:
     person.on(person.page.get_by_role("link", name=re.compile("^What if language had .* more h100.nvidia.com.gpu")))
     person.on(person.page.get_by_role("button", name="Show the result"))
 
-    admitted = person.page.get_by_role("table", name="Workloads that are admitted")
+    admitted = person.page.get_by_role("table", name="Waiting workloads that get in")
     expect(admitted).to_contain_text("pretrain-13b", timeout=180_000)  # once the cluster is read
 
 

@@ -96,6 +96,9 @@ def test_who_took_our_gpus(visitor: Visitor) -> None:
 
     person.on(notice.get_by_role("link").first)
     expect(person.page.get_by_role("heading", level=1)).to_have_text("ClusterQueue language")
+    held = person.page.get_by_role("region", name="Workloads with quota").get_by_role("row")
+    expect(held.nth(1)).to_contain_text("language/pretrain-7b")
+    expect(held.nth(1)).to_contain_text("64 h100/nvidia.com/gpu")
 
 
 def test_who_took_our_gpus_asks_a_tenant_who_types_nothing(url: str, browser: Browser) -> None:

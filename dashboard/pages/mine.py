@@ -17,7 +17,7 @@ from cluster.errors import ClusterError, Forbidden, Unauthorized
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import offset_of, scarce_text
 from dashboard.pages.headline import pending_since
-from dashboard.pages.namespace import LOCAL_QUEUES, held, workload_state
+from dashboard.pages.namespace import LOCAL_QUEUES, held, pods_of, workload_state
 from dashboard.pages.parts import Part, part
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest
@@ -38,7 +38,7 @@ class MyWorkload(NamedTuple):
     """A row of the list.
 
     `cluster_queue`: that of its admission, else of its LocalQueue. `since`: when the state began.
-    `requests`: what it holds or waits for. `message`: why it waits.
+    `requests`: what it holds or waits for. `pods`: how many Pods its pod sets have. `message`: why it waits.
     """
 
     namespace: str
@@ -49,6 +49,8 @@ class MyWorkload(NamedTuple):
     state: str
     since: str
     requests: str
+    pods: int
+    priority: int
     message: str
 
 
@@ -85,7 +87,16 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
     shown = _shown(rows, query)
     shown["rows"] = _with_causes(reader, shown["rows"])
     title = "Workloads" if may.everywhere else "My workloads"
-    return {**shown, "title": title, "found": found, "counts": counts, "all": len(every), "most": _MOST}
+    ranked = any(each.priority for each in shown["rows"])
+    return {
+        **shown,
+        "title": title,
+        "ranked": ranked,
+        "found": found,
+        "counts": counts,
+        "all": len(every),
+        "most": _MOST,
+    }
 
 
 def namespaces_page(
@@ -205,6 +216,8 @@ def _workload(manifest: Manifest) -> MyWorkload:
         state,
         str(began or pending_since(manifest)),
         scarce_text(held(status)),
+        pods_of(spec),
+        spec.get("priority") or 0,
         str(at.get("QuotaReserved", {}).get("message") or "") if state == "pending" else "",
     )
 

@@ -112,6 +112,7 @@ def _workload(manifest: Manifest, leads: Mapping[str, str]) -> dict[str, Any]:
         "priority": spec.get("priority", 0),
         "state": workload_state(spec, status.get("conditions") or ()),
         "requests": scarce_text(held(status)),
+        "pods": pods_of(spec),
         "cluster_queue": (status.get("admission") or {}).get("clusterQueue")
         or leads.get(str(spec.get("queueName")), ""),
     }
@@ -124,6 +125,10 @@ def held(status: Manifest) -> dict[str, str]:
         for resource, text in (pod_set.get("resourceUsage") or {}).items():
             sums[resource] = sums.get(resource, 0) + nano_of(text)
     return {resource: amount_text(resource, nano) for resource, nano in sums.items() if nano}
+
+
+def pods_of(spec: Manifest) -> int:
+    return sum(each.get("count", 1) for each in spec.get("podSets") or ())
 
 
 def workload_state(spec: Manifest, conditions: Any) -> str:

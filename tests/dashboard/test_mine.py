@@ -202,6 +202,7 @@ def test_rows_have_the_devices_that_work_waits_for_or_holds_else_cpu_and_memory(
     runs["status"]["admission"] = {"clusterQueue": "vision", "podSetAssignments": shares}
     small = [{"resourceUsage": {"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "0"}}] * 2
     plain["status"]["admission"] = {"clusterQueue": "vision", "podSetAssignments": small}
+    runs["spec"] |= {"podSets": [{"count": 2}, {}], "priority": 5}
     made = everything(waits, runs, plain)
     requests = {"cpu": "64", "nvidia.com/gpu": "16"}
     made.answers["/v1/pendingworkloads"] = {"items": [{"metadata": waits["metadata"], "requests": requests}]}
@@ -211,8 +212,9 @@ def test_rows_have_the_devices_that_work_waits_for_or_holds_else_cpu_and_memory(
     assert re.findall(r'data-label="Requests">([^<]*)<', page) == [
         "16 nvidia.com/gpu",
         "1 cpu, 2Gi memory",
-        "6 nvidia.com/gpu",
+        "6 nvidia.com/gpu in 3 Pods",
     ]
+    assert re.findall(r'data-label="Priority">([^<]*)<', page) == ["0", "0", "5"]
 
 
 def test_a_page_without_pending_work_asks_for_no_causes() -> None:

@@ -33,11 +33,11 @@ from dashboard.trees.contention import MOST, Borrower, ContendedTree, RootLoad, 
 from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
-_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "borrowed", "unused")
+_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "borrowing", "unused")
 """The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
-_WRONG = ("stopped", "lost", "misconfigured", "error", "over")
+WRONG = ("stopped", "lost", "misconfigured", "error", "over")
 """Notices of what somebody has to fix."""
 _ALIKE, _NAMED = 3, 3
 """How many queues that wait for the same become one notice, and how many of them are named."""
@@ -132,7 +132,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     notices.sort(key=lambda notice: _KINDS.index(notice.kind))
     return {
         "notices": notices,
-        "totals": _totals(seen, sum(notice.kind in _WRONG for notice in notices)),
+        "totals": _totals(seen, sum(notice.kind in WRONG for notice in notices)),
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
         "installed": here,
         "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
@@ -334,7 +334,7 @@ def _all_unused(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
 def _borrowing(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
     yield from map(_borrower, tree.borrowers)
     if others := {node.key for node, *_ in tree.borrowing} - {each.node.key for each in tree.borrowers}:
-        yield _more("borrowed", len(others), f"of {dialect} borrowing.", _by_share(dialect))
+        yield _more("borrowing", len(others), f"of {dialect} borrowing.", _by_share(dialect))
 
 
 def _more(kind: str, queues: int, said: str, url: str) -> Notice:
@@ -366,7 +366,7 @@ def _borrower(found: Borrower) -> Notice:
             names.append(Markup("{} more").format(found.other_lenders))
         named = Markup(" and ").join([*([Markup(", ").join(names[:-1])] if names[1:] else []), names[-1]])
         sentence += Markup(", which {} may have lent").format(named)
-    return _about("borrowed", node, sentence + ".", "Its siblings", node_url(node))
+    return _about("borrowing", node, sentence + ".", "Its siblings", node_url(node))
 
 
 def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:

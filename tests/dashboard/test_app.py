@@ -27,7 +27,7 @@ def test_the_trees_as_a_picture_and_as_a_table() -> None:
 
     assert 'aria-label="ClusterQueue a: 11 of 8 spot/cpu used, 3 borrowed, 1 pending"' in page
     assert '<td class="last" data-label="Kind">ClusterQueue</td>' in page
-    assert 'class="block borrowed"' in page
+    assert 'class="block borrowing"' in page
     assert '<text class="badge-text"' in page
     assert page.count("data-icicle") == 1
 

@@ -77,7 +77,7 @@ def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> N
     assert notices(cluster()) == [
         ("waiting", f"waiting ClusterQueue late {late}", "/workloads/team/old"),
         ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
-        ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
+        ("borrowing", f"borrowing ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
         (
             "unused",
             f"unused ClusterQueue spare {spare} What if it had 12 less?",
@@ -180,7 +180,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     said = notices(cluster(**answers))
 
     kinds = [kind for kind, *_ in said]
-    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "borrowed", "unused"]
+    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "borrowing", "unused"]
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted."
         " Give one of them another parent. All findings of this tree"
@@ -203,7 +203,7 @@ def test_a_queue_beyond_its_limit_is_an_error_with_what_it_is_beyond_and_no_loan
         f"over ClusterQueue beyond {uses} What if it had 3 more?",
         "/what-if?kind=ClusterQueue&amp;name=beyond&amp;flavor=spot&amp;resource=cpu&amp;amount=%2B3",
     )
-    assert [text.split()[2] for kind, text, _ in said if kind == "borrowed"] == ["a"]
+    assert [text.split()[2] for kind, text, _ in said if kind == "borrowing"] == ["a"]
 
 
 def test_limits_that_are_exceeded_are_counted_where_they_are_not_named() -> None:
@@ -305,7 +305,7 @@ def test_who_else_may_have_lent_is_counted() -> None:
     much = kueue("much", "org", "8", "16", borrowed="8", pending=1)
     found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="26", used="16"), much, *able)})
 
-    (said,) = [text for kind, text, _ in notices(found) if kind == "borrowed"]
+    (said,) = [text for kind, text, _ in notices(found) if kind == "borrowing"]
     assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
     assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a>, <a' in signed_in(found, ADMIN).get("/").text
 
@@ -317,7 +317,7 @@ def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:
 
     said = [(text, url) for _, text, url in notices(found) if " more queue" in text]
     assert said == [
-        ("borrowed 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
+        ("borrowing 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
         (
             "unused 1 more queue of Kueue without use of a quota that others wait for. All by share",
             "/trees/kueue?sort=share#table",

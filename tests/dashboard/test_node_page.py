@@ -101,6 +101,12 @@ def test_the_bar_shows_what_is_borrowed_beyond_the_quota() -> None:
     assert '<rect class="used" width="72.7" height="10"/><rect class="borrowed" x="72.7" width="27.3"' in shown
 
 
+def test_a_queue_that_borrows_is_not_called_borrowed() -> None:
+    said = re.sub(r"<[^>]+>", "", page(cluster()).partition("<h1>")[2].partition('<p class="actions">')[0])
+
+    assert said.split()[:5] == ["ClusterQueue", "a", "Borrowing.", "1", "pending,"]
+
+
 def test_pending_work_says_for_how_long() -> None:
     item = {**ANSWERS[PENDING]["items"][0]}
     item["metadata"] = {**item["metadata"], "creationTimestamp": "2020-01-01T00:00:00Z"}

@@ -96,8 +96,8 @@ def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
     lines = page.partition("<tbody>")[2].split("</tr>")[:-1]
     words = {name: word for line in lines for name in rows(line) for word in re.findall(r'class="state (\w+)">', line)}
 
-    assert said == {"idle": "idle", "used": "used", "loan": "borrowed", "over": "over", "held": "stopped"}
-    assert words == {"loan": "borrowed", "over": "over", "held": "stopped"}, "a bar says idle and used"
+    assert said == {"idle": "idle", "used": "used", "loan": "borrowing", "over": "over", "held": "stopped"}
+    assert words == {"loan": "borrowing", "over": "over", "held": "stopped"}, "a bar says idle and used"
     blocks = {name: page.partition(f"ClusterQueue {name}: ")[2].partition("</a>")[0] for name in said}
     assert {name for name, text in blocks.items() if 'class="borrowed"' in text} == {"loan", "over"}
     assert {name for name, text in blocks.items() if '<rect class="over"' in text} == {"over"}

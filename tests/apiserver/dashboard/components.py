@@ -45,7 +45,7 @@ def _nodes() -> list[dict[str, Any]]:
         kueue("org", cohort=True, quota="10", below="70", used="38"),
         kueue("queue-idle", "org", "10"),
         kueue("queue-used", "org", "10", "6", pending=2),
-        kueue("queue-borrowed", "org", "10", "16", borrowed="6"),
+        kueue("queue-borrowing", "org", "10", "16", borrowed="6"),
         beyond,
         kueue("queue-stopped", "org", "10", pending=1) | {"inactive": "Can't admit: is stopped."},
         kueue("another", "org", "10", "5"),

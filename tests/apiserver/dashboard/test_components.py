@@ -17,7 +17,7 @@ from tests.apiserver.dashboard.seen import colors, contrast
 WORDS = ".word, .severity, .state, .mark, .headline, .notice, .muted, .step, .key.badge, .tabs a, .path a, .brand a"
 DRAWN = {
     "used": ".block.used:not(.dim) rect.used, .bar rect.used, .key.used",
-    "borrowed": ".block.borrowed rect.borrowed, .bar rect.borrowed, .key.borrowed",
+    "borrowed": ".block.borrowing rect.borrowed, .bar rect.borrowed, .key.borrowed",
     "over": ".block.over rect.over, .bar rect.over, .key.over",
     "stopped": ".block.stopped rect.stopped, .key.stopped",
 }

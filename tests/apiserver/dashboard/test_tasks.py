@@ -91,7 +91,7 @@ def test_why_a_job_waits(visitor: Visitor) -> None:
 
 def test_who_took_our_gpus(visitor: Visitor) -> None:
     person = Clicks(visitor)
-    notice = person.page.locator("li.borrowed", has_text="ClusterQueue language")
+    notice = person.page.locator("li.borrowing", has_text="ClusterQueue language")
     expect(notice).to_contain_text("borrows 24 h100/nvidia.com/gpu beyond its quota of 64")
 
     person.on(notice.get_by_role("link").first)
@@ -223,7 +223,7 @@ def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, schem
     page = visitor.to("/")
     states = page.locator(".notices li")
     kinds = {str(each.get_attribute("class")) for each in states.all()}
-    assert {"stopped", "misconfigured", "waiting", "borrowed"} <= kinds
+    assert {"stopped", "misconfigured", "waiting", "borrowing"} <= kinds
     for kind in sorted(kinds):
         assert contrast(page, page.locator(f".notices li.{kind} .word").first) >= 4.5, kind
     assert contrast(page, page.locator(".brand a")) >= 4.5

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
+from dashboard.pages.clusters import worker_url
 from dashboard.pages.formatting import (
     DIALECTS,
     UsageBar,
@@ -25,7 +26,7 @@ from dashboard.pages.headline import cause_of, holder_of, waits_for
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
 from dashboard.pages.stopped import why_stopped
-from dashboard.pages.times import lasted
+from dashboard.pages.times import lasted, past
 from dashboard.pages.trees import read_tree
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
@@ -183,14 +184,19 @@ def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
 def _lost(reader: CachedReader) -> Iterator[Notice]:
     workers = part(lambda: list(reader.ask("/v1/clusters")["items"])).value
     for each in workers or ():
-        word = str(each.get("connection"))
+        word, ends = str(each.get("connection")), str(each.get("credentialsEnd") or "")
+        expired = f"credentials expired {lasted(ends)} ago" if past(ends) else ""
+        url = worker_url(str(each["name"]))
         if word in ("lost", "misconfigured"):
             long = lasted(str(each.get("since") or ""))
             state = f"has been {word} for {long}" if long else f"is {word}"
             why = f": {each['error']}" if each.get("error") else ""
-            sentence = f"{state}{why}. It gets no new work."
+            sentence = f"{state}{why}. It gets no new work.{f' Its {expired}.' if expired else ''}"
             step = "How to make its Secret" if each.get("missingSecret") else "Its connection"
-            yield Notice(word, f"Worker {each['name']}", "/clusters", sentence, step, "/clusters")
+            yield Notice(word, f"Worker {each['name']}", url, sentence, step, url)
+        elif expired:
+            said = f"has a kubeconfig whose {expired}. Put a new one into its Secret."
+            yield Notice("error", f"Worker {each['name']}", url, said, "Its connection", url)
 
 
 def _failing(here: Installed) -> Iterator[Notice]:

@@ -130,15 +130,69 @@ def test_a_worker_is_called_on_each_page_what_it_is() -> None:
     made = cluster(**{"/v1/clusters": {"items": workers}, "/v1/tree": tree()})
     absent = 'misconfigured Worker west is misconfigured: Secret "west" not found. It gets no new work.'
     wanted = [
-        ("lost", "lost Worker two is lost: no route. It gets no new work. Its connection", "/clusters"),
-        ("misconfigured", f"{absent} How to make its Secret", "/clusters"),
+        ("lost", "lost Worker two is lost: no route. It gets no new work. Its connection", "/clusters#worker-two"),
+        ("misconfigured", f"{absent} How to make its Secret", "/clusters#worker-west"),
     ]
 
     assert notices(made) == wanted
     assert notices(made, path="/findings") == wanted
     page = signed_in(made, ADMIN).get("/clusters").text
-    assert "<code>kubectl -n ns create secret generic west --from-file=kubeconfig=worker.yaml</code>" in page
+    assert ">kubectl -n ns create secret generic west --from-file=kubeconfig=worker.yaml</pre>" in page
     assert page.count("To fix") == 1
+    assert page.index('id="worker-two"') < page.index('id="worker-west"')
+
+
+def test_workers_stand_in_one_table_the_worst_first() -> None:
+    words = ("connected", "connecting", "unheard", "misconfigured", "lost")
+    workers = [{"name": word, "connection": word, "credentialsEnd": ago(-3000)} for word in words]
+    page = signed_in(cluster(**{"/v1/clusters": {"items": workers}}), ADMIN).get("/clusters").text
+
+    rows = re.findall(r'<a href="#worker-(\w+)">', page.partition("</table>")[0])
+    assert rows == re.findall(r'<section [^>]*id="worker-(\w+)"', page)
+    assert [each for each in rows if each != "unheard"] == ["lost", "misconfigured", "connecting", "connected"]
+    assert "expire <time" in page
+
+
+def test_what_a_worker_that_does_not_answer_had_free_is_not_for_use() -> None:
+    free = [{"clusterQueue": "q", "flavor": "spot", "resource": "cpu", "free": "8"}]
+    tables = {}
+    for word in ("lost", "connected"):
+        made = cluster(**{"/v1/clusters": {"items": [{"name": "w", "connection": word, "free": free}]}})
+        tables[word] = signed_in(made, ADMIN).get("/clusters").text
+
+    assert '<table class="muted">\n  <caption>Unused quota, as of the last answer</caption>' in tables["lost"]
+    assert "<table>\n  <caption>Unused quota</caption>" in tables["connected"]
+
+
+def test_credentials_that_have_expired_are_an_error() -> None:
+    made = cluster(
+        **{
+            "/v1/clusters": {
+                "items": [
+                    {"name": "on", "connection": "connected", "credentialsEnd": ago(90)},
+                    {
+                        "name": "off",
+                        "connection": "lost",
+                        "error": "no",
+                        "credentialsEnd": ago(90),
+                        "nextAttempt": ago(2),
+                    },
+                    {"name": "fine", "connection": "connected", "credentialsEnd": ago(-90)},
+                ]
+            },
+            "/v1/tree": tree(),
+        }
+    )
+    on = "error Worker on has a kubeconfig whose credentials expired 1 h 30 min ago. Put a new one into its Secret."
+    off = "lost Worker off is lost: no. It gets no new work. Its credentials expired 1 h 30 min ago."
+
+    assert notices(made) == [
+        ("lost", f"{off} Its connection", "/clusters#worker-off"),
+        ("error", f"{on} Its connection", "/clusters#worker-on"),
+    ]
+    page = signed_in(made, ADMIN).get("/clusters").text
+    assert page.count('<span class="severity error">expired <time') == 4, "in the table and below it"
+    assert "no; next attempt due" in page
 
 
 def test_the_name_of_a_secret_is_one_word_of_the_command() -> None:

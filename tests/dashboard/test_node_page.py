@@ -160,7 +160,7 @@ def test_what_is_admitted_is_not_counted_as_reserving_again() -> None:
 def test_the_object_and_the_command_that_changes_it() -> None:
     shown = page(cluster())
 
-    assert "<code>kubectl edit clusterqueues.kueue.x-k8s.io a</code>" in shown
+    assert ">kubectl edit clusterqueues.kueue.x-k8s.io a</pre>" in shown
     assert "cohortName: org" in shown
     assert "managedFields" not in shown
     assert "last-applied" not in shown

@@ -6,13 +6,15 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-from dashboard.pages.formatting import amount, bar_of, columns, path_part, what_if_url
+from dashboard.pages.formatting import amount, bar_of, columns, node_text, path_part, what_if_url
 from dashboard.pages.parts import part
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
+from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import NO_USAGE, STATES, USED, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
 from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
@@ -65,6 +67,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "stopped": why_stopped(node),
         "kind": _worst(tree, node),
         "tried": FIELDS[key.kind][0] if what_if_url(node) else "",
+        "in_tree": _in_tree(tree, node),
         "path": tree.path(node)[:-1],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
         "children": sorted(tree.children(node), key=lambda child: -child.waiting)[:PENDING],
@@ -82,6 +85,15 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "holders": part(lambda: _holders(reader, node)),
         "findings": part(lambda: _findings(reader, tree, node)),
     }
+
+
+def _in_tree(tree: ContendedTree, node: TreeNode) -> str:
+    """The URL of its tree: what is below it, or its siblings where nothing is, which its name dims."""
+    parent, pair = tree.parent(node), tree.most_used(node)
+    shown = {"node": node_text(node.key)}
+    if not tree.children(node):
+        shown = {**({"node": node_text(parent.key)} if parent else {}), "q": node.name}
+    return f"/trees/{node.dialect.lower()}?" + urlencode({**shown, **({"pair": str(pair)} if pair else {})})
 
 
 def _used_of(pair: FlavorPair | None, node: TreeNode) -> str:

@@ -61,7 +61,9 @@ def test_a_tree_is_filtered_by_name_and_looked_at_below_a_node() -> None:
     client = signed_in(Cluster(), ADMIN)
 
     assert "1 to 1 of 1" in client.get("/trees/kueue?q=B").text
-    assert "No name contains “zzz”" in client.get("/trees/kueue?q=zzz").text
+    nothing = client.get("/trees/kueue?q=zzz").text
+    assert 'No name contains “zzz”. <a href="/trees/kueue?pair=spot%2Fcpu">Show all</a>' in nothing
+    assert "<table" not in nothing
     below = client.get("/trees/kueue?node=ClusterQueue/a").text
     assert "1 to 1 of 1" in below
     assert "Details of a" in below

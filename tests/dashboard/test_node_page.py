@@ -107,6 +107,17 @@ def test_a_queue_that_borrows_is_not_called_borrowed() -> None:
     assert said.split()[:5] == ["ClusterQueue", "a", "Borrowing.", "1", "pending,"]
 
 
+def test_a_queue_is_shown_in_the_tree_among_its_siblings() -> None:
+    where = re.compile(r'href="([^"]+)">Show in the tree')
+    (queue,), (root,) = (
+        where.findall(page(cluster())),
+        where.findall(signed_in(cluster(), ADMIN).get(f"{COHORT}/org").text),
+    )
+
+    assert queue == "/trees/kueue?node=Cohort%2Forg&amp;q=a&amp;pair=spot%2Fcpu"
+    assert root == "/trees/kueue?node=Cohort%2Forg&amp;pair=spot%2Fcpu"
+
+
 def test_pending_work_says_for_how_long() -> None:
     item = {**ANSWERS[PENDING]["items"][0]}
     item["metadata"] = {**item["metadata"], "creationTimestamp": "2020-01-01T00:00:00Z"}

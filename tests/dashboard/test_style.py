@@ -64,7 +64,7 @@ def test_texts_and_edges_can_be_read(theme: str) -> None:
 
 
 def test_what_counts_as_wrong_on_the_first_page_has_the_color_of_errors() -> None:
-    painted = re.search(r"([^{}]*)\{ border-color: var\(--over\); \}", SHEET)
+    painted = re.search(r"(\.notices [^{}]*)\{ border-color: var\(--over\); \}", SHEET)
 
     assert painted
     assert set(re.findall(r"\.notices \.(\w+)", painted[1])) == set(WRONG)

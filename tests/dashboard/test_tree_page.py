@@ -115,7 +115,7 @@ def test_on_a_narrow_screen_each_state_keeps_its_name_beside_its_mark_and_badge(
 
 def test_what_is_used_without_a_quota_is_not_drawn_as_borrowed() -> None:
     page = signed_in(cluster(kueue("free", None, None, "3")), ADMIN).get("/trees/kueue").text
-    picture, table = page.partition("<table")[::2]
+    picture, table = page.partition("<figcaption>")[0], page.partition("<table")[2]
 
     assert '<rect class="borrowed"' not in picture.partition("</defs>")[2] + table
     assert '<rect class="used" width="100.0"' in table
@@ -202,6 +202,38 @@ def test_the_table_is_sorted_by_a_column_both_ways(column: str, first: str, last
     if last is not None:
         assert rows(up)[0] == last
     assert "1 to 100 of 125" in down, "no row is hidden in a fold"
+
+
+def test_the_table_is_sorted_by_what_may_have_been_lent_and_says_what_that_is() -> None:
+    queues = [kueue("few", "org", "4", "3"), kueue("many", "org", "8"), kueue("loan", "org", "4", "7", borrowed="3")]
+    client = signed_in(cluster(kueue("org", cohort=True, below="16", used="10"), *queues), ADMIN)
+    page = client.get("/trees/kueue?sort=lent").text
+
+    assert rows(page)[:2] == ["many", "few"]
+    assert "May have lent: what is left unused, as far as siblings borrow." in page
+    assert "May have lent:" not in signed_in(large(), ADMIN).get("/trees/kueue").text, "nobody lends there"
+
+
+def test_cohorts_on_a_cycle_are_a_problem_with_links() -> None:
+    page = (
+        signed_in(cluster(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True)), ADMIN).get("/trees/kueue").text
+    )
+    said = re.search(r'<p class="notice stopped" role="note">(.*?)</p>', page)
+
+    assert said
+    assert re.sub("<[^>]+>", "", said[1]) == (
+        "On a cycle, so that nothing on it or below it is admitted: Cohort x, Cohort y."
+        " Give one of them another parent."
+    )
+    assert 'href="/queues/kueue/Cohort/x"' in said[1]
+
+
+def test_the_legend_is_drawn_with_the_patterns_of_the_picture() -> None:
+    page = signed_in(states(), ADMIN).get("/trees/kueue").text
+    drawn = re.findall(r'<svg class="key"[^>]*><rect class="(\w+)"', page)
+
+    assert drawn == ["idle", "used", "borrowed", "over", "stopped", "own"]
+    assert {f'id="{name}"' in page for name in ("borrowed", "over", "stopped", "own")} == {True}
 
 
 @pytest.mark.parametrize("query", ["sort=zzz", "order=x", "toggled=x&toggled=Cohort/zzz", "rows=1", "sort=share&q=zzz"])

@@ -8,7 +8,7 @@ from werkzeug.datastructures import MultiDict
 
 from cluster.errors import ApiError, ClusterError
 from cluster.roles import missing_role
-from dashboard.pages.formatting import DIALECTS, TREES
+from dashboard.pages.formatting import TREES
 from dashboard.pages.picture import picture
 from dashboard.pages.tree_table import table
 from dashboard.pages.view import key_of, view_of
@@ -34,7 +34,6 @@ def page(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dict
     tree = read_tree(reader, dialect, key_of(query["node"]) if query.get("node") else None)
     view = view_of(tree, dialect, query)
     return {
-        "dialects": DIALECTS,
         "dialect": dialect,
         "view": view,
         "tree": tree,
@@ -54,4 +53,4 @@ def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dic
 def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
     """Where these trees cannot be read: the page says so, and what else there is to look at."""
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
-    return {"dialects": DIALECTS, "dialect": dialect, "message": message, "role": missing_role(message)}
+    return {"dialect": dialect, "message": message, "role": missing_role(message)}

@@ -107,7 +107,7 @@ def test_who_took_our_gpus_asks_a_tenant_who_types_nothing(url: str, browser: Br
         expect(page.get_by_role("heading", level=1)).to_have_text("My workloads")
         expect(page.locator("header")).to_contain_text(TENANT.name)
         menu = page.get_by_role("navigation", name="Pages").get_by_role("link")
-        assert menu.all_inner_texts() == ["Trees", "Namespaces", "My workloads", "Findings"]
+        assert menu.all_inner_texts() == ["Namespaces", "My workloads", "Findings"]
         link(page, "language/pretrain-13b").click()
         expect(page.locator(".headline")).to_contain_text("than language may borrow by its borrowingLimit")
         expect(page.get_by_role("region", name="Why it is pending")).to_contain_text("language 88 (24 borrowed)")

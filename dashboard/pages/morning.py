@@ -367,12 +367,13 @@ def _borrower(found: Borrower) -> Notice:
     said = f"borrows {amount(pair, amounts.borrowed)} {pair} beyond its quota of {amount(pair, amounts.quota)}"
     sentence = escape(said)
     if found.lenders:
-        names = [*map(linked, found.lenders)]
+        unused = [
+            Markup("{} {}").format(linked(each), amount(pair, each.amounts(pair).spare)) for each in found.lenders
+        ]
         if found.other_lenders:
-            names.append(Markup("{} more").format(found.other_lenders))
-        named = Markup(" and ").join([*([Markup(", ").join(names[:-1])] if names[1:] else []), names[-1]])
-        sentence += Markup(", which {} may have lent").format(named)
-    return _about("borrowing", node, sentence + ".", "Its siblings", node_url(node))
+            unused.append(Markup("{} more").format(found.other_lenders))
+        sentence += Markup(". Unused at its siblings: {}").format(Markup(", ").join(unused))
+    return _about("borrowing", node, sentence + ".", "Who could get it back", f"{node_url(node)}#neighbours-title")
 
 
 def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:

@@ -28,6 +28,7 @@ BUSY = tree(
 )
 
 
+QUEUE = "/queues/kueue/ClusterQueue/a"
 RESUME = "Resume it with quotree resume clusterqueue held ."
 
 
@@ -72,12 +73,12 @@ def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> N
     late = f"has 2 pending. team/old is first and has waited 3 h 20 min: {short} Why team/old waits"
     young = f"has 1 pending. team/young is first and has waited 5 min: {short} Why team/young waits"
     spare = "uses none of its 12 spot/cpu while 3 workloads wait at queues of its tree. It may lend all of it."
-    borrows = "borrows 8 spot/cpu beyond its quota of 8, which spare and late may have lent."
+    borrows = "borrows 8 spot/cpu beyond its quota of 8. Unused at its siblings: spare 12, late 4."
 
     assert notices(cluster()) == [
         ("waiting", f"waiting ClusterQueue late {late}", "/workloads/team/old"),
         ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
-        ("borrowing", f"borrowing ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
+        ("borrowing", f"borrowing ClusterQueue a {borrows} Who could get it back", f"{QUEUE}#neighbours-title"),
         (
             "unused",
             f"unused ClusterQueue spare {spare} What if it had 12 less?",
@@ -206,7 +207,7 @@ def test_the_name_of_a_secret_is_one_word_of_the_command() -> None:
 def test_what_no_rule_finds_is_beside_all_findings(path: str, shown: bool) -> None:
     made = cluster(**{"/v1/clusters": {"items": [{"name": "two", "connection": "lost"}]}})
 
-    assert ("Also to fix" in signed_in(made, ADMIN).get(path).text) == shown
+    assert ("Workers and Quotree itself" in signed_in(made, ADMIN).get(path).text) == shown
 
 
 def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
@@ -355,13 +356,13 @@ def test_what_a_queue_beyond_its_limit_should_have_admits_its_head() -> None:
 
 
 def test_who_else_may_have_lent_is_counted() -> None:
-    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (4, 6, 8)]
+    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (1, 2, 4, 6, 8)]
     much = kueue("much", "org", "8", "16", borrowed="8", pending=1)
-    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="26", used="16"), much, *able)})
+    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="29", used="16"), much, *able)})
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowing"]
-    assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
-    assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a>, <a' in signed_in(found, ADMIN).get("/").text
+    assert "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, 2 more. Who could" in said
+    assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a> 8, <a' in signed_in(found, ADMIN).get("/").text
 
 
 def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:

@@ -155,7 +155,7 @@ def test_the_children_of_a_cohort_have_their_use_and_those_with_pending_work_sta
     found = re.findall(r'<li><a href="[^"]+">(\w)</a> <span class="muted">([^<]+)</span>', shown)
     assert found == [("b", "11 of 8, 2 pending"), ("a", "4 of 8")]
     assert "2 ClusterQueues, each with what it uses of its spot/cpu" in shown
-    assert "What if its own nominalQuota (none now) were" in shown
+    assert "Change its own nominalQuota (none now) to" in shown
 
 
 def test_what_is_admitted_is_not_counted_as_reserving_again() -> None:

@@ -119,8 +119,8 @@ def test_what_if_a_team_had_more(visitor: Visitor) -> None:
     person = Clicks(visitor)
     person.on(link(person.page, "acme"))
     person.on(person.page.locator("#table").get_by_role("link", name="vision", exact=True))
-    person.page.get_by_label("What if its nominalQuota were").fill("+16")
-    person.on(person.page.get_by_role("button", name="Show the result"))
+    person.page.get_by_label("Change nominalQuota to").fill("+16")
+    person.on(person.page.get_by_role("button", name="Show what happens"))
 
     after = person.page.get_by_role("region", name="After")
     expect(after).to_contain_text("ClusterQueue vision", timeout=180_000)  # once the cluster is read

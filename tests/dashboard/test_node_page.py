@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from cluster.errors import Forbidden
+from dashboard.pages.usage import charts
+from dashboard.reading.backend import UserLogin
+from dashboard.reading.cache import AnswerCache, CachedReader
+from dashboard.trees.tree import TreeNode
 from dashboard.what_if.manifests import KINDS
-from tests.dashboard.people import ADMIN, ANSWERS, Cluster, signed_in
+from tests.dashboard.people import ADMIN, ANSWERS, Answering, Cluster, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
 AT, COHORT = "/queues/kueue/ClusterQueue/a", "/queues/kueue/Cohort"
@@ -72,6 +77,35 @@ def test_the_last_step_has_what_is_used_at_present() -> None:
     shown = page(cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="16"), used)}))
 
     assert "spot/cpu: 0 used 6 h ago, 15 now, at least 0, at most 16" in shown
+
+
+@pytest.mark.parametrize(
+    ("read", "since", "points"),
+    [
+        ("12:30:46", "15 min ago", "0,42 160,42 160,2 240,2"),
+        ("12:26:59", "11 min ago", "0,42 218.2,42 218.2,2 240,2"),
+        ("12:25:10", "11 min ago", "0,42 218.2,42 218.2,2 240,2"),
+        ("12:59:00", "15 min ago", "0,42 160,42 160,2 240,2"),
+    ],
+)
+def test_a_history_ends_when_it_was_read_not_with_a_step_that_still_runs(read: str, since: str, points: str) -> None:
+    changes = [{"at": "2026-11-27T12:15:00Z", "used": "0"}, {"at": "2026-11-27T12:25:00Z", "used": "8"}]
+    series = [{"flavor": "spot", "resource": "cpu", "changes": changes}]
+    made = Cluster()
+    made.answers["/v1/clusterqueues/a/history"] = {
+        "stepSeconds": 300,
+        "until": "2026-11-27T12:25:00Z",
+        "series": series,
+    }
+    login = UserLogin(ADMIN)
+    reader = CachedReader(AnswerCache(), login, Answering(made, login))
+    (chart,) = charts(
+        reader,
+        TreeNode(kueue("a", None, "8", "8")),
+        lambda: datetime.fromisoformat(f"2026-11-27T{read}Z"),
+    ).values()
+
+    assert (chart.span, chart.line) == (since, points)
 
 
 def test_without_a_history_the_page_draws_what_it_sees() -> None:

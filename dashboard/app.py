@@ -264,6 +264,8 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
             if request.args.get("namespace") or request.args.get("root"):
                 raise
             known = mine.tried(g.reader, g.may, _known_namespaces())[: mine.MOST_KNOWN]
+            if len(known) == 1 and "namespace" not in request.args:  # no choice; with an empty one somebody asks for it
+                return redirect(url_for("show_findings", namespace=known[0]), 303)
             return _page("findings_of_one.html", code=403, namespaces=known), 403
 
 

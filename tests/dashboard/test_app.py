@@ -146,8 +146,10 @@ def test_an_error_has_no_time_and_leads_on(code: int, path: str) -> None:
 def test_who_may_not_see_all_findings_is_led_to_those_of_a_namespace() -> None:
     found = signed_in(Cluster(), TENANT)
     found.set_cookie("quotree-namespaces", "team")
-    answer = found.get("/findings")
+    alone = found.get("/findings")
+    answer = found.get("/findings?namespace=")
 
+    assert (alone.status_code, alone.location) == (303, "/findings?namespace=team")
     assert answer.status_code == 403
     assert '<a href="/findings?namespace=team">Findings in team</a>' in answer.text
     assert "?namespace=" not in re.sub("<[^>]*>", "", answer.text), "the page leads on, it does not teach parameters"

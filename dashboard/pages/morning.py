@@ -195,7 +195,7 @@ def _lost(reader: CachedReader) -> Iterator[Notice]:
             step = "How to make its Secret" if each.get("missingSecret") else "Its connection"
             yield Notice(word, f"Worker {each['name']}", url, sentence, step, url)
         elif expired:
-            said = f"has a kubeconfig whose {expired}. Put a new one into its Secret."
+            said = f"has a kubeconfig whose {expired}. Replace it."
             yield Notice("error", f"Worker {each['name']}", url, said, "Its connection", url)
 
 

@@ -184,7 +184,7 @@ def test_credentials_that_have_expired_are_an_error() -> None:
             "/v1/tree": tree(),
         }
     )
-    on = "error Worker on has a kubeconfig whose credentials expired 1 h 30 min ago. Put a new one into its Secret."
+    on = "error Worker on has a kubeconfig whose credentials expired 1 h 30 min ago. Replace it."
     off = "lost Worker off is lost: no. It gets no new work. Its credentials expired 1 h 30 min ago."
 
     assert notices(made) == [
@@ -491,6 +491,9 @@ def test_versions_replicas_and_certificates_are_below_the_trees() -> None:
         }
     )
     page = signed_in(found, ADMIN).get("/").text.partition('id="installed"')[2]
+    assert page.startswith(">Versions and certificates</h2>")
+    assert '<span class="severity warning">1 of 2</span>' in page
+    page = re.sub("</?span[^>]*>", "", page)
     rows = re.findall(r'<th scope="row">([^<]+)</th><td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td>', page)
 
     assert rows[:2] == [

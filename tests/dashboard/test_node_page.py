@@ -186,9 +186,13 @@ def test_the_children_of_a_cohort_have_their_use_and_those_with_pending_work_sta
     made = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="16", used="15"), *queues)})
     shown = signed_in(made, ADMIN).get(f"{COHORT}/org").text
 
-    found = re.findall(r'<li><a href="[^"]+">(\w)</a> <span class="muted">([^<]+)</span>', shown)
-    assert found == [("b", "11 of 8, 2 pending"), ("a", "4 of 8")]
-    assert "2 ClusterQueues, each with what it uses of its spot/cpu" in shown
+    rows = (
+        shown.partition('id="children-title"')[2].partition("<tbody>")[2].partition("</tbody>")[0].split("</tr>")[:-1]
+    )
+    found = [" ".join(re.sub("<[^>]+>", " ", each).split()) for each in rows]
+    assert found == ["b 11 of 8 138% 2 borrowing", "a 4 of 8 50%"]
+    assert [each.count('<svg class="bar"') for each in rows] == [1, 1]
+    assert "2 ClusterQueues, with what they use of their spot/cpu" in shown
     assert "Change its own nominalQuota (none now) to" in shown
 
 
@@ -242,7 +246,7 @@ def test_a_cohort_leads_to_the_queues_where_its_work_is_pending() -> None:
     made = cluster(**{"/v1/tree": tree(org, kueue("a", "org", "8", pending=1))})
     shown = signed_in(made, ADMIN).get("/queues/kueue/Cohort/org").text
 
-    assert "They wait at the queues below." in shown
+    assert "They wait at its queues." in shown
     assert 'href="/trees/kueue?node=Cohort/org&amp;sort=pending#table"' in shown
     assert "No pending workloads." not in shown
 

@@ -83,6 +83,25 @@ def test_what_the_filter_finds_is_drawn_with_what_is_above_it() -> None:
     assert "Only what matches" not in found.get("/trees/kueue?q=org").text, "it is drawn, and all others are dimmed"
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/queues/kueue/ClusterQueue/idle", "Kueue › org › idle"),
+        ("/queues/kueue/Cohort/org", "Kueue › org"),
+        ("/trees/kueue?node=ClusterQueue/idle", "Kueue › org › idle"),
+    ],
+)
+def test_a_path_ends_at_the_page_itself_which_is_not_a_link(path: str, said: str) -> None:
+    found = re.search(
+        r'<nav aria-label="Path" class="path">(.*?)</nav>', signed_in(states(), ADMIN).get(path).text, re.DOTALL
+    )
+
+    assert found
+    shown, here = re.search(r'(.*)<span aria-current="page">(\w+)</span>', found[1], re.DOTALL).groups()  # type: ignore[union-attr]
+    assert " ".join(re.sub("<[^>]+>", "", shown + here).split()) == said
+    assert shown.count("<a ") == said.count("›")
+
+
 def rows(page: str) -> list[str]:
     """The names in the table."""
     return re.findall(

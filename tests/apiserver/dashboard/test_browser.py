@@ -92,7 +92,7 @@ def test_a_click_looks_below_a_node_without_a_new_page_and_back_leads_back(admin
     assert page.title() == "Kueue: group-35 · Quotree"
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-3")
-    page.get_by_role("navigation", name="Path from the root").get_by_role("link", name="org").click()
+    page.get_by_role("navigation", name="Path").get_by_role("link", name="org").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohort org")
     assert page.evaluate("window.same")
 

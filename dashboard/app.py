@@ -38,7 +38,7 @@ from dashboard.pages import (
 from dashboard.pages.ink import file_ink, no_ink
 from dashboard.pages.installed import CertificateSources
 from dashboard.pages.outlined import outline_picture, quota_word
-from dashboard.pages.times import lasting, relative
+from dashboard.pages.times import lasting, past, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.reading.self_access import SelfAccess
@@ -111,6 +111,7 @@ def create_app(
         "scarce_text": formatting.scarce_text,
         "relative": relative,
         "lasting": lasting,
+        "past": past,
         "amount_text": amount_text,
         "effect_text": effect_text,
         "refresh": settings.refresh_seconds,
@@ -263,6 +264,8 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
             if request.args.get("namespace") or request.args.get("root"):
                 raise
             known = mine.tried(g.reader, g.may, _known_namespaces())[: mine.MOST_KNOWN]
+            if len(known) == 1 and "namespace" not in request.args:  # no choice; with an empty one somebody asks for it
+                return redirect(url_for("show_findings", namespace=known[0]), 303)
             return _page("findings_of_one.html", code=403, namespaces=known), 403
 
 

@@ -6,12 +6,20 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.pages.formatting import path_part
 from dashboard.reading.cache import CachedReader
+
+_ORDER = {word: turn for turn, word in enumerate(("lost", "misconfigured", "connecting", "connected"))}
+
+
+def worker_url(name: str) -> str:
+    """Its place on the page."""
+    return f"/clusters#worker-{path_part(name)}"
 
 
 def page(reader: CachedReader) -> dict[str, Any]:
-    """The worker clusters for the template, those without a connection first. Raises ClusterError."""
-    found = sorted(reader.ask("/v1/clusters")["items"], key=lambda each: each.get("connection") == "connected")
+    """The worker clusters for the template, the worst first. Raises ClusterError."""
+    found = sorted(reader.ask("/v1/clusters")["items"], key=lambda each: _ORDER.get(str(each.get("connection")), 0))
     return {"clusters": [{**each, "command": _command(each)} for each in found]}
 
 

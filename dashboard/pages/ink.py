@@ -15,7 +15,6 @@ from markupsafe import Markup
 _SHEET = Path(__file__).parents[1] / "static" / "style.css"
 _INKS: Mapping[str, Mapping[str, str]] = {
     "quota": {"fill": "panel", "stroke": "edge"},
-    "own": {"fill": "idle", "stroke": "edge"},
     "idle": {"fill": "idle", "stroke": "edge"},
     "used": {"fill": "used"},
     "text": {"fill": "text"},
@@ -27,6 +26,8 @@ _INKS: Mapping[str, Mapping[str, str]] = {
     "borrowed-stripe": {"fill": "borrowed"},
     "over-ground": {"fill": "ground"},
     "over-stripe": {"fill": "over"},
+    "own-ground": {"fill": "panel"},
+    "own-dot": {"fill": "edge"},
     "stopped-ground": {"fill": "idle"},
     "stopped-stripe": {"fill": "stopped"},
     "line": {"fill": "none", "stroke": "link"},
@@ -35,7 +36,7 @@ _INKS: Mapping[str, Mapping[str, str]] = {
     "gained": {"fill": "link"},
     "lost": {"fill": "none", "stroke": "edge"},
 }
-_PATTERNS = ("borrowed", "over", "stopped")
+_PATTERNS = ("borrowed", "over", "own", "stopped")
 
 
 @cache

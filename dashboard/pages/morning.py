@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
+from dashboard.pages.clusters import worker_url
 from dashboard.pages.formatting import (
     DIALECTS,
     UsageBar,
@@ -25,7 +26,7 @@ from dashboard.pages.headline import cause_of, holder_of, waits_for
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
 from dashboard.pages.parts import Part, part
 from dashboard.pages.stopped import why_stopped
-from dashboard.pages.times import lasted
+from dashboard.pages.times import lasted, past
 from dashboard.pages.trees import read_tree
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
@@ -33,11 +34,11 @@ from dashboard.trees.contention import MOST, Borrower, ContendedTree, RootLoad, 
 from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
-_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "borrowed", "unused")
+_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "borrowing", "unused")
 """The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
-_WRONG = ("stopped", "lost", "misconfigured", "error", "over")
+WRONG = ("stopped", "lost", "misconfigured", "error", "over")
 """Notices of what somebody has to fix."""
 _ALIKE, _NAMED = 3, 3
 """How many queues that wait for the same become one notice, and how many of them are named."""
@@ -132,7 +133,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     notices.sort(key=lambda notice: _KINDS.index(notice.kind))
     return {
         "notices": notices,
-        "totals": _totals(seen, sum(notice.kind in _WRONG for notice in notices)),
+        "totals": _totals(seen, sum(notice.kind in WRONG for notice in notices)),
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
         "installed": here,
         "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
@@ -183,14 +184,19 @@ def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
 def _lost(reader: CachedReader) -> Iterator[Notice]:
     workers = part(lambda: list(reader.ask("/v1/clusters")["items"])).value
     for each in workers or ():
-        word = str(each.get("connection"))
+        word, ends = str(each.get("connection")), str(each.get("credentialsEnd") or "")
+        expired = f"credentials expired {lasted(ends)} ago" if past(ends) else ""
+        url = worker_url(str(each["name"]))
         if word in ("lost", "misconfigured"):
             long = lasted(str(each.get("since") or ""))
             state = f"has been {word} for {long}" if long else f"is {word}"
             why = f": {each['error']}" if each.get("error") else ""
-            sentence = f"{state}{why}. It gets no new work."
+            sentence = f"{state}{why}. It gets no new work.{f' Its {expired}.' if expired else ''}"
             step = "How to make its Secret" if each.get("missingSecret") else "Its connection"
-            yield Notice(word, f"Worker {each['name']}", "/clusters", sentence, step, "/clusters")
+            yield Notice(word, f"Worker {each['name']}", url, sentence, step, url)
+        elif expired:
+            said = f"has a kubeconfig whose {expired}. Replace it."
+            yield Notice("error", f"Worker {each['name']}", url, said, "Its connection", url)
 
 
 def _failing(here: Installed) -> Iterator[Notice]:
@@ -334,7 +340,7 @@ def _all_unused(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
 def _borrowing(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
     yield from map(_borrower, tree.borrowers)
     if others := {node.key for node, *_ in tree.borrowing} - {each.node.key for each in tree.borrowers}:
-        yield _more("borrowed", len(others), f"of {dialect} borrowing.", _by_share(dialect))
+        yield _more("borrowing", len(others), f"of {dialect} borrowing.", _by_share(dialect))
 
 
 def _more(kind: str, queues: int, said: str, url: str) -> Notice:
@@ -361,12 +367,13 @@ def _borrower(found: Borrower) -> Notice:
     said = f"borrows {amount(pair, amounts.borrowed)} {pair} beyond its quota of {amount(pair, amounts.quota)}"
     sentence = escape(said)
     if found.lenders:
-        names = [*map(linked, found.lenders)]
+        unused = [
+            Markup("{} {}").format(linked(each), amount(pair, each.amounts(pair).spare)) for each in found.lenders
+        ]
         if found.other_lenders:
-            names.append(Markup("{} more").format(found.other_lenders))
-        named = Markup(" and ").join([*([Markup(", ").join(names[:-1])] if names[1:] else []), names[-1]])
-        sentence += Markup(", which {} may have lent").format(named)
-    return _about("borrowed", node, sentence + ".", "Its siblings", node_url(node))
+            unused.append(Markup("{} more").format(found.other_lenders))
+        sentence += Markup(". Unused at its siblings: {}").format(Markup(", ").join(unused))
+    return _about("borrowing", node, sentence + ".", "Who could get it back", f"{node_url(node)}#neighbours-title")
 
 
 def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-from dashboard.pages.formatting import amount, bar_of, columns, path_part, what_if_url
+from dashboard.pages.formatting import UsageBar, amount, bar_of, columns, node_text, node_url, path_part, what_if_url
 from dashboard.pages.parts import part
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
+from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import NO_USAGE, STATES, USED, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
 from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
@@ -42,6 +43,16 @@ class QuotaLine(NamedTuple):
     number: float
 
 
+class Child(NamedTuple):
+    """`used` of its quota of the pair that is scarce here; empty where it has neither."""
+
+    node: TreeNode
+    used: str
+    share: str
+    bar: UsageBar
+    state: str
+
+
 class Neighbour(NamedTuple):
     """Another node of the same parent that borrows, or has something to lend."""
 
@@ -58,6 +69,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
     if node is None:
         return None
     contended = tree.most_used(node)
+    below = sorted(tree.children(node), key=lambda child: -child.waiting)
     return {
         "dialect": dialect,
         "tree": tree,
@@ -65,13 +77,16 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "stopped": why_stopped(node),
         "kind": _worst(tree, node),
         "tried": FIELDS[key.kind][0] if what_if_url(node) else "",
-        "path": tree.path(node)[:-1],
+        "in_tree": _in_tree(tree, node),
+        "path": [
+            (dialect, f"/trees/{dialect.lower()}"),
+            *((each.name, node_url(each)) for each in tree.path(node)[:-1]),
+        ],
         "quota": [_quota(tree, node, pair) for pair in node.pairs],
-        "children": sorted(tree.children(node), key=lambda child: -child.waiting)[:PENDING],
+        "children": [_child(tree, each, contended) for each in below[:PENDING]],
         "contended": contended,
-        "used_of": partial(_used_of, contended),
         "none_now": key.kind == "Cohort" and not any("nominalQuota" in node.amounts(pair).own for pair in node.pairs),
-        "more_children": max(0, len(tree.children(node)) - PENDING),
+        "more_children": max(0, len(below) - PENDING),
         "usage": part(lambda: charts(reader, node)),
         "bars": {pair: bar_of(node.amounts(pair)) for pair in node.pairs},
         "neighbours": _neighbours(tree, node),
@@ -84,12 +99,22 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
     }
 
 
-def _used_of(pair: FlavorPair | None, node: TreeNode) -> str:
-    """What it uses of its quota of the pair; empty where it has neither."""
+def _in_tree(tree: ContendedTree, node: TreeNode) -> str:
+    """The URL of its tree: what is below it, or its siblings where nothing is, which its name dims."""
+    parent, pair = tree.parent(node), tree.most_used(node)
+    shown = {"node": node_text(node.key)}
+    if not tree.children(node):
+        shown = {**({"node": node_text(parent.key)} if parent else {}), "q": node.name}
+    return f"/trees/{node.dialect.lower()}?" + urlencode({**shown, **({"pair": str(pair)} if pair else {})})
+
+
+def _child(tree: DialectTree, node: TreeNode, pair: FlavorPair | None) -> Child:
+    found = node.amounts(pair) if pair else NO_USAGE
+    state = state_of(tree, node, found)
     if pair is None or not node.has(pair):
-        return ""
-    found = node.amounts(pair)
-    return f"{amount(pair, found.used)} of {amount(pair, found.quota)}"
+        return Child(node, "", "", bar_of(found), state)
+    quota, used, share, *_ = columns(tree, node, pair)
+    return Child(node, f"{used} of {quota}", share, bar_of(found), state)
 
 
 def _worst(tree: DialectTree, node: TreeNode) -> str:

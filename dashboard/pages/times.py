@@ -39,6 +39,14 @@ def lasting(since: str | None, clock: Clock = now) -> str | Markup:
     return _time(since or "", text) if text else ""
 
 
+def past(moment: str | None, clock: Clock = now) -> bool:
+    """Whether the RFC 3339 time was before now; False if it is not a time."""
+    try:
+        return datetime.fromisoformat(moment or "") <= clock()
+    except (TypeError, ValueError):
+        return False
+
+
 def _time(moment: str, text: str) -> Markup:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment, text)
 

@@ -37,8 +37,11 @@ def domains_page(reader: CachedReader, flavor: str, query: Mapping[str, str]) ->
         "flavor": flavor,
         "found": found,
         "level": found["level"],
-        "path": [(value, url(flavor, within[: at + 1], resource)) for at, value in enumerate(within)],
-        "top": url(flavor, (), resource),
+        "path": [
+            ("Topologies", "/topologies"),
+            (flavor, url(flavor, (), resource)),
+            *((value, url(flavor, within[: at + 1], resource)) for at, value in enumerate(within)),
+        ],
         "within": "/".join(within),
         "resources": resources,
         "resource": resource,

@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard.pages.formatting import UsageBar, bar_of, columns, node_text
 from dashboard.pages.view import TreePageView
-from dashboard.trees.tree import DialectTree, PairUsage, TreeNode, natural, state_of
+from dashboard.trees.tree import DialectTree, PairUsage, TreeNode, lent, natural, state_of
 
 FoundRow = tuple[int, TreeNode, bool | None]
 """The depth of a node, the node, and whether its children are hidden; see `TableRow`."""
@@ -49,7 +49,7 @@ class TablePage:
 def table(tree: DialectTree, view: TreePageView) -> TablePage:
     every, hidden = list(tree.walk(view.top)), 0
     if view.sort or view.text:
-        found = _matching(view, every)
+        found = _matching(tree, view, every)
     else:
         found = list(_folded(tree, view, large=len(every) > PAGE))
         hidden = len(every) - len(found)
@@ -65,11 +65,11 @@ def table(tree: DialectTree, view: TreePageView) -> TablePage:
     )
 
 
-def _matching(view: TreePageView, every: Sequence[tuple[int, TreeNode]]) -> list[FoundRow]:
+def _matching(tree: DialectTree, view: TreePageView, every: Sequence[tuple[int, TreeNode]]) -> list[FoundRow]:
     found: list[FoundRow] = [(0, node, None) for _, node in every if view.names(node)]
     if not view.sort:
         return found
-    key = _key(view)
+    key = _key(tree, view)
     return [(0, node, None) for _, node, _ in sorted(found, key=lambda each: key(each[1]), reverse=not view.up)]
 
 
@@ -89,7 +89,7 @@ def _folded(tree: DialectTree, view: TreePageView, *, large: bool) -> Iterator[F
             heap += ((depth + 1, child) for child in reversed(children))
 
 
-def _key(view: TreePageView) -> Callable[[TreeNode], Any]:
+def _key(tree: DialectTree, view: TreePageView) -> Callable[[TreeNode], Any]:
     keys: dict[str, Callable[[PairUsage], float]] = {
         "quota": lambda amounts: amounts.quota or 0,
         "used": lambda amounts: amounts.used,
@@ -100,6 +100,8 @@ def _key(view: TreePageView) -> Callable[[TreeNode], Any]:
         return lambda node: natural(node.name)
     if view.sort == "pending":
         return lambda node: node.waiting
+    if view.sort == "lent":
+        return lambda node: lent(tree, node, view.pair)
     return lambda node: keys[view.sort](node.amounts(view.pair))
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
 
 from cluster.errors import ApiError, ClusterError
 from cluster.roles import missing_role
-from dashboard.pages.formatting import DIALECTS, TREES
+from dashboard.pages.formatting import TREES, node_text
 from dashboard.pages.picture import picture
 from dashboard.pages.tree_table import table
-from dashboard.pages.view import key_of, view_of
+from dashboard.pages.view import TreePageView, key_of, view_of
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.icicle import NARROW, WIDE
@@ -34,14 +35,18 @@ def page(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dict
     tree = read_tree(reader, dialect, key_of(query["node"]) if query.get("node") else None)
     view = view_of(tree, dialect, query)
     return {
-        "dialects": DIALECTS,
         "dialect": dialect,
         "view": view,
         "tree": tree,
-        "path": tree.path(view.top) if view.top else [],
+        "path": [(dialect, view.url(node="")), *_above(tree, view)] if view.top else [],
         "pictures": (picture(tree, view, WIDE), picture(tree, view, NARROW)),
         "table": table(tree, view),
     }
+
+
+def _above(tree: ContendedTree, view: TreePageView) -> Iterator[tuple[str, str]]:
+    for each in tree.path(view.top)[:-1] if view.top else ():
+        yield each.name, view.url(node=node_text(each.key))
 
 
 def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dict[str, Any]:
@@ -54,4 +59,4 @@ def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dic
 def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
     """Where these trees cannot be read: the page says so, and what else there is to look at."""
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
-    return {"dialects": DIALECTS, "dialect": dialect, "message": message, "role": missing_role(message)}
+    return {"dialect": dialect, "message": message, "role": missing_role(message)}

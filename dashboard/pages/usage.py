@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from dashboard.pages.formatting import amount, path_part
+from dashboard.pages.times import Clock, now
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.tree import FlavorPair, PairUsage, TreeNode
 from policies.model.quantity import Quantity
@@ -14,6 +15,7 @@ from policies.model.quantity import Quantity
 WIDTH, HEIGHT = 240, 44
 """The size of a chart, in its own units."""
 _EDGE = 2
+_MINUTE = 60
 
 
 class UsageChart(NamedTuple):
@@ -29,23 +31,26 @@ class UsageChart(NamedTuple):
     span: str
 
 
-def charts(reader: CachedReader, node: TreeNode) -> dict[FlavorPair, UsageChart]:
+def charts(reader: CachedReader, node: TreeNode, clock: Clock = now) -> dict[FlavorPair, UsageChart]:
     """The charts of a Kueue node; none for other dialects. Raises ClusterError."""
     plural = {"ClusterQueue": "clusterqueues", "Cohort": "cohorts"}.get(node.key.kind)
     if node.dialect != "Kueue" or plural is None:
         return {}
     answer = reader.ask(f"/v1/{plural}/{path_part(node.name)}/history")
-    found = {}
+    found, read = {}, clock().timestamp()
     for each in answer["series"]:
         pair = FlavorPair(each["flavor"], each["resource"])
-        found[pair] = _chart(pair, each["changes"], answer, node.amounts(pair))
+        found[pair] = _chart(pair, each["changes"], answer, node.amounts(pair), read)
     return found
 
 
 def _chart(
-    pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], present: PairUsage
+    pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], present: PairUsage, read: float
 ) -> UsageChart:
-    """The last step has what is used at present, which is newer than the history."""
+    """The last step has what is used at present, which is newer than the history, and ends when that was read.
+
+    In whole minutes, so that a page stays the same between two refreshes.
+    """
     quota = present.quota
     moments = [datetime.fromisoformat(each["at"]).timestamp() for each in changes]
     used = [Quantity.parse(each["used"]).nano for each in changes]
@@ -54,7 +59,7 @@ def _chart(
         moments.append(last)
         used.append(present.used)
     used[-1] = present.used
-    end = last + answer["stepSeconds"]
+    end = max(moments[-1] + _MINUTE, min(last + answer["stepSeconds"], read // _MINUTE * _MINUTE))
     span, most = end - moments[0], max(*used, quota or 0, 1)
 
     def height(value: int) -> float:

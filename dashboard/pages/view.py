@@ -12,7 +12,7 @@ from dashboard.pages.formatting import node_text, offset_of
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 
-SORTS = ("name", "quota", "used", "share", "borrowed", "pending")
+SORTS = ("name", "quota", "used", "share", "borrowed", "lent", "pending")
 """The columns by which the table is sorted."""
 _MOST_TOGGLED = 200
 """Folds in one URL."""

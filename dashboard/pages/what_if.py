@@ -23,10 +23,13 @@ from dashboard.what_if.links import LASTS, ChangeLinks
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
 from dashboard.what_if.processes import Processes
 from dashboard.what_if.unanswered import MissingRights, ReadingCluster, TryAgain, Unanswered
+from policies.dialects.kueue_kinds import GROUP
 from policies.model.printing import plain
 
 _DIALECTS = {"Queue": "Volcano", "Namespace": "YuniKorn"}
 """The dialects of the kinds that are not Kueue's."""
+_ALL_IN_TREES = ("ClusterQueue", "Queue")
+"""Kinds of which a tree has every object. A change can make a Cohort, and a Namespace may have no quota."""
 _MOST_NAMES = 500
 """Names that the form suggests; a browser is slow with more."""
 
@@ -55,6 +58,7 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     if found is None and problem is None and (lacking := _lacking(asker)):
         problem = MissingRights(lacking)  # said before somebody fills in the form
     written = _as_yaml(made, form)
+    missing = problem.missing if isinstance(problem, MissingRights) else ()
     return {
         "form": form,
         "fields": FIELDS,
@@ -71,7 +75,8 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "link": _link(asker, form) if made and asker.what_if else "",
         "link_days": LASTS // 86400,
         "problem": problem,
-        "missing": problem.missing if isinstance(problem, MissingRights) else (),
+        "missing": missing,
+        "of_kueue": any(GROUP in each for each in missing),
         "again": isinstance(problem, TryAgain),
         "refresh": 0,
         **({"stamp": found.as_of} if found else {}),
@@ -83,11 +88,14 @@ def _alike(kind: str) -> list[str]:
     return [each for each, fields in FIELDS.items() if fields == FIELDS.get(kind, fields)]
 
 
-def pairs_of(reader: CachedReader, kind: str, name: str) -> Sequence[FlavorPair]:
+def pairs_of(reader: CachedReader, kind: str, name: str) -> Sequence[FlavorPair] | None:
     """See `PairsOf`."""
-    tree = part(lambda: read_tree(reader, _DIALECTS.get(kind, "Kueue"))).value if kind in FIELDS and name else None
-    node = tree.nodes.get(NodeKey(kind, name)) if tree else None
-    return node.pairs if node else ()
+    key = NodeKey(kind, name)
+    known = kind in FIELDS and name
+    tree = part(lambda: read_tree(reader, _DIALECTS.get(kind, "Kueue"), key)).value if known else None
+    if tree is None or key in tree.nodes:
+        return tree.nodes[key].pairs if tree else ()
+    return None if kind in _ALL_IN_TREES else ()
 
 
 def download(asker: Asker, form: Form) -> str:

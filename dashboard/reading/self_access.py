@@ -9,7 +9,8 @@ from cluster.errors import ClusterError, Unauthorized
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
 
-_TREES = ("trees", "volcano", "yunikorn")
+_TREES = {"Kueue": "trees", "Volcano": "volcano", "YuniKorn": "yunikorn"}
+"""The answer of each dialect."""
 _KEPT = 60.0
 """Seconds for which the answer is kept."""
 _PAGES = {"ClusterQueue": "trees", "Cohort": "trees", "Queue": "volcano"}
@@ -51,10 +52,15 @@ class SelfAccess:
         """The name under which the cluster knows this person; empty where nobody says."""
         return str(self._found["user"]) if self._found else ""
 
+    @cached_property
+    def dialects(self) -> Sequence[str]:
+        """The projects whose trees this person may see."""
+        return [dialect for dialect, answer in _TREES.items() if self._reads(answer)]
+
     @property
     def trees(self) -> bool:
         """The trees of some project, and what if something changed there."""
-        return self._reads(*_TREES)
+        return bool(self.dialects)
 
     @property
     def everywhere(self) -> bool:
@@ -64,7 +70,7 @@ class SelfAccess:
     @property
     def now(self) -> bool:
         """Something of what the first page sums up."""
-        return self._reads(*_TREES, "clusters")
+        return self.trees or self.clusters
 
     def opens(self, kind: str) -> bool:
         """The page of an object of this kind."""

@@ -29,6 +29,7 @@
     document.title = page.title;
     const read = page.getElementById("read");
     if (read) document.getElementById("read").replaceWith(document.adoptNode(read));
+    offer();
     note();
     return true;
   }
@@ -140,6 +141,18 @@
     if (next) { event.preventDefault(); next.focus(); }
   });
 
+  // The buttons that copy: only a page by HTTPS, or of this machine, has a clipboard.
+  function offer() {
+    if (navigator.clipboard) for (const each of main().querySelectorAll("button[data-copy]")) each.disabled = false;
+  }
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    const text = document.getElementById(button.dataset.copy);
+    try { await navigator.clipboard.writeText(text.href || text.textContent); button.textContent = "Copied"; }
+    catch { button.textContent = "Not copied: select the text instead"; }
+  });
+
   // How much was used since the page was opened: a line for each flavor and resource, with the numbers as its name.
   function note() {
     const table = main().querySelector("[data-history]");
@@ -184,6 +197,7 @@
     return svg;
   }
 
+  offer();
   note();
   if (seconds) timer = setInterval(look, seconds * 1000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && timer) look(); });

@@ -14,7 +14,7 @@ MOST = 3
 """How many borrowers, and how many nodes with unused quota, are named."""
 BUSIEST = 10
 """How many trees are named."""
-_LENDERS = 2
+_LENDERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,8 @@ class ContendedTree(DialectTree):
         siblings = self.children(self.parent(node)) if self.parent(node) else ()
         lending = ((lent(self, each, pair), each.key, each) for each in siblings if each is not node)
         able = [each for each in lending if each[0] > 0]
-        first = tuple(each for *_, each in heapq.nlargest(_LENDERS, able))
+        most = _LENDERS + 1 if len(able) == _LENDERS + 1 else _LENDERS  # a name is as short as "1 more"
+        first = tuple(each for *_, each in heapq.nlargest(most, able))
         return first, len(able) - len(first)
 
     def _root(self, node: TreeNode) -> TreeNode:

@@ -1,7 +1,8 @@
 """The picture of a tree as an icicle: a row for each depth, each node as wide as its quota, its children below it.
 
 No block is narrower than its name. Where that leaves no room for all children of a node, those that are too narrow are
-tiles of equal size below each other, in the order of their names. What is left after that stands together in one tile
+tiles of equal size below each other, in the order of their names; where the parent is narrow, all are that have no
+children, so that two siblings of the same quota look the same. What is left after that stands together in one tile
 that leads to the table. So a picture of 10 000 queues has as many blocks as one of 400.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, takewhile
+from itertools import chain, pairwise, takewhile
 from math import ceil
 from typing import NamedTuple
 
@@ -68,6 +69,8 @@ class Block:
     shared: int = 0
     tail: int = 0
     """How many letters the names of all siblings have in common, at their beginning and at their end."""
+    apart: int = 0
+    """How many letters of the rest tell them apart, from its beginning."""
 
     @property
     def tile(self) -> bool:
@@ -98,7 +101,7 @@ class Block:
 
     def text(self, name: str, taken: float = 0.0) -> str:
         """The part of a name that fits into the block: without what all siblings begin with, then without what all end
-        with, then both ends of the rest.
+        with, then the beginning of the rest, or both of its ends where the beginning is that of a sibling as well.
 
         `taken` is the width that other things need beside it.
         """
@@ -106,7 +109,7 @@ class Block:
         begun, own = "…" if self.shared else "", name[self.shared :]
         least = own[: len(own) - self.tail]
         texts = (name, begun + own, f"{begun}{least}{'…' if self.tail else ''}")
-        return next((text for text in chain(texts, _shortened(least, room)) if width_of(text) <= room), "")
+        return next((text for text in chain(texts, _shortened(least, room, self.apart)) if width_of(text) <= room), "")
 
     def numbers(self, *texts: str, taken: float = 0.0) -> str:
         """The first of these that fits as a whole, since a part of a number is another number."""
@@ -127,11 +130,11 @@ def number_width(text: str) -> float:
     return len(text) * _LETTER
 
 
-def _shortened(name: str, room: float) -> Iterator[str]:
-    """Both ends of the name, the longest text first; none has less than two letters."""
+def _shortened(name: str, room: float, apart: int) -> Iterator[str]:
+    """The beginning of the name, or both ends, the longest text first; none has less than two letters."""
     for letters in range(min(len(name) - 1, int(room / _LETTER) + 1), 1, -1):
-        end = (letters + 1) // 2
-        yield f"{name[: letters - end]}…{name[-end:]}"
+        end = 0 if letters >= apart else (letters + 1) // 2
+        yield f"{name[: letters - end]}…{name[len(name) - end :]}"
 
 
 class _Space(NamedTuple):
@@ -144,6 +147,7 @@ class _Space(NamedTuple):
     above: PairUsage | None
     shared: int = 0
     tail: int = 0
+    apart: int = 0
 
 
 class _Sized(NamedTuple):
@@ -179,8 +183,8 @@ def icicle(
     while spaces and len(drawn) < MOST:
         row: list[Block] = []
         for space in spaces:
-            shared, tail = _shared([each.name for each in space.children])
-            row += _below(tree, space._replace(shared=shared, tail=tail), pair, whole=only is None)
+            shared, tail, apart = _shared([each.name for each in space.children])
+            row += _below(tree, space._replace(shared=shared, tail=tail, apart=apart), pair, whole=only is None)
         drawn += row[: MOST - len(drawn)]
         spaces = [
             _Space(each.node, children, each.x, each.width, each.depth + 1, each.y + ROW + _GAP, each.amounts)
@@ -221,6 +225,9 @@ def _below(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool) -
     for each in sized:
         fits = (space.width - tiles) * each.weight / total_weight >= each.needs
         (wide if fits else rest).append(each)
+    if space.width <= NARROW and len(sized) <= _TILE_ROWS:
+        leaves = [each for each in wide if each.node is None or not tree.children(each.node)]
+        wide, rest = [each for each in wide if each not in leaves], leaves + rest
     tiles = max(tiles, space.width * sum(each.weight for each in rest) / total_weight) if wide else space.width
     yield from _side_by_side(space, wide, space.width - tiles)
     yield from _tiles(space._replace(x=space.x + space.width - tiles, width=tiles), rest, pair)
@@ -296,23 +303,33 @@ def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Blo
 def _block(x: float, y: float, width: float, height: float, space: _Space, sized: _Sized) -> Block:
     gap = min(_GAP, width / 4)
     node, x, width = sized.node, round(x, 2), round(width - gap, 2)
-    many, shared, tail = (1, space.shared, space.tail) if node is not None else (0, 0, 0)
-    return Block(x, y, width, height, space.depth, space.parent, node, many, sized.amounts, "", shared, tail)
+    many, *alike = (1, space.shared, space.tail, space.apart) if node is not None else (0, 0, 0, 0)
+    return Block(x, y, width, height, space.depth, space.parent, node, many, sized.amounts, "", *alike)
 
 
-def _shared(names: Sequence[str]) -> tuple[int, int]:
-    """The lengths of what all of them begin and end with, up to a separator. Something is left of each name."""
+def _shared(names: Sequence[str]) -> tuple[int, int, int]:
+    """The lengths of what all of them begin and end with, up to a separator, and of what tells the rest apart.
+
+    Something is left of each name.
+    """
     if len(names) < 2:
-        return 0, 0
+        return 0, 0, 0
     start, end = _alike(names), _alike([name[::-1] for name in names])
-    return start, end if start + end < min(map(len, names)) else 0
+    end = end if start + end < min(map(len, names)) else 0
+    rest = sorted(name[start : len(name) - end] for name in names)
+    return start, end, 1 + max(_common(*pair) for pair in pairwise(rest))
 
 
 def _alike(names: Sequence[str]) -> int:
     """The length of what all begin with, up to the last separator in it."""
     first, last = min(names), max(names)  # all others are between these two
-    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    alike = _common(first, last)
     return max(first.rfind(separator, 0, alike) for separator in "-._/") + 1
+
+
+def _common(first: str, second: str) -> int:
+    """How many letters both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def _together(nodes: Sequence[TreeNode]) -> str:

@@ -248,7 +248,7 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
     return min(node.amounts(pair).spare, max(0, borrowed - above.borrowed - own))
 
 
-STATES = ("idle", "used", "borrowed", "over", "stopped")
+STATES = ("idle", "used", "borrowing", "over", "stopped")
 """The best first."""
 
 
@@ -259,7 +259,7 @@ def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
     if amounts.over:
         return "over"
     if amounts.borrowed:
-        return "borrowed"
+        return "borrowing"
     return "used" if amounts.used else "idle"
 
 

@@ -157,11 +157,11 @@ def quota(typed: Mapping[str, str]) -> QuotaEdit:
     node, field, amount = _node(typed), _text(typed, "field"), _text(typed, "amount")
     if node.kind not in FIELDS or field not in FIELDS[node.kind]:
         raise BadEdit(f"A {node.kind} has {' and '.join(FIELDS.get(node.kind, ('no quota',)))}, not {field}.")
+    if amount or field not in LIMITS:
+        _check(amount, f"The {field} of {node}", ", or how much more or less it is: +8, -8")
     flavor = _text(typed, "flavor")
     if node.kind in ("ClusterQueue", "Cohort") and not flavor:
         raise BadEdit(f"Name the flavor and the resource: {node} may have a quota for each of several.")
-    if amount or field not in LIMITS:
-        _check(amount, f"The {field} of {node}", ", or how much more or less it is: +8, -8")
     return QuotaEdit(node, flavor, _needed(typed, "resource", "resource"), field, amount)
 
 

@@ -11,10 +11,11 @@ from dashboard.trees.tree import FlavorPair
 from dashboard.what_if import edits
 from dashboard.what_if.edits import FIELDS, BadEdit, Edit
 
-PairsOf = Callable[[str, str], Sequence[FlavorPair]]
-"""The flavors and resources in the quota of the node of this kind and name, as far as the caller may see it."""
-REMOVE = "-"
-"""Typed where a number or a parent is to be removed; it is neither an amount nor a name."""
+PairsOf = Callable[[str, str], Sequence[FlavorPair] | None]
+"""The flavors and resources in the quota of the node of this kind and name, as far as the caller may see it; None if it
+does not exist."""
+REMOVE = "none"
+"""Typed where a number or a parent is to be removed."""
 _PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {
     "quota": edits.quota,
     "move": edits.move,
@@ -35,6 +36,9 @@ _STAYS: Mapping[str, tuple[str, ...]] = {
     "work": ("namespace", "queue"),
 }
 """The fields of the form that are kept for the next edit."""
+_REMOVED = ("amount", "parent")
+"""The fields in which REMOVE has its meaning."""
+_ANY = FlavorPair("any", "any")
 _NODE = ("kind", "name")
 _OF_THE_SAME = ("move", "stop")
 """Parts about the node that the first part names, unless they name another."""
@@ -74,34 +78,43 @@ def sent(posted: MultiDict[str, str], pairs_of: PairsOf = lambda *_: ()) -> Form
             fields = {name: posted[f"quota-{name}"] for name in _NODE if f"quota-{name}" in posted} | fields
         taken = any(fields.get(name, "").strip() for name in _SAYS[part])
         if taken:
-            meant = {name: "" if value.strip() == REMOVE else value for name, value in fields.items()}
-            if part == "quota":
-                meant = _with_pair(meant, pairs_of)
-            taken = _take(form, lambda read=read, meant=meant: read(meant))  # type: ignore[misc]
+            removed = {name: "" for name in _REMOVED if fields.get(name, "").strip() == REMOVE}
+            pairs = pairs_of(fields.get("kind", ""), fields.get("name", "").strip()) if part != "work" else ()
+            if pairs is None:  # then no pair is missing, but the rest may be wrong as well
+                _say(form, f"{fields['kind']} {fields['name'].strip()} does not exist.")
+            meant = _with_pair(fields | removed, [_ANY] if pairs is None else pairs)
+            taken = _take(form, lambda read=read, meant=meant: read(meant), keep=pairs is not None)  # type: ignore[misc]
         kept = _STAYS[part] if taken else tuple(fields)
         form.typed |= {f"{part}-{name}": fields[name] for name in kept if name in fields}
     return form
 
 
-def _with_pair(typed: Mapping[str, str], pairs_of: PairsOf) -> dict[str, str]:
-    """Flavor and resource from the one `pair` that was chosen, or of the one quota that the node has."""
+def _with_pair(typed: Mapping[str, str], pairs: Sequence[FlavorPair]) -> dict[str, str]:
+    """Flavor and resource from the one `pair` that was chosen, or of the one quota that the node has: `pairs`."""
     if typed.get("pair"):
         chosen = [FlavorPair.parse(typed["pair"])]
     elif not typed.get("flavor", "").strip() and not typed.get("resource", "").strip():
-        chosen = list(pairs_of(typed.get("kind", ""), typed.get("name", "").strip()))
+        chosen = list(pairs)
     else:
         chosen = []
     return {**typed, **(chosen[0]._asdict() if len(chosen) == 1 else {})}
 
 
-def _take(form: Form, read: Callable[[], Edit]) -> bool:
-    """Whether it is one more edit of the form."""
+def _take(form: Form, read: Callable[[], Edit], *, keep: bool = True) -> bool:
+    """Whether it is one more edit of the form. Without `keep` it only says what is wrong."""
     try:
         edit = read()
         if len(form.edits) >= edits.MOST:
             raise BadEdit(f"A change has no more than {edits.MOST} edits; write the rest as YAML.")
     except BadEdit as error:
-        form.problems.append(str(error))
+        _say(form, str(error))
         return False
-    form.edits.append(edit)
-    return True
+    if keep:
+        form.edits.append(edit)
+    return keep
+
+
+def _say(form: Form, problem: str) -> None:
+    """Once, though several parts are about the same node."""
+    if problem not in form.problems:
+        form.problems.append(problem)

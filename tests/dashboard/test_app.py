@@ -27,7 +27,7 @@ def test_the_trees_as_a_picture_and_as_a_table() -> None:
 
     assert 'aria-label="ClusterQueue a: 11 of 8 spot/cpu used, 3 borrowed, 1 pending"' in page
     assert '<td class="last" data-label="Kind">ClusterQueue</td>' in page
-    assert 'class="block borrowed"' in page
+    assert 'class="block borrowing"' in page
     assert '<text class="badge-text"' in page
     assert page.count("data-icicle") == 1
 
@@ -61,7 +61,9 @@ def test_a_tree_is_filtered_by_name_and_looked_at_below_a_node() -> None:
     client = signed_in(Cluster(), ADMIN)
 
     assert "1 to 1 of 1" in client.get("/trees/kueue?q=B").text
-    assert "No name contains “zzz”" in client.get("/trees/kueue?q=zzz").text
+    nothing = client.get("/trees/kueue?q=zzz").text
+    assert 'No name contains “zzz”. <a href="/trees/kueue?pair=spot%2Fcpu">Show all</a>' in nothing
+    assert "<table" not in nothing
     below = client.get("/trees/kueue?node=ClusterQueue/a").text
     assert "1 to 1 of 1" in below
     assert "Details of a" in below
@@ -144,8 +146,10 @@ def test_an_error_has_no_time_and_leads_on(code: int, path: str) -> None:
 def test_who_may_not_see_all_findings_is_led_to_those_of_a_namespace() -> None:
     found = signed_in(Cluster(), TENANT)
     found.set_cookie("quotree-namespaces", "team")
-    answer = found.get("/findings")
+    alone = found.get("/findings")
+    answer = found.get("/findings?namespace=")
 
+    assert (alone.status_code, alone.location) == (303, "/findings?namespace=team")
     assert answer.status_code == 403
     assert '<a href="/findings?namespace=team">Findings in team</a>' in answer.text
     assert "?namespace=" not in re.sub("<[^>]*>", "", answer.text), "the page leads on, it does not teach parameters"

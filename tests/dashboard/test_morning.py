@@ -28,6 +28,7 @@ BUSY = tree(
 )
 
 
+QUEUE = "/queues/kueue/ClusterQueue/a"
 RESUME = "Resume it with quotree resume clusterqueue held ."
 
 
@@ -72,12 +73,12 @@ def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> N
     late = f"has 2 pending. team/old is first and has waited 3 h 20 min: {short} Why team/old waits"
     young = f"has 1 pending. team/young is first and has waited 5 min: {short} Why team/young waits"
     spare = "uses none of its 12 spot/cpu while 3 workloads wait at queues of its tree. It may lend all of it."
-    borrows = "borrows 8 spot/cpu beyond its quota of 8, which spare and late may have lent."
+    borrows = "borrows 8 spot/cpu beyond its quota of 8. Unused at its siblings: spare 12, late 4."
 
     assert notices(cluster()) == [
         ("waiting", f"waiting ClusterQueue late {late}", "/workloads/team/old"),
         ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
-        ("borrowed", f"borrowed ClusterQueue a {borrows} Its siblings", "/queues/kueue/ClusterQueue/a"),
+        ("borrowing", f"borrowing ClusterQueue a {borrows} Who could get it back", f"{QUEUE}#neighbours-title"),
         (
             "unused",
             f"unused ClusterQueue spare {spare} What if it had 12 less?",
@@ -130,15 +131,69 @@ def test_a_worker_is_called_on_each_page_what_it_is() -> None:
     made = cluster(**{"/v1/clusters": {"items": workers}, "/v1/tree": tree()})
     absent = 'misconfigured Worker west is misconfigured: Secret "west" not found. It gets no new work.'
     wanted = [
-        ("lost", "lost Worker two is lost: no route. It gets no new work. Its connection", "/clusters"),
-        ("misconfigured", f"{absent} How to make its Secret", "/clusters"),
+        ("lost", "lost Worker two is lost: no route. It gets no new work. Its connection", "/clusters#worker-two"),
+        ("misconfigured", f"{absent} How to make its Secret", "/clusters#worker-west"),
     ]
 
     assert notices(made) == wanted
     assert notices(made, path="/findings") == wanted
     page = signed_in(made, ADMIN).get("/clusters").text
-    assert "<code>kubectl -n ns create secret generic west --from-file=kubeconfig=worker.yaml</code>" in page
+    assert ">kubectl -n ns create secret generic west --from-file=kubeconfig=worker.yaml</pre>" in page
     assert page.count("To fix") == 1
+    assert page.index('id="worker-two"') < page.index('id="worker-west"')
+
+
+def test_workers_stand_in_one_table_the_worst_first() -> None:
+    words = ("connected", "connecting", "unheard", "misconfigured", "lost")
+    workers = [{"name": word, "connection": word, "credentialsEnd": ago(-3000)} for word in words]
+    page = signed_in(cluster(**{"/v1/clusters": {"items": workers}}), ADMIN).get("/clusters").text
+
+    rows = re.findall(r'<a href="#worker-(\w+)">', page.partition("</table>")[0])
+    assert rows == re.findall(r'<section [^>]*id="worker-(\w+)"', page)
+    assert [each for each in rows if each != "unheard"] == ["lost", "misconfigured", "connecting", "connected"]
+    assert "expire <time" in page
+
+
+def test_what_a_worker_that_does_not_answer_had_free_is_not_for_use() -> None:
+    free = [{"clusterQueue": "q", "flavor": "spot", "resource": "cpu", "free": "8"}]
+    tables = {}
+    for word in ("lost", "connected"):
+        made = cluster(**{"/v1/clusters": {"items": [{"name": "w", "connection": word, "free": free}]}})
+        tables[word] = signed_in(made, ADMIN).get("/clusters").text
+
+    assert '<table class="muted">\n  <caption>Unused quota, as of the last answer</caption>' in tables["lost"]
+    assert "<table>\n  <caption>Unused quota</caption>" in tables["connected"]
+
+
+def test_credentials_that_have_expired_are_an_error() -> None:
+    made = cluster(
+        **{
+            "/v1/clusters": {
+                "items": [
+                    {"name": "on", "connection": "connected", "credentialsEnd": ago(90)},
+                    {
+                        "name": "off",
+                        "connection": "lost",
+                        "error": "no",
+                        "credentialsEnd": ago(90),
+                        "nextAttempt": ago(2),
+                    },
+                    {"name": "fine", "connection": "connected", "credentialsEnd": ago(-90)},
+                ]
+            },
+            "/v1/tree": tree(),
+        }
+    )
+    on = "error Worker on has a kubeconfig whose credentials expired 1 h 30 min ago. Replace it."
+    off = "lost Worker off is lost: no. It gets no new work. Its credentials expired 1 h 30 min ago."
+
+    assert notices(made) == [
+        ("lost", f"{off} Its connection", "/clusters#worker-off"),
+        ("error", f"{on} Its connection", "/clusters#worker-on"),
+    ]
+    page = signed_in(made, ADMIN).get("/clusters").text
+    assert page.count('<span class="severity error">expired <time') == 4, "in the table and below it"
+    assert "no; next attempt due" in page
 
 
 def test_the_name_of_a_secret_is_one_word_of_the_command() -> None:
@@ -152,7 +207,7 @@ def test_the_name_of_a_secret_is_one_word_of_the_command() -> None:
 def test_what_no_rule_finds_is_beside_all_findings(path: str, shown: bool) -> None:
     made = cluster(**{"/v1/clusters": {"items": [{"name": "two", "connection": "lost"}]}})
 
-    assert ("Also to fix" in signed_in(made, ADMIN).get(path).text) == shown
+    assert ("Workers and Quotree itself" in signed_in(made, ADMIN).get(path).text) == shown
 
 
 def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
@@ -180,7 +235,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     said = notices(cluster(**answers))
 
     kinds = [kind for kind, *_ in said]
-    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "borrowed", "unused"]
+    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "borrowing", "unused"]
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted."
         " Give one of them another parent. All findings of this tree"
@@ -203,7 +258,7 @@ def test_a_queue_beyond_its_limit_is_an_error_with_what_it_is_beyond_and_no_loan
         f"over ClusterQueue beyond {uses} What if it had 3 more?",
         "/what-if?kind=ClusterQueue&amp;name=beyond&amp;flavor=spot&amp;resource=cpu&amp;amount=%2B3",
     )
-    assert [text.split()[2] for kind, text, _ in said if kind == "borrowed"] == ["a"]
+    assert [text.split()[2] for kind, text, _ in said if kind == "borrowing"] == ["a"]
 
 
 def test_limits_that_are_exceeded_are_counted_where_they_are_not_named() -> None:
@@ -301,13 +356,13 @@ def test_what_a_queue_beyond_its_limit_should_have_admits_its_head() -> None:
 
 
 def test_who_else_may_have_lent_is_counted() -> None:
-    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (4, 6, 8)]
+    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (1, 2, 4, 6, 8)]
     much = kueue("much", "org", "8", "16", borrowed="8", pending=1)
-    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="26", used="16"), much, *able)})
+    found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="29", used="16"), much, *able)})
 
-    (said,) = [text for kind, text, _ in notices(found) if kind == "borrowed"]
-    assert "beyond its quota of 8, which gave-8, gave-6 and 1 more may have lent. Its siblings" in said
-    assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a>, <a' in signed_in(found, ADMIN).get("/").text
+    (said,) = [text for kind, text, _ in notices(found) if kind == "borrowing"]
+    assert "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, 2 more. Who could" in said
+    assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a> 8, <a' in signed_in(found, ADMIN).get("/").text
 
 
 def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:
@@ -317,7 +372,7 @@ def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:
 
     said = [(text, url) for _, text, url in notices(found) if " more queue" in text]
     assert said == [
-        ("borrowed 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
+        ("borrowing 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
         (
             "unused 1 more queue of Kueue without use of a quota that others wait for. All by share",
             "/trees/kueue?sort=share#table",
@@ -436,6 +491,9 @@ def test_versions_replicas_and_certificates_are_below_the_trees() -> None:
         }
     )
     page = signed_in(found, ADMIN).get("/").text.partition('id="installed"')[2]
+    assert page.startswith(">Versions and certificates</h2>")
+    assert '<span class="severity warning">1 of 2</span>' in page
+    page = re.sub("</?span[^>]*>", "", page)
     rows = re.findall(r'<th scope="row">([^<]+)</th><td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td>', page)
 
     assert rows[:2] == [

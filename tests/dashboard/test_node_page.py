@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from cluster.errors import Forbidden
+from dashboard.pages.usage import charts
+from dashboard.reading.backend import UserLogin
+from dashboard.reading.cache import AnswerCache, CachedReader
+from dashboard.trees.tree import TreeNode
 from dashboard.what_if.manifests import KINDS
-from tests.dashboard.people import ADMIN, ANSWERS, Cluster, signed_in
+from tests.dashboard.people import ADMIN, ANSWERS, Answering, Cluster, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
 AT, COHORT = "/queues/kueue/ClusterQueue/a", "/queues/kueue/Cohort"
@@ -74,6 +79,35 @@ def test_the_last_step_has_what_is_used_at_present() -> None:
     assert "spot/cpu: 0 used 6 h ago, 15 now, at least 0, at most 16" in shown
 
 
+@pytest.mark.parametrize(
+    ("read", "since", "points"),
+    [
+        ("12:30:46", "15 min ago", "0,42 160,42 160,2 240,2"),
+        ("12:26:59", "11 min ago", "0,42 218.2,42 218.2,2 240,2"),
+        ("12:25:10", "11 min ago", "0,42 218.2,42 218.2,2 240,2"),
+        ("12:59:00", "15 min ago", "0,42 160,42 160,2 240,2"),
+    ],
+)
+def test_a_history_ends_when_it_was_read_not_with_a_step_that_still_runs(read: str, since: str, points: str) -> None:
+    changes = [{"at": "2026-11-27T12:15:00Z", "used": "0"}, {"at": "2026-11-27T12:25:00Z", "used": "8"}]
+    series = [{"flavor": "spot", "resource": "cpu", "changes": changes}]
+    made = Cluster()
+    made.answers["/v1/clusterqueues/a/history"] = {
+        "stepSeconds": 300,
+        "until": "2026-11-27T12:25:00Z",
+        "series": series,
+    }
+    login = UserLogin(ADMIN)
+    reader = CachedReader(AnswerCache(), login, Answering(made, login))
+    (chart,) = charts(
+        reader,
+        TreeNode(kueue("a", None, "8", "8")),
+        lambda: datetime.fromisoformat(f"2026-11-27T{read}Z"),
+    ).values()
+
+    assert (chart.span, chart.line) == (since, points)
+
+
 def test_without_a_history_the_page_draws_what_it_sees() -> None:
     made = cluster()
     del made.answers["/v1/clusterqueues/a/history"]
@@ -99,6 +133,23 @@ def test_the_bar_shows_what_is_borrowed_beyond_the_quota() -> None:
     shown = page(cluster())
 
     assert '<rect class="used" width="72.7" height="10"/><rect class="borrowed" x="72.7" width="27.3"' in shown
+
+
+def test_a_queue_that_borrows_is_not_called_borrowed() -> None:
+    said = re.sub(r"<[^>]+>", "", page(cluster()).partition("<h1>")[2].partition('<p class="actions">')[0])
+
+    assert said.split()[:5] == ["ClusterQueue", "a", "Borrowing.", "1", "pending,"]
+
+
+def test_a_queue_is_shown_in_the_tree_among_its_siblings() -> None:
+    where = re.compile(r'href="([^"]+)">Show in the tree')
+    (queue,), (root,) = (
+        where.findall(page(cluster())),
+        where.findall(signed_in(cluster(), ADMIN).get(f"{COHORT}/org").text),
+    )
+
+    assert queue == "/trees/kueue?node=Cohort%2Forg&amp;q=a&amp;pair=spot%2Fcpu"
+    assert root == "/trees/kueue?node=Cohort%2Forg&amp;pair=spot%2Fcpu"
 
 
 def test_pending_work_says_for_how_long() -> None:
@@ -135,10 +186,14 @@ def test_the_children_of_a_cohort_have_their_use_and_those_with_pending_work_sta
     made = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="16", used="15"), *queues)})
     shown = signed_in(made, ADMIN).get(f"{COHORT}/org").text
 
-    found = re.findall(r'<li><a href="[^"]+">(\w)</a> <span class="muted">([^<]+)</span>', shown)
-    assert found == [("b", "11 of 8, 2 pending"), ("a", "4 of 8")]
-    assert "2 ClusterQueues, each with what it uses of its spot/cpu" in shown
-    assert "What if its own nominalQuota (none now) were" in shown
+    rows = (
+        shown.partition('id="children-title"')[2].partition("<tbody>")[2].partition("</tbody>")[0].split("</tr>")[:-1]
+    )
+    found = [" ".join(re.sub("<[^>]+>", " ", each).split()) for each in rows]
+    assert found == ["b 11 of 8 138% 2 borrowing", "a 4 of 8 50%"]
+    assert [each.count('<svg class="bar"') for each in rows] == [1, 1]
+    assert "2 ClusterQueues, with what they use of their spot/cpu" in shown
+    assert "Change its own nominalQuota (none now) to" in shown
 
 
 def test_what_is_admitted_is_not_counted_as_reserving_again() -> None:
@@ -154,7 +209,7 @@ def test_what_is_admitted_is_not_counted_as_reserving_again() -> None:
 def test_the_object_and_the_command_that_changes_it() -> None:
     shown = page(cluster())
 
-    assert "<code>kubectl edit clusterqueues.kueue.x-k8s.io a</code>" in shown
+    assert ">kubectl edit clusterqueues.kueue.x-k8s.io a</pre>" in shown
     assert "cohortName: org" in shown
     assert "managedFields" not in shown
     assert "last-applied" not in shown
@@ -191,7 +246,7 @@ def test_a_cohort_leads_to_the_queues_where_its_work_is_pending() -> None:
     made = cluster(**{"/v1/tree": tree(org, kueue("a", "org", "8", pending=1))})
     shown = signed_in(made, ADMIN).get("/queues/kueue/Cohort/org").text
 
-    assert "They wait at the queues below." in shown
+    assert "They wait at its queues." in shown
     assert 'href="/trees/kueue?node=Cohort/org&amp;sort=pending#table"' in shown
     assert "No pending workloads." not in shown
 

@@ -12,9 +12,10 @@ from dashboard.reading.cache import RECENT, AnswerCache, CachedReader
 from dashboard.reading.self_access import SelfAccess
 from tests.dashboard.every_page import small_cluster
 from tests.dashboard.people import ADMIN, TENANT, Answering, Cluster, browser, self_access, signed_in
+from tests.dashboard.trees.entries import tree
 
-EXPLAINED = {"/trees/kueue", "/trees/volcano", "/trees/yunikorn", "/findings"}
-"""Pages that stay in the menu: they say why they are empty, which role helps, and lead on."""
+EXPLAINED = {"/findings?namespace="}
+"""Pages that say why they are empty, and lead on."""
 
 
 def links(page: str) -> set[str]:
@@ -51,7 +52,7 @@ def test_the_menu_of_a_tenant_and_of_an_admin() -> None:
     everywhere = ["Now", "Trees", "Namespaces", "My workloads", "Clusters", "Topologies", "Findings", "What if"]
 
     assert menu(signed_in(made, ADMIN).get("/clusters").text) == everywhere
-    tenants = ["Trees", "Namespaces", "My workloads", "Findings"]
+    tenants = ["Namespaces", "My workloads", "Findings"]
     assert menu(signed_in(small_world_of_a_tenant(), TENANT).get("/workloads/").text) == tenants
 
 
@@ -63,6 +64,28 @@ def test_each_right_adds_its_entry(reads: str, entry: str) -> None:
     made.answers["/v1/self"] = {**self_access("sam"), "reads": [reads]}
 
     assert entry in menu(signed_in(made, ADMIN).get("/workloads/").text)
+
+
+@pytest.mark.parametrize(
+    ("reads", "first", "tabs"),
+    [
+        (["trees", "volcano"], "/trees/kueue", ["Kueue", "Volcano"]),
+        (["volcano"], "/trees/volcano", []),
+        (["trees", "volcano", "yunikorn"], "/trees/kueue", ["Kueue", "Volcano", "YuniKorn"]),
+    ],
+)
+def test_only_projects_that_one_may_see_have_a_tab(reads: list[str], first: str, tabs: list[str]) -> None:
+    made = small_cluster()
+    made.answers["/v1/self"] = {**self_access("sam"), "reads": reads}
+    made.answers["/v1/volcano/tree"] = tree()
+    client = signed_in(made, ADMIN)
+
+    assert f'<a href="{first}">Trees</a>' in client.get("/workloads/").text
+    page = client.get(first).text
+    assert (
+        re.findall(r'<a href="/trees/\w+"[^>]*>(\w+)</a>', page.partition('class="tabs"')[2].partition("</nav>")[0])
+        == tabs
+    )
 
 
 def test_the_header_says_who_is_signed_in() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dashboard
+from dashboard.pages.morning import WRONG
 from dashboard.trees.tree import STATES as TREE_STATES
 from tests.apiserver.dashboard.components import components
 
@@ -60,6 +61,13 @@ def test_texts_and_edges_can_be_read(theme: str) -> None:
             assert _contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
     assert _contrast(colors["notice-text"], colors["notice"]) >= 4.5
     assert _contrast(colors["borrowed"], colors["borrowed-ground"]) >= 3
+
+
+def test_what_counts_as_wrong_on_the_first_page_has_the_color_of_errors() -> None:
+    painted = re.search(r"(\.notices [^{}]*)\{ border-color: var\(--over\); \}", SHEET)
+
+    assert painted
+    assert set(re.findall(r"\.notices \.(\w+)", painted[1])) == set(WRONG)
 
 
 def test_colors_stand_in_variables_alone() -> None:

@@ -83,6 +83,25 @@ def test_what_the_filter_finds_is_drawn_with_what_is_above_it() -> None:
     assert "Only what matches" not in found.get("/trees/kueue?q=org").text, "it is drawn, and all others are dimmed"
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/queues/kueue/ClusterQueue/idle", "Kueue › org › idle"),
+        ("/queues/kueue/Cohort/org", "Kueue › org"),
+        ("/trees/kueue?node=ClusterQueue/idle", "Kueue › org › idle"),
+    ],
+)
+def test_a_path_ends_at_the_page_itself_which_is_not_a_link(path: str, said: str) -> None:
+    found = re.search(
+        r'<nav aria-label="Path" class="path">(.*?)</nav>', signed_in(states(), ADMIN).get(path).text, re.DOTALL
+    )
+
+    assert found
+    shown, here = re.search(r'(.*)<span aria-current="page">(\w+)</span>', found[1], re.DOTALL).groups()  # type: ignore[union-attr]
+    assert " ".join(re.sub("<[^>]+>", "", shown + here).split()) == said
+    assert shown.count("<a ") == said.count("›")
+
+
 def rows(page: str) -> list[str]:
     """The names in the table."""
     return re.findall(
@@ -96,8 +115,8 @@ def test_each_state_has_a_word_and_a_pattern_or_a_mark() -> None:
     lines = page.partition("<tbody>")[2].split("</tr>")[:-1]
     words = {name: word for line in lines for name in rows(line) for word in re.findall(r'class="state (\w+)">', line)}
 
-    assert said == {"idle": "idle", "used": "used", "loan": "borrowed", "over": "over", "held": "stopped"}
-    assert words == {"loan": "borrowed", "over": "over", "held": "stopped"}, "a bar says idle and used"
+    assert said == {"idle": "idle", "used": "used", "loan": "borrowing", "over": "over", "held": "stopped"}
+    assert words == {"loan": "borrowing", "over": "over", "held": "stopped"}, "a bar says idle and used"
     blocks = {name: page.partition(f"ClusterQueue {name}: ")[2].partition("</a>")[0] for name in said}
     assert {name for name, text in blocks.items() if 'class="borrowed"' in text} == {"loan", "over"}
     assert {name for name, text in blocks.items() if '<rect class="over"' in text} == {"over"}
@@ -115,7 +134,7 @@ def test_on_a_narrow_screen_each_state_keeps_its_name_beside_its_mark_and_badge(
 
 def test_what_is_used_without_a_quota_is_not_drawn_as_borrowed() -> None:
     page = signed_in(cluster(kueue("free", None, None, "3")), ADMIN).get("/trees/kueue").text
-    picture, table = page.partition("<table")[::2]
+    picture, table = page.partition("<figcaption>")[0], page.partition("<table")[2]
 
     assert '<rect class="borrowed"' not in picture.partition("</defs>")[2] + table
     assert '<rect class="used" width="100.0"' in table
@@ -202,6 +221,38 @@ def test_the_table_is_sorted_by_a_column_both_ways(column: str, first: str, last
     if last is not None:
         assert rows(up)[0] == last
     assert "1 to 100 of 125" in down, "no row is hidden in a fold"
+
+
+def test_the_table_is_sorted_by_what_may_have_been_lent_and_says_what_that_is() -> None:
+    queues = [kueue("few", "org", "4", "3"), kueue("many", "org", "8"), kueue("loan", "org", "4", "7", borrowed="3")]
+    client = signed_in(cluster(kueue("org", cohort=True, below="16", used="10"), *queues), ADMIN)
+    page = client.get("/trees/kueue?sort=lent").text
+
+    assert rows(page)[:2] == ["many", "few"]
+    assert "May have lent: what is left unused, as far as siblings borrow." in page
+    assert "May have lent:" not in signed_in(large(), ADMIN).get("/trees/kueue").text, "nobody lends there"
+
+
+def test_cohorts_on_a_cycle_are_a_problem_with_links() -> None:
+    page = (
+        signed_in(cluster(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True)), ADMIN).get("/trees/kueue").text
+    )
+    said = re.search(r'<p class="notice stopped" role="note">(.*?)</p>', page)
+
+    assert said
+    assert re.sub("<[^>]+>", "", said[1]) == (
+        "On a cycle, so that nothing on it or below it is admitted: Cohort x, Cohort y."
+        " Give one of them another parent."
+    )
+    assert 'href="/queues/kueue/Cohort/x"' in said[1]
+
+
+def test_the_legend_is_drawn_with_the_patterns_of_the_picture() -> None:
+    page = signed_in(states(), ADMIN).get("/trees/kueue").text
+    drawn = re.findall(r'<svg class="key"[^>]*><rect class="(\w+)"', page)
+
+    assert drawn == ["idle", "used", "borrowed", "over", "stopped", "own"]
+    assert {f'id="{name}"' in page for name in ("borrowed", "over", "stopped", "own")} == {True}
 
 
 @pytest.mark.parametrize("query", ["sort=zzz", "order=x", "toggled=x&toggled=Cohort/zzz", "rows=1", "sort=share&q=zzz"])

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from werkzeug.datastructures import MultiDict
 
 import dashboard
-from dashboard.pages.formatting import bar_of
+from dashboard.pages.formatting import bar_of, coded
 from dashboard.pages.ink import no_ink
 from dashboard.pages.picture import picture
 from dashboard.pages.view import view_of
@@ -25,7 +25,7 @@ def components() -> str:
     """The page as HTML; it needs the style sheet."""
     folders = [_HERE, Path(dashboard.__file__).parent / "templates"]
     env = Environment(loader=FileSystemLoader(folders), autoescape=select_autoescape(), trim_blocks=True)
-    env.globals["no_ink"] = no_ink  # which the macros of the templates need
+    env.globals["no_ink"], env.filters["coded"] = no_ink, coded  # which the macros of the templates need
     found = ContendedTree(tree(*_nodes()))
     view = view_of(found, "Kueue", MultiDict({"q": "queue"}))
     pair = FlavorPair("spot", "cpu")
@@ -45,7 +45,7 @@ def _nodes() -> list[dict[str, Any]]:
         kueue("org", cohort=True, quota="10", below="70", used="38"),
         kueue("queue-idle", "org", "10"),
         kueue("queue-used", "org", "10", "6", pending=2),
-        kueue("queue-borrowed", "org", "10", "16", borrowed="6"),
+        kueue("queue-borrowing", "org", "10", "16", borrowed="6"),
         beyond,
         kueue("queue-stopped", "org", "10", pending=1) | {"inactive": "Can't admit: is stopped."},
         kueue("another", "org", "10", "5"),

@@ -92,7 +92,7 @@ def test_a_click_looks_below_a_node_without_a_new_page_and_back_leads_back(admin
     assert page.title() == "Kueue: group-35 · Quotree"
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-3")
-    page.get_by_role("navigation", name="Path from the root").get_by_role("link", name="org").click()
+    page.get_by_role("navigation", name="Path").get_by_role("link", name="org").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohort org")
     assert page.evaluate("window.same")
 
@@ -181,7 +181,9 @@ def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
     expect(waits).to_contain_text("It needs 10 more spot/cpu than queue-0 may borrow by its borrowingLimit")
     assert "queue-0" not in page.get_by_role("region", name="Siblings that borrow").inner_text()
     page.get_by_role("link", name="Show in the tree").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-0")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cohort group-0")
+    expect(block(page, "ClusterQueue queue-0")).not_to_have_class(re.compile("dim"))
+    expect(block(page, "ClusterQueue queue-1")).to_have_class(re.compile("dim"))
 
 
 def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:

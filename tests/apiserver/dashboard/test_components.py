@@ -16,10 +16,10 @@ from tests.apiserver.dashboard.seen import colors, contrast
 
 WORDS = ".word, .severity, .state, .mark, .headline, .notice, .muted, .step, .key.badge, .tabs a, .path a, .brand a"
 DRAWN = {
-    "used": ".block.used:not(.dim) rect.used, .bar rect.used, .key.used",
-    "borrowed": ".block.borrowed rect.borrowed, .bar rect.borrowed, .key.borrowed",
-    "over": ".block.over rect.over, .bar rect.over, .key.over",
-    "stopped": ".block.stopped rect.stopped, .key.stopped",
+    "used": ".block.used:not(.dim) rect.used, .bar rect.used, .key .used",
+    "borrowed": ".block.borrowing rect.borrowed, .bar rect.borrowed, .key .borrowed",
+    "over": ".block.over rect.over, .bar rect.over, .key .over",
+    "stopped": ".block.stopped rect.stopped, .key .stopped",
 }
 """By state, all that shows it without a word."""
 
@@ -40,7 +40,7 @@ def test_each_state_stands_out_on_the_screen(page: Page, scheme: Literal["light"
     assert len(words) > 30
     for each in words:
         assert pixels.contrast(page, each) >= 4.5, each.evaluate("(found) => found.outerHTML")
-    empty = max(colors(page.locator(".key.idle")).items(), key=lambda found: found[1])[0]
+    empty = max(colors(page.locator(".key .idle")).items(), key=lambda found: found[1])[0]
     for state, where in DRAWN.items():
         shown = [each for each in page.locator(where).all() if each.is_visible()]
         assert shown, state

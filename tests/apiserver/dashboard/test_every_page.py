@@ -83,3 +83,13 @@ def test_without_javascript_each_page_says_the_same(visitor: Visitor, url: str, 
         for path in PATHS:
             with_script = to(visitor, path, WIDE).evaluate(_SHOWN)
             assert to(plain, path, WIDE).evaluate(_SHOWN) == with_script, path
+
+
+def test_a_command_is_copied(visitor: Visitor) -> None:
+    visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = to(visitor, "/queues/kueue/ClusterQueue/a", WIDE)
+    page.get_by_role("button", name="Copy").click()
+
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "kubectl edit clusterqueues.kueue.x-k8s.io a"
+    visitor.judge()

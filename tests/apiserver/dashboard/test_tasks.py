@@ -91,7 +91,7 @@ def test_why_a_job_waits(visitor: Visitor) -> None:
 
 def test_who_took_our_gpus(visitor: Visitor) -> None:
     person = Clicks(visitor)
-    notice = person.page.locator("li.borrowed", has_text="ClusterQueue language")
+    notice = person.page.locator("li.borrowing", has_text="ClusterQueue language")
     expect(notice).to_contain_text("borrows 24 h100/nvidia.com/gpu beyond its quota of 64")
 
     person.on(notice.get_by_role("link").first)
@@ -107,7 +107,7 @@ def test_who_took_our_gpus_asks_a_tenant_who_types_nothing(url: str, browser: Br
         expect(page.get_by_role("heading", level=1)).to_have_text("My workloads")
         expect(page.locator("header")).to_contain_text(TENANT.name)
         menu = page.get_by_role("navigation", name="Pages").get_by_role("link")
-        assert menu.all_inner_texts() == ["Trees", "Namespaces", "My workloads", "Findings"]
+        assert menu.all_inner_texts() == ["Namespaces", "My workloads", "Findings"]
         link(page, "language/pretrain-13b").click()
         expect(page.locator(".headline")).to_contain_text("than language may borrow by its borrowingLimit")
         expect(page.get_by_role("region", name="Why it is pending")).to_contain_text("language 88 (24 borrowed)")
@@ -119,8 +119,8 @@ def test_what_if_a_team_had_more(visitor: Visitor) -> None:
     person = Clicks(visitor)
     person.on(link(person.page, "acme"))
     person.on(person.page.locator("#table").get_by_role("link", name="vision", exact=True))
-    person.page.get_by_label("What if its nominalQuota were").fill("+16")
-    person.on(person.page.get_by_role("button", name="Show the result"))
+    person.page.get_by_label("Change nominalQuota to").fill("+16")
+    person.on(person.page.get_by_role("button", name="Show what happens"))
 
     after = person.page.get_by_role("region", name="After")
     expect(after).to_contain_text("ClusterQueue vision", timeout=180_000)  # once the cluster is read
@@ -223,7 +223,7 @@ def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, schem
     page = visitor.to("/")
     states = page.locator(".notices li")
     kinds = {str(each.get_attribute("class")) for each in states.all()}
-    assert {"stopped", "misconfigured", "waiting", "borrowed"} <= kinds
+    assert {"stopped", "misconfigured", "waiting", "borrowing"} <= kinds
     for kind in sorted(kinds):
         assert contrast(page, page.locator(f".notices li.{kind} .word").first) >= 4.5, kind
     assert contrast(page, page.locator(".brand a")) >= 4.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dashboard.trees.contention import BUSIEST, MOST, ContendedTree
 from dashboard.trees.tree import NodeKey
 from tests.dashboard.trees.entries import kueue, tree
@@ -62,12 +64,17 @@ def test_who_borrows_most_of_its_quota_comes_first_with_those_who_may_have_lent(
     assert [(each.node.name, names(each.lenders)) for each in found] == [("much", ["gave"]), ("little", ["gave"])]
 
 
-def test_lenders_beyond_the_first_two_are_counted() -> None:
-    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in (4, 6, 8, 2)]
+@pytest.mark.parametrize(("quotas", "named", "others"), [((4, 6, 8, 2), 4, 0), ((4, 6, 8, 2, 1), 3, 2)])
+def test_lenders_beyond_the_first_three_are_counted_unless_it_is_one(
+    quotas: tuple[int, ...], named: int, others: int
+) -> None:
+    able = [kueue(f"gave-{quota}", "org", str(quota)) for quota in quotas]
     much = kueue("much", "org", "8", "16", borrowed="8", pending=1)
     found = ContendedTree(tree(kueue("org", cohort=True, below="28", used="16"), much, *able)).borrowers
 
-    assert [(names(each.lenders), each.other_lenders) for each in found] == [(["gave-8", "gave-6"], 2)]
+    assert [(names(each.lenders), each.other_lenders) for each in found] == [
+        ([f"gave-{quota}" for quota in sorted(quotas, reverse=True)[:named]], others)
+    ]
 
 
 def test_where_nobody_waits_borrowing_and_unused_quota_are_as_they_should_be() -> None:

@@ -210,3 +210,31 @@ def test_only_some_are_drawn_without_an_own_quota_made_of_the_others() -> None:
 
     drawn = icicle(found, None, CPU, NARROW, only)
     assert [(block.node.name if block.node else "", block.many) for block in drawn] == [("org", 1), ("q-77", 1)]
+
+
+@pytest.mark.parametrize(("width", "tiles"), [(NARROW, {True}), (WIDE, {False})])
+def test_where_one_child_has_to_be_a_tile_its_siblings_of_the_same_quota_are_too(
+    width: float, tiles: set[bool]
+) -> None:
+    quotas = {"a": "8", "b": "8", "spare": "8", "held-back-for-long": "4", "over-its-limit": "4"}
+    queues = [kueue(name, "org", quota, pending=name == "a") for name, quota in quotas.items()]
+    found = DialectTree(tree(kueue("org", cohort=True, quota="2", below="32"), *queues))
+    below = [each for each in icicle(found, None, CPU, width) if each.depth]
+
+    assert {each.tile for each in below} == tiles
+    if tiles == {True}:
+        names = [each.node.name if each.node else "" for each in below]
+        assert names == ["a", "b", "held-back-for-long", "over-its-limit", "spare", ""], "in order, then its own quota"
+
+
+def test_a_name_is_cut_at_its_end_unless_it_then_looks_like_that_of_a_sibling() -> None:
+    def labels(*names: str) -> list[str]:
+        found = [kueue(name, "org", "1") for name in names]
+        drawn = icicle(DialectTree(tree(kueue("org", cohort=True, below="9"), *found)), None, CPU, 120.0)
+        return [each.text(each.node.name, 30.0) for each in drawn if each.node and each.depth]
+
+    first, second = labels("recommendationservice", "searchserviceoftheshop")
+    assert "recommendationservice".startswith(first.removesuffix("…"))
+    assert "searchserviceoftheshop".startswith(second.removesuffix("…"))
+    first, second = labels("recommendationservicea", "recommendationserviceb")
+    assert (first[-1], second[-1]) == ("a", "b")

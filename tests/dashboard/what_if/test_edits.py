@@ -49,6 +49,7 @@ def test_an_edit_says_what_it_does() -> None:
         ({"kind": "Secret"}, "A Secret has no quota"),
         ({"amount": "+lots"}, "or how much more or less it is"),
         ({"flavor": ""}, "Name the flavor"),
+        ({"flavor": "", "amount": "lots"}, "is lots, which is not a valid amount"),
         ({"resource": " "}, "The resource is missing"),
         ({"name": ""}, "The name is missing"),
         ({"name": "x" * 401}, "more than 400 characters"),

@@ -70,7 +70,7 @@ def test_the_form_of_a_node_is_filled_in() -> None:
 def test_the_form_says_how_much_quota_there_is_now(query: str, said: str) -> None:
     page = signed_in(cluster(), ADMIN).get(f"/what-if?{query}").text
 
-    assert re.findall("Now: [^<]*", page) == ([said] if said else [])
+    assert re.findall(r"Now: [^.]*\.", page) == ([said] if said else [])
     assert "Now: " not in signed_in(cluster(), TENANT).get(f"/what-if?{query}").text
 
 
@@ -281,11 +281,49 @@ def test_a_tenant_is_told_which_rights_it_takes() -> None:
 def test_the_rights_that_are_missing_are_said_before_the_form_is_filled_in() -> None:
     page = signed_in(cluster(), TENANT).get("/what-if").text
 
-    said = page.index("<code>list namespaces</code>")
-    assert said < page.index("Describe the change</h2>")
-    assert "quotree-batch-admin" in page
+    assert page.index("Rights that you lack: 1</summary>") < page.index("<code>list namespaces</code>")
+    assert "The ClusterRole view lists Namespaces." in page
+    assert "quotree-batch-admin" not in page, "it grants nothing of what is missing"
     assert 'href="#yaml"' not in page  # there is no YAML yet
-    assert "You lack these rights" not in signed_in(cluster(), ADMIN).get("/what-if").text
+    assert 'id="change"' not in page, "a form that cannot be answered"
+    admins = signed_in(cluster(), ADMIN).get("/what-if").text
+    assert "Rights that you lack" not in admins
+    assert 'id="change"' in admins
+
+
+def test_each_mistake_in_a_form_is_named_at_once() -> None:
+    data = {"quota-kind": "ClusterQueue", "quota-field": "nominalQuota"}
+    wrong = {**data, "quota-name": "nosuch", "quota-amount": "sixteen", "move-parent": "org", "stop-policy": "Hold"}
+    page = signed_in(cluster(), ADMIN).post("/what-if", data=wrong).text
+
+    said = re.findall("<p>(.*?)</p>", page.partition('role="alert"')[2].partition("</div>")[0])
+    assert said[0] == "ClusterQueue nosuch does not exist."
+    assert said[1].startswith("The nominalQuota of ClusterQueue nosuch is sixteen, which is not a valid amount")
+    assert len(said) == 2
+    assert 'name="quota-amount" value="sixteen"' in page
+    assert not re.search('name="edit" value', page)
+
+
+def test_a_cohort_need_not_exist_and_none_removes_a_limit() -> None:
+    world = cluster()
+    data = {**QUOTA, "quota-kind": "Cohort", "quota-name": "lab", "quota-field": "borrowingLimit"}
+    page = signed_in(world, ADMIN).post("/what-if", data={**data, "quota-amount": "none"}).text
+
+    assert "Cohort lab: borrowingLimit of spot/cpu is removed" in page
+    assert "does not exist" not in page
+
+
+def test_errors_come_first_and_less_is_not_painted_as_more() -> None:
+    said = [finding(Severity.WARNING, "it is odd"), finding(Severity.ERROR, "it is wrong")]
+    shrunk = OutlinedNode(0, A, (), (OutlinedAmount("spot/cpu", "subtree", "2", 25.0, 100.0, -1),), 0)
+    page = (
+        signed_in(cluster(answer(findings=said, outlines=Outlines([], [shrunk]))), ADMIN)
+        .post("/what-if", data=QUOTA)
+        .text
+    )
+
+    assert page.index("it is wrong") < page.index("it is odd")
+    assert '<span class="mark less">less</span>' in page
 
 
 @pytest.mark.parametrize(
@@ -307,7 +345,7 @@ def test_an_answer_that_comes_later_keeps_the_form(error: Exception, status: int
         ({}, "The form has no change yet"),
         ({**QUOTA, "quota-amount": "lots"}, "lots, which is not a valid amount"),
         ({**QUOTA, "quota-name": "zzz"}, "ClusterQueue zzz does not exist"),
-        ({**QUOTA, "quota-name": ".."}, "is not a valid object name"),
+        ({"edit": "move=Cohort&name=..&parent=y"}, "is not a valid object name"),
         ({"edit": "rm -rf"}, "was not made by this form"),
         ({"edit": ["move=Cohort&name=x&parent=y"] * 51}, "no more than 50 edits"),
     ],

@@ -24,7 +24,7 @@ class HeldQuota(NamedTuple):
 
 
 def held_quota(world: World, queue: str) -> HeldQuota:
-    """Raises KeyError if the ClusterQueue does not exist."""
+    """Copy what holds its quota. Raises KeyError if the ClusterQueue does not exist."""
     found = world.state.queues[queue]
     return HeldQuota({pair: found.node.nominal(pair) for pair in found.node.terms}, [*found.reservations.values()])
 

@@ -132,7 +132,7 @@ def _grown(
 
 
 def _reclaimable(world: World, found: list[Borrowing]) -> list[Borrowing]:
-    """Those of whose tree another ClusterQueue has the pair and may reclaim it."""
+    """Return those in whose tree another ClusterQueue has the pair and may reclaim it."""
     reclaimers: dict[QuotaNode, list[QuotaNode]] = {}
     for queue in world.state.queues.values() if found else ():
         if queue.settings.preemption.reclaim_within_cohort != NEVER:

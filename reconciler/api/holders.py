@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from reconciler.api.tree import API_VERSION
@@ -40,9 +39,9 @@ def holders_json(queue: str, held: HeldQuota, offset: int, limit: int) -> dict[s
     }
 
 
-def _largest_part(quota: Mapping[FlavorResource, int], held: Reservation) -> Fraction:
-    """Of all pairs, the largest share of the queue's own quota; where it has none, one unit counts as all of it."""
-    return max((Fraction(each, max(1, quota.get(pair, 0))) for pair, each in held.usage.items()), default=Fraction())
+def _largest_part(quota: Mapping[FlavorResource, int], held: Reservation) -> float:
+    """Return the largest share of the queue's own quota over all pairs. Where it has none, a unit counts as all."""
+    return max((each / max(1, quota.get(pair, 0)) for pair, each in held.usage.items()), default=0.0)
 
 
 def _item(held: Reservation) -> dict[str, Any]:

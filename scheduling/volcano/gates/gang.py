@@ -34,7 +34,7 @@ class GangWish(NamedTuple):
     keys: tuple[str, ...]
     together: Together = ALONE
     reclaims: bool = True
-    """Whether others may give way for all of them."""
+    """Whether others may give way for all of them: only until as many have passed as the PodGroup needs."""
 
 
 class _Place(NamedTuple):
@@ -48,10 +48,11 @@ class _Place(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """What all wishes of a PodGroup have in common: `together` while nobody has passed. Who was created `until` then
-    completes a gang that was let pass (nanoseconds)."""
+    """What all wishes of a PodGroup have in common: `together` while nobody has passed, `starves` while fewer have than
+    it needs. Who was created `until` then completes a gang that was let pass (nanoseconds)."""
 
     together: bool
+    starves: bool
     queue: str
     order: Rank
     until: int
@@ -116,7 +117,7 @@ class GatedGang:
 
     def order(self, pod: VolcanoGatedPod) -> Order:
         """Where the Pod, which waits, stands among those in its queue: as in its wish, were it the first of one."""
-        stage = self._stage or _Stage(together=False, queue="", order=self._rank(), until=0)
+        stage = self._stage or _Stage(together=False, starves=False, queue="", order=self._rank(), until=0)
         return _order(stage, _place(pod))
 
     # --- what may pass next
@@ -165,8 +166,9 @@ class GatedGang:
         if group is None or not self._waiting or self.lacks():
             return None
         together = not self._passed and self._needed() > 1
+        starves = self._passed.total() < self._needed()
         until = 0 if self._complete else self._start.youngest
-        return _Stage(together, group.queue, self._rank(), until)
+        return _Stage(together, starves, group.queue, self._rank(), until)
 
     def _rank(self) -> Rank:
         """The sort key: priority, complete, age and name."""
@@ -223,7 +225,8 @@ class GatedGang:
                 yield self._wish(stage, need, self._waiting[need][:1])
 
     def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> GangWish:
-        keys, reclaims = tuple(place.key for place in places), all(place.reclaims for place in places)
+        keys = tuple(place.key for place in places)
+        reclaims = stage.starves and all(place.reclaims for place in places)
         return GangWish(_order(stage, places[0]), stage.queue, self.name, need, keys, reclaims=reclaims)
 
     def _matters(self, place: _Place) -> bool:

@@ -178,6 +178,35 @@ def test_a_queue_reclaims_as_far_as_its_ancestor_deserves() -> None:
         cluster.end_leaving()
 
 
+def test_only_as_many_as_start_together_reclaim_as_in_volcano() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1", "r2")
+    assert cluster.leaving() == ["p4"]
+    cluster.end_leaving()
+    cluster.wait(11 * SECOND)
+
+    assert cluster.leaving() == []
+    assert cluster.gated() == ["r2"]
+    assert cluster.note("r2").startswith("NotEnoughQueueQuota")
+
+    cluster.edit(("PodGroup", "dev/r1"), {"spec": {"minMember": 2}})
+    cluster.wait()
+    assert cluster.leaving() == ["p3"], "it needs both now"
+
+
+def test_a_member_that_replaces_one_of_the_minimum_reclaims() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1", "r2", members=2)
+    cluster.end_leaving()
+    cluster.drop(("Pod", "dev/r1"))
+    cluster.asks("poor", "p5")
+    assert cluster.passed() == ["p1", "p2", "p5", "r2"]
+
+    cluster.add(pod("r3", "r1"))
+    cluster.wait()
+    assert cluster.leaving() == ["p5"]
+
+
 def test_what_is_freed_for_a_gang_is_kept_for_it() -> None:
     cluster = full()
     cluster.asks("rich", "r1", "r2", members=2)

@@ -251,7 +251,7 @@ def test_what_if_a_queue_had_more(admin: Visitor) -> None:
     # Its process gives way to all others, so a busy machine takes its time to read the cluster; the page asks again.
     expect(page.get_by_role("heading", name="Result")).to_be_visible(timeout=180_000)
 
-    expect(page.get_by_role("table", name="Workloads that are admitted")).to_contain_text(WAITS)
+    expect(page.get_by_role("table", name="Waiting workloads that get in")).to_contain_text(WAITS)
     expect(page.locator("#yaml")).to_contain_text(re.compile("nominalQuota: .?34"))
     assert admin.serious() == []
     with page.expect_download() as download:
@@ -451,7 +451,7 @@ def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
     with Visitor(browser, world.dashboard.url) as tenant:
         page = tenant.sign_in(TENANT.token, SPACE)
         expect(page.get_by_role("region", name="Pending workloads")).to_contain_text(WAITS)
-        assert row(page, "train-0")[:4] == ["train-0", "main", "", "admitted"]
+        assert row(page, "train-0")[:4] == ["train-0", "main", "admitted", "30 cpu"]
         page = tenant.to(f"/workloads/team-0/{WAITS}")
         expect(page.get_by_role("region", name="Why it is pending")).to_contain_text("10 short")
 

@@ -18,7 +18,8 @@ EACH = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.partition("c
 NARROW, WIDE = 390, 1400
 _SHIFTS = """
 window.shifted = [];
-new PerformanceObserver((list) => list.getEntries().forEach((each) => shifted.push(each.value)))
+const named = ({ node }) => (node && (node.outerHTML || node.textContent) || "gone").slice(0, 200);
+new PerformanceObserver((list) => list.getEntries().forEach((each) => shifted.push([each.value, each.sources.map(named)])))
   .observe({ type: "layout-shift", buffered: true });
 """
 _SHOWN = """

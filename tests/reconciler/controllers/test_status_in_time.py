@@ -9,8 +9,9 @@ import pytest
 from cluster.actions import Patch
 from reconciler.controllers.finalizers import IN_USE
 from reconciler.objects.observed import Key
+from scheduling.quota.state import Options
 from tests import builders
-from tests.reconciler.plain_queues import cluster_queue
+from tests.reconciler.plain_queues import cluster_queue, workload
 from tests.reconciler.prompt import Prompt
 
 TEAM: Key = ("ClusterQueue", "q0")
@@ -129,3 +130,18 @@ def test_nothing_is_written_twice(world: Prompt) -> None:
     world.rounds(20, apart=200 * MILLISECOND)
 
     assert world.writes == []
+
+
+def test_a_share_follows_the_quota_of_another_queue() -> None:
+    """Kueue shows it when the queue itself or its work changes."""
+    world = Prompt((), options=Options(fair_sharing=True))
+    world.put(TEAM, cluster_queue("q0", "org", 1))
+    world.put(("ClusterQueue", "lends"), cluster_queue("lends", "org", 3))
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 2, 0))
+    world.rounds(8, apart=1000 * MILLISECOND)
+    assert status(world, TEAM)["fairSharing"] == {"weightedShare": 250}
+
+    world.put(("ClusterQueue", "lends"), cluster_queue("lends", "org", 4))
+    world.rounds(8, apart=1000 * MILLISECOND)
+
+    assert status(world, TEAM)["fairSharing"] == {"weightedShare": 200}

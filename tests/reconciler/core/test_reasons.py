@@ -184,6 +184,19 @@ def test_behind_an_admission_gate_a_queue_that_stops_or_comes_back_is_reported(o
     assert why(world) == gated
 
 
+def test_who_was_tried_is_told_that_its_cluster_queue_stops() -> None:
+    """Kueue may leave the reason of the last attempt."""
+    world = Prompt(())
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 9, 0))
+    world.rounds(5)
+    assert why(world)[:2] == ("False", "Pending")
+
+    world.put(("ClusterQueue", "q0"), {**world.objects["ClusterQueue", "q0"], "spec": {**STRICT, "stopPolicy": "Hold"}})
+    world.rounds(5)
+
+    assert why(world) == ("False", "Inadmissible", "ClusterQueue q0 is inactive")
+
+
 def waits_for_pods(made: Manifest) -> Manifest:
     waits = {"type": "WaitingForReplacementPods", "status": "True", "reason": "PodsFailed", "message": ""}
     return {**made, "status": {"conditions": [{**waits, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}

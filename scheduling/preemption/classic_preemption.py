@@ -121,6 +121,8 @@ def _claim(search: Search, origin: _Origin | None, victim: Reservation, borrowin
     """The reason to preempt the workload; None if there is none in this run, or no longer."""
     if origin is None:
         return PreemptionReason.IN_CLUSTER_QUEUE
+    if not borrowing and search.loses_to(victim):
+        return None
     while_borrowing = not origin.by_quota and _below_threshold(search, victim)
     if borrowing and not origin.by_quota and not while_borrowing:
         return None

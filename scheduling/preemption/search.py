@@ -65,8 +65,8 @@ class Search:
     def fits(self, borrowing: bool) -> bool:
         """Whether the preemptor fits now; without `borrowing`, whether it also stays within its nominal quota.
 
-        Pairs that are not short may be borrowed even then, since nobody has to leave for them. Kueue allows no
-        borrowing at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
+        Pairs that are not short may be borrowed even then, since nobody has to leave for them; `loses_to` says of which
+        victims. Kueue allows no borrowing at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
         """
         node = self.queue.node
         if any(amount > 0 and amount > node.available(pair) for pair, amount in self.need.items()):
@@ -75,6 +75,16 @@ class Search:
         if not borrowing and any(node.borrows(pair, self.need[pair]) for pair in own):
             return False
         return self.placeable()
+
+    def loses_to(self, victim: Reservation) -> bool:
+        """Whether the victim may take the quota again before the preemptor, which then borrows something else.
+
+        Heads that borrow are tried by priority. So the two would preempt each other in turn.
+        """
+        if self.state.options.preemptors_first or victim.workload.priority < self.preemptor.priority:
+            return False
+        others = ((pair, amount) for pair, amount in self.need.items() if amount > 0 and pair not in self.short)
+        return any(self.queue.node.borrows(pair, amount) for pair, amount in others)
 
     def take(self, reservation: Reservation) -> None:
         self.state.tree.remove(reservation.queue.node, self._part_of(reservation))

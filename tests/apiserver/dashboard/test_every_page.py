@@ -19,7 +19,8 @@ NARROW, WIDE = 390, 1400
 _SHIFTS = """
 window.shifted = [];
 const named = ({ node }) => (node && (node.outerHTML || node.textContent) || "gone").slice(0, 200);
-new PerformanceObserver((list) => list.getEntries().forEach((each) => shifted.push([each.value, each.sources.map(named)])))
+const kept = (each) => shifted.push([each.value, each.sources.map(named)]);
+new PerformanceObserver((list) => list.getEntries().forEach(kept))
   .observe({ type: "layout-shift", buffered: true });
 """
 _SHOWN = """

@@ -284,3 +284,22 @@ def test_two_workloads_do_not_take_turns_in_preempting_each_other(fair_sharing: 
     made.settle(most=20)
 
     assert made.running() == ["ns/a1"]
+
+
+@pytest.mark.parametrize(("priority", "left"), [(0, "ns/b1"), (5, "ns/b1"), (-1, "ns/a1")])
+def test_who_borrows_something_else_takes_no_turns_with_its_victim_without_the_gate(priority: int, left: str) -> None:
+    """It would count as borrowing once its victim has left, and lose to a victim of the same or a higher priority."""
+    made = Cluster()
+    made.put_cohort(CohortSettings("team", None, {PAIRS[0]: Terms(1), PAIRS[1]: Terms(0)}))
+    policy = PreemptionPolicy(reclaim_within_cohort=ANY)
+    wary = Fungibility(TRY_NEXT_FLAVOR, MAY_STOP_SEARCH)
+    quota = {FLAVORS[0]: Terms(0), FLAVORS[1]: Terms(3)}
+    made.put_queue(queue_settings("a", "team", quota, preemption=policy, fungibility=wary))
+    made.put_queue(queue_settings("b", "team", {FLAVORS[1]: Terms(0)}, preemption=policy))
+    running(made, asks("b1", "b", 3, priority=priority))
+
+    two = workload(pod_set("p0", gpu="3"), pod_set("p1", gpu="1"), spec={"queueName": "a"}, name="a1", uid="a1")
+    made.put(replace(two, created=made.now))
+    made.settle(most=20)
+
+    assert made.running() == [left]

@@ -320,8 +320,15 @@ BORROWS_MEMORY = """
 
 
 def test_quota_is_taken_back_also_while_something_else_is_borrowed() -> None:
-    assert victims(draw(BORROWS_MEMORY), "a", 2, gpu=1) == {"b1": "InCohortReclamation"}
-    assert victims(draw(BORROWS_MEMORY, COMPAT), "a", 2, gpu=1) == {}
+    lower = BORROWS_MEMORY.replace("priority=9", "priority=-1")
+    assert victims(draw(lower), "a", 2, gpu=1) == {"b1": "InCohortReclamation"}
+    assert victims(draw(lower, COMPAT), "a", 2, gpu=1) == {}
+
+
+@pytest.mark.parametrize("priority", [0, 9])
+def test_who_would_be_tried_before_the_preemptor_again_does_not_give_way(priority: int) -> None:
+    alike = BORROWS_MEMORY.replace("priority=9", f"priority={priority}")
+    assert victims(draw(alike), "a", 2, gpu=1) == {}
 
 
 def test_a_request_of_nothing_is_within_any_quota() -> None:

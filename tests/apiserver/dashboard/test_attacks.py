@@ -178,7 +178,7 @@ def plant(company: Company) -> None:
 def harmless(visitor: Visitor) -> None:
     """The page has no element of the markup, and nothing of it has run."""
     page = visitor.page
-    assert page.locator("img, main script, [onerror], [href^=javascript]").count() == 0
+    assert page.locator('img:not([src="/static/icon.svg"]), main script, [onerror], [href^=javascript]').count() == 0
     assert page.evaluate("window.owned") is None
     visitor.judge()
 

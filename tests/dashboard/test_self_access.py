@@ -49,7 +49,7 @@ def test_no_link_of_a_tenant_ends_in_a_refusal() -> None:
 
 def test_the_menu_of_a_tenant_and_of_an_admin() -> None:
     made = small_cluster()
-    everywhere = ["Now", "Trees", "Namespaces", "My workloads", "Clusters", "Topologies", "Findings", "What if"]
+    everywhere = ["Now", "Trees", "Namespaces", "Workloads", "Clusters", "Topologies", "Findings", "What if"]
 
     assert menu(signed_in(made, ADMIN).get("/clusters").text) == everywhere
     tenants = ["Namespaces", "My workloads", "Findings"]

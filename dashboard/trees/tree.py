@@ -182,6 +182,7 @@ class DialectTree:
         self.nodes = {node.key: node for node in map(TreeNode, answer["nodes"])}
         self.on_cycles = frozenset(_on_cycles(self.nodes))
         self._children: dict[NodeKey | None, list[TreeNode]] = {}
+        self._borrowed: dict[tuple[NodeKey, FlavorPair], int] = {}
         for node in self.nodes.values():
             parent = self.parent(node)
             self._children.setdefault(parent.key if parent else None, []).append(node)
@@ -195,6 +196,13 @@ class DialectTree:
     def children(self, node: TreeNode | None) -> Sequence[TreeNode]:
         """The children of a node; None: the roots."""
         return self._children.get(node.key if node else None, ())
+
+    def borrowed_below(self, node: TreeNode, pair: FlavorPair) -> int:
+        """What its children borrow in all, in nano. Each of them asks for it, so it is kept."""
+        at = node.key, pair
+        if at not in self._borrowed:
+            self._borrowed[at] = sum(child.amounts(pair).borrowed for child in self.children(node))
+        return self._borrowed[at]
 
     def path(self, node: TreeNode) -> list[TreeNode]:
         """The path from the root to the node."""
@@ -244,8 +252,7 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
         return 0
     above = parent.amounts(pair)
     own = nano_of(above.own["nominalQuota"]) if "nominalQuota" in above.own else 0
-    borrowed = sum(child.amounts(pair).borrowed for child in tree.children(parent))
-    return min(node.amounts(pair).spare, max(0, borrowed - above.borrowed - own))
+    return min(node.amounts(pair).spare, max(0, tree.borrowed_below(parent, pair) - above.borrowed - own))
 
 
 STATES = ("idle", "used", "borrowing", "over", "stopped")

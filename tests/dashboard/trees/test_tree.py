@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, lent
+import pytest
+
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, lent
 from tests.dashboard.trees.entries import kueue, tree
 
 CPU = FlavorPair("spot", "cpu")
@@ -79,3 +81,19 @@ def test_fields_of_other_dialects() -> None:
     found = DialectTree(tree(queue)).nodes[NodeKey("Queue", "q")].amounts(FlavorPair("", "cpu"))
 
     assert (found.quota, found.used, found.borrowed) == (4 * N, 5 * N, 1 * N)
+
+
+def test_what_each_of_many_siblings_may_have_lent_costs_one_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    number = 300
+    found = DialectTree(tree(kueue("org", cohort=True), *(kueue(f"q{each}", "org", "8") for each in range(number))))
+    looks, amounts = [], TreeNode.amounts
+
+    def counted(node: TreeNode, pair: FlavorPair) -> PairUsage:
+        looks.append(node)
+        return amounts(node, pair)
+
+    monkeypatch.setattr(TreeNode, "amounts", counted)
+    for node in found.nodes.values():
+        lent(found, node, CPU)
+
+    assert len(looks) <= 4 * number

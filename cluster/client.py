@@ -47,7 +47,7 @@ class ClusterClient:
         *,
         timeouts: Timeouts | Callable[[], Timeouts] | None = None,
         attempts: int = 3,
-        connections: int = 64,
+        connections: int = 128,
         relogin: Callable[[], Endpoint] | None = None,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:

@@ -10,6 +10,9 @@ from reconciler.objects.observed import Key
 from reconciler.objects.watched import WatchedResource
 from reconciler.objects.workers import WorkerCommand
 
+REPORTS = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Topology", "Queue")
+"""Kinds whose writes only report, as nearly all of Volcano's queues do: no decision waits for their answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class WriteCommand:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.core.commands import Command, FollowResource, ReadObject, Relist
+from reconciler.core.commands import REPORTS, Command, FollowResource, ReadObject, Relist
 from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.decider import Decider
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
@@ -230,6 +230,11 @@ class Core:
     def in_flight(self) -> int:
         """The objects with a request in flight."""
         return len(self.state.records.in_flight)
+
+    @property
+    def expects_answers(self) -> bool:
+        """Whether answers are due from which decisions may follow; always while many are."""
+        return not self.decider.calm or any(kind not in REPORTS for kind, _ in self.state.records.in_flight)
 
     def paused(self, now: int) -> bool:
         """Whether requests are paused because the API server fails."""

@@ -14,6 +14,7 @@ from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Written
 from reconciler.objects.watched import WatchedResource
 from reconciler.objects.workers import (
     DropWorker,
@@ -90,10 +91,13 @@ class Loop:
     clock: Callable[[], int] = time.time_ns
     _pace: RoundPace = field(default_factory=RoundPace)
     _term: int | None = None
+    _answered: bool = False
 
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for a message, pass on all that have arrived, and let the core decide."""
-        self._pace.listen(self.inbox, self._take, self.patience(patience), patience)
+        self._pace.listen(
+            self.inbox, self._take, self.patience(patience), lambda: 0.0 if self._last_due() else patience
+        )
         now = self.clock()
         self._report_leadership(now)
         with self._pace:
@@ -108,7 +112,12 @@ class Loop:
         due = self.core.due_at(now)
         return most if due is None else max(0.0, min(most, (due - now) / SECOND))
 
+    def _last_due(self) -> bool:
+        """Whether the last message was the only answer that was due."""
+        return self._answered and not self.core.expects_answers
+
     def _take(self, message: Message) -> None:
+        self._answered = isinstance(message, Written)
         if isinstance(message, Call):
             message.run()
         else:

@@ -45,17 +45,19 @@ class RoundPace:
         self.took = self._heard + acted
         self._until = ended + min(_LONGEST, max(_SHORTEST, acted))
 
-    def listen(self, inbox: queue.SimpleQueue[T], take: Callable[[T], None], first: float, rest: float) -> None:
+    def listen(
+        self, inbox: queue.SimpleQueue[T], take: Callable[[T], None], first: float, rest: Callable[[], float]
+    ) -> None:
         """Take in the messages.
 
         `first`: seconds to wait for the first message.
-        `rest`: at most so many seconds for more of them.
+        `rest`: at most so many seconds for more of them; asked after each.
         """
         self._heard = 0.0
         with suppress(queue.Empty):
             self._hear(take, inbox.get(timeout=first))
             while self._heard < _HEARD:
-                self._hear(take, inbox.get(timeout=max(0.0, min(rest, self._until - self._clock()))))
+                self._hear(take, inbox.get(timeout=max(0.0, min(rest(), self._until - self._clock()))))
 
     def _hear(self, take: Callable[[T], None], news: T) -> None:
         began = self._clock()

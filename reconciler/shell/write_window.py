@@ -3,7 +3,8 @@
 By Little's law, `latency * rate` writes at a time give a rate. Eight suffice while answers take 5 to 20 ms, but would
 be four a second if answers take two seconds, as in a flood of creations. So the number follows the latency of the last
 writes, up to a limit, at the rate of Kueue's client. A slow API server gets no more than that. After a failure the
-number is halved, and each success after that adds a part of one, as in TCP.
+number is halved, and each success after that adds a part of one, as in TCP. Of writes that were under way together,
+the first failure counts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TypeAlias
 
 from cluster.errors import ApiError, Unreachable
 
-LEAST, MOST = 8, 32
+LEAST, MOST = 8, 128
 """The number of writes at a time while the API server answers quickly, and the most while it answers slowly."""
 _RATE = 50.0
 """Writes a second, the default `clientConnection.qps` of Kueue."""
@@ -43,6 +44,7 @@ class WriteWindow:
         self._under_way = 0
         self._latency = 0.0
         self._allowed = float(MOST)
+        self._halved_at = float("-inf")
 
     @property
     def size(self) -> int:
@@ -75,21 +77,23 @@ class WriteWindow:
         while write is not None:
             began = self._clock()
             error = write()
-            write = self._next(self._clock() - began, error)
+            write = self._next(began, error)
             if write is not None:
                 self._begin()
 
-    def _next(self, took: float, error: Exception | None) -> Write | None:
+    def _next(self, began: float, error: Exception | None) -> Write | None:
         with self._lock:
-            self._learn(took, error)
+            self._learn(began, error)
             if self._waiting and self._under_way <= self.size:
                 return self._waiting.popleft()
             self._under_way -= 1
             return None
 
-    def _learn(self, took: float, error: Exception | None) -> None:
-        self._latency += _SHARE * (took - self._latency)
-        if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _OVERLOADED):
-            self._allowed = max(1.0, self.size / 2)
-        else:
+    def _learn(self, began: float, error: Exception | None) -> None:
+        now = self._clock()
+        self._latency += _SHARE * (now - began - self._latency)
+        if not isinstance(error, Unreachable) and not (isinstance(error, ApiError) and error.status in _OVERLOADED):
             self._allowed = min(float(MOST), self._allowed + 1 / self._allowed)
+        elif began >= self._halved_at:
+            self._allowed = max(1.0, self.size / 2)
+            self._halved_at = now

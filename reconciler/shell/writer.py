@@ -13,6 +13,7 @@ from cluster.apply import perform
 from cluster.client import ClusterClient, ObjectListing
 from cluster.errors import ClusterError, NotFound
 from cluster.retry import RandomBackoff
+from reconciler.core.commands import REPORTS
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, LeaseLost, ObjectRead, Outcome, Written
 from reconciler.objects.watched import WatchedResource, lists_of
@@ -21,10 +22,8 @@ from reconciler.shell.write_window import LEAST, MOST, WriteWindow
 
 log = logging.getLogger(__name__)
 _REPORTS = 8
-"""The number of writes at a time that only report. A write waits for the API server, so this is a load on it."""
-_LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Topology", "Queue")
-"""Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
-wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""
+"""The number of writes at a time that only report, in threads of their own: admissions never wait behind a thousand
+statuses, nor for the connections and the processor time of more than a few."""
 
 
 class Writer:
@@ -56,7 +55,7 @@ class Writer:
         self._precedence = ReportPrecedence(self._beside)
 
     def write(self, key: Key, action: Action) -> None:
-        if key[0] in _LATER:
+        if key[0] in REPORTS:
             self._later.submit(self._perform_later, key, action)
         else:
             self._precedence.begin()

@@ -24,7 +24,7 @@ from tests.bench import (
     reviews,
     topology,
 )
-from tests.bench.admission import preempting, shared
+from tests.bench.admission import one_job, preempting, shared
 from tests.bench.admission import rows as admission
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
@@ -40,6 +40,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "topology": lambda _, __: topology.rows(),
     "admission": lambda _, __: admission.rows(),
     "racks": lambda options, _: admission.racks(large=options.large),
+    "one_job": lambda _, __: one_job.rows(),
     "preempting": lambda _, __: preempting.rows(),
     "shared": lambda _, __: shared.rows(),
     "placement": lambda _, folder: placement.rows(folder),

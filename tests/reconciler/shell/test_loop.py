@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import queue
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from cluster.actions import Create
+from cluster.resource import LEASES
 from reconciler.core.commands import Command
 from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained, LeadershipLost
 from reconciler.core.state import ClusterState
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.outcomes import Written
 from reconciler.observer.observer import NullObserver
-from reconciler.shell.loop import Loop
+from reconciler.shell.loop import Loop, Message
+from reconciler.shell.pace import RoundPace
 from scheduling.objects.times import SECOND
 from tests.reconciler.checked import Asks, Leads
 
+_ANSWER = Written(("Event", ""), Create(LEASES, {}, ""), {})
+_SEEN = Observed(("ResourceFlavor", "plain"), "1", None)
 _LEADERSHIP = (LeadershipGained, LeadershipLost)
 START = 1_800_000_000 * SECOND
 
@@ -83,3 +92,40 @@ def test_leadership_is_resumed_if_nobody_else_had_it(later: int, resumed: bool) 
     loop.round(0)
 
     assert reported == [False, resumed]
+
+
+class Inbox(queue.SimpleQueue[Message]):
+    """Has these messages and no more. `waited`: the seconds for which the loop would have listened each time."""
+
+    def __init__(self, *messages: Message) -> None:
+        for each in messages:
+            self.put(each)
+        self.waited: list[float] = []
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Message:
+        self.waited.append(timeout or 0.0)
+        return super().get(block=False)
+
+
+@pytest.mark.parametrize(
+    ("message", "in_flight", "listens"),
+    [
+        (_ANSWER, (), False),
+        (_ANSWER, [("LocalQueue", "team/main")], False),
+        (_ANSWER, [("Job", "team/train")], True),
+        (_ANSWER, [("LocalQueue", f"team/{number}") for number in range(30)], True),
+        (_SEEN, (), True),
+    ],
+)
+def test_after_the_only_answer_that_was_due_the_loop_acts_at_once(
+    message: Message, in_flight: Sequence[Key], listens: bool
+) -> None:
+    """Otherwise a single job would wait after each of its writes."""
+    core, inbox = Core(ClusterState()), Inbox()
+    loop = Loop(core, Asks(), Leads(), inbox=inbox, clock=lambda: START, _pace=RoundPace(lambda: 0.0))
+    loop.round(0.5)
+    core.state.records.in_flight.update(dict.fromkeys(in_flight))
+    inbox.put(message)
+    loop.round(0.5)
+
+    assert (inbox.waited[-1] > 0) is listens

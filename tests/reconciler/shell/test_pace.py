@@ -43,7 +43,7 @@ def heard(acted: float, waiting: int = 0, first: float = 0.0, rest: float = 0.5,
     pace, inbox = RoundPace(clock), Inbox(clock, waiting, between)
     with pace:
         clock.now += acted
-    pace.listen(inbox, taken.append, first, rest)
+    pace.listen(inbox, taken.append, first, lambda: rest)
     return len(taken)
 
 
@@ -65,7 +65,7 @@ def test_after_a_rest_nobody_waits() -> None:
     with pace:
         clock.now += 0.001
     clock.now += 0.01
-    pace.listen(inbox, taken.append, 0.0, 0.5)
+    pace.listen(inbox, taken.append, 0.0, lambda: 0.5)
     assert len(taken) == 1
 
 
@@ -88,7 +88,7 @@ def test_it_acts_even_where_news_comes_faster_than_it_is_taken_in() -> None:
         clock.now += 0.3
         taken.append(news)
 
-    RoundPace(clock).listen(Inbox(clock, 1_000_000), take, 0.5, 0.5)
+    RoundPace(clock).listen(Inbox(clock, 1_000_000), take, 0.5, lambda: 0.5)
     assert len(taken) == 17
 
 
@@ -103,12 +103,12 @@ def test_it_tells_how_long_a_round_was_beside_its_waits() -> None:
         clock.now += 0.25
     assert pace.took == 0.25
 
-    pace.listen(Inbox(clock, 2, between=60), take, 0.5, 0.5)
+    pace.listen(Inbox(clock, 2, between=60), take, 0.5, lambda: 0.5)
     with pace:
         clock.now += 0.5
     assert pace.took == 0.75
 
-    pace.listen(Inbox(clock, between=60), take, 0.5, 0.5)
+    pace.listen(Inbox(clock, between=60), take, 0.5, lambda: 0.5)
     with pace:
         clock.now += 0.5
     assert pace.took == 0.5

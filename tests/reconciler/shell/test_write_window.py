@@ -82,6 +82,18 @@ def test_failures_of_the_server_reduce_it_to_one_and_successes_bring_it_back(err
     assert [send(window, 6, error), send(window, 3), send(window, 60)] == [1, 2, LEAST]
 
 
+def test_of_failures_of_writes_under_way_together_the_first_counts(pool: ThreadPoolExecutor) -> None:
+    ticks = count()
+    sent, window = Sent(), WriteWindow(pool, lambda: 0.001 * next(ticks))
+    for _ in range(LEAST):
+        window.put(sent.write)
+    for _ in range(LEAST):
+        sent.answer(Unreachable("server", "no answer", "wait", slow=True))
+    pool.shutdown(wait=True)
+
+    assert window.size == LEAST // 2
+
+
 def test_a_conflict_says_nothing_about_the_server() -> None:
     assert send(window_of(0.01), 20, Conflict(409, "Conflict", "somebody was faster")) == LEAST
 

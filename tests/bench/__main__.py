@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
+import platform
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench import (
@@ -26,6 +31,12 @@ from tests.bench import (
 )
 from tests.bench.admission import one_job, preempting, shared
 from tests.bench.admission import rows as admission
+from tests.bench.machine import MachineTime
+
+_DISTURBED = 0.10
+"""The share of the machine that others may use while a part runs."""
+_ATTEMPTS = 2
+"""How often a part is run that others disturb."""
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "commands": lambda options, folder: commands.rows(folder, options.runs),
@@ -63,10 +74,29 @@ def main() -> int:
         same = [f"--requests={options.requests}", f"--runs={options.runs}"]
         compare.compare(options.compare, [*same, *([f"--only={options.only}"] if options.only else [])], options.rounds)
         return 0
+    print(_measured())
     with tempfile.TemporaryDirectory() as name:
         for part in [options.only] if options.only else PARTS:
-            PARTS[part](options, Path(name))
+            _until_undisturbed(part, partial(PARTS[part], options, Path(name)))
     return 0
+
+
+def _measured() -> str:
+    """What is measured, and on what."""
+    commit = subprocess.run(("git", "describe", "--always", "--dirty"), capture_output=True, text=True, check=False)
+    processors, python = os.cpu_count(), platform.python_version()
+    return f"Quotree {commit.stdout.strip() or version('quotree')}, {processors} processors, Python {python}"
+
+
+def _until_undisturbed(part: str, run: Callable[[], None]) -> None:
+    """Print the part with what others used of the machine, again where that was much."""
+    for _ in range(_ATTEMPTS):
+        began = MachineTime.now()
+        run()
+        others = began.others(MachineTime.now())
+        print(f"({part}: others used {others:.0%} of the machine)", flush=True)
+        if others <= _DISTURBED:
+            break
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import pytest
 
 from tests.bench import gate
 from tests.bench.commands import timed
-from tests.bench.gate import ABOVE, MARGIN, PAIRS, MachineTime, PairedRow
+from tests.bench.gate import ABOVE, MARGIN, PAIRS, PairedRow
+from tests.bench.machine import MachineTime
 from tests.versions import NoPreviousVersionError
 
 SEED = 7

@@ -194,6 +194,7 @@ class Core:
         self.informer.renew_inputs()
         yield from self._reconcile(now, after_decisions=False)
         yield from self.decider.cycles(now)
+        self._report_first()
         self.decider.postponed_steps(now)
         self.decider.explain(now)
         yield from self._reconcile(now, after_decisions=True)
@@ -213,6 +214,8 @@ class Core:
                     case WantedWrite(action=None, key=key):
                         if not self.state.partition.away(*key):
                             self._recorder.wanted(wanted, whole_second(now), self.writes.concerned(wanted))
+                    case WantedWrite(first_report=True, key=(_, name)):
+                        self.decider.first_reports[name] = wanted, controller
                     case WantedWrite():
                         self.writes.start(wanted, controller)
                     case ReadObject(key=key):
@@ -223,6 +226,12 @@ class Core:
                         self._commands.append(wanted)
                 if len(self._commands) >= _BATCH:
                     yield
+
+    def _report_first(self) -> None:
+        """Write the reports that no reservation of this turn has."""
+        for wanted, controller in self.decider.first_reports.values():
+            self.writes.start(wanted, controller)
+        self.decider.first_reports.clear()
 
     # --- used by the shell
 

@@ -13,6 +13,7 @@ from reconciler.core.records import WORKLOAD
 from reconciler.core.second_passes import SecondPasses
 from reconciler.core.writes import PendingWrites, Stats
 from reconciler.objects.moments import whole_second
+from reconciler.objects.wanted import WantedWrite
 from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.cycle.engine import AdmissionEngine
@@ -20,7 +21,7 @@ from scheduling.cycle.outcome import reserved, waiting
 from scheduling.cycle.second_pass import NotPlaced, after_second_pass, needs_second_pass, second_pass
 from scheduling.objects.workload import Workload
 from scheduling.placement.first import with_moment
-from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.deadlines import WaitForPodsReady, pods_ready
 from scheduling.status.observability import Observability
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 
@@ -36,6 +37,7 @@ class Decider:
     `unfinished`: cycles are left over for the next turn.
     `reasons`: the Workloads whose reason for waiting is to be written.
     `completing`: controllers that add fields to the write that stores quota.
+    `first_reports`: the writes of PodsReady that are due, by Workload. A reservation has the condition as well.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Decider:
     ) -> None:
         self.unfinished = False
         self.reasons: dict[str, Wait] = {}
+        self.first_reports: dict[str, tuple[WantedWrite, Controller]] = {}
         self._informer = informer
         self._world = informer.world
         self._records = informer.records
@@ -150,6 +153,8 @@ class Decider:
             after = reserved(before, decision, queue, moment, self._observability, by_prefix=by_prefix)
             if after.origin:
                 after = with_moment(after, now)
+            if after.key in self.first_reports:
+                after = pods_ready(after, False, moment)
             for controller in self._completing:
                 after = controller.completed(after, moment)
             world.put_workload(after, moment)

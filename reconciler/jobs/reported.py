@@ -16,8 +16,10 @@ from scheduling.status.progress import limited_to_sizes, pod_set_counts, with_re
 
 def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[JobStep]:
     """The status of its Workload with the job's report; nothing if the report is not new."""
-    action = report_patch(read, kind.reclaimable(job), kind.ready(job), inputs, now)
-    return [JobStep(action)] if action is not None else []
+    ready = kind.ready(job)
+    action = report_patch(read, kind.reclaimable(job), ready, inputs, now)
+    first = PODS_READY not in read.conditions and not read.reserved and not ready
+    return [JobStep(action, first_report=first)] if action is not None else []
 
 
 def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: JobInputs, now: int) -> Patch | None:

@@ -21,6 +21,7 @@ class JobStep:
     `action`: None if nothing can be written; the Event says why.
     `reason`: the reason of the Event; empty for no Event.
     `undoes`: the job runs without quota because of another client's change.
+    `first_report`: the Workload has no PodsReady yet. A reservation of this turn writes it as well.
     """
 
     action: Create | Patch | Delete | None
@@ -28,6 +29,7 @@ class JobStep:
     message: str = ""
     warning: bool = False
     undoes: bool = False
+    first_report: bool = False
 
 
 def nobodys(_: Manifest) -> bool:

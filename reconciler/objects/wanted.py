@@ -63,6 +63,7 @@ class WantedWrite:
     `reason`, `about`: without one of them there is no Event.
     `refusal`: the reason of the Event if the API server refuses the write; empty for the usual one.
     `workload`: `namespace/name` of the Workload whose job or Pod is written.
+    `first_report`: see `JobStep`.
     """
 
     key: Key
@@ -73,3 +74,4 @@ class WantedWrite:
     warning: bool = False
     refusal: str = ""
     workload: str = ""
+    first_report: bool = False

@@ -34,7 +34,14 @@ def wanted(kind: JobKind, job: Key, uid: str, workload: str, step: JobStep) -> W
     of_job = step.action is not None and step.action.resource == kind.resource
     key = job if of_job else (WORKLOAD, workload)
     return WantedWrite(
-        key, step.action, about(kind, job, uid), step.reason, step.message, step.warning, workload=workload
+        key,
+        step.action,
+        about(kind, job, uid),
+        step.reason,
+        step.message,
+        step.warning,
+        workload=workload,
+        first_report=step.first_report,
     )
 
 

@@ -47,6 +47,16 @@ def test_one_that_waits_says_so(make: Make) -> None:
     assert reported(api) == [("False", "WaitForStart")]
 
 
+def test_one_that_gets_quota_at_once_says_so_in_the_same_write(make: Make) -> None:
+    api = make(3)
+    api.put(JOB, job("j"))
+    api.rounds(8)
+
+    kinds = [(kind, type(action).__name__) for (kind, _), action in api.writes if kind in ("Job", "Workload")]
+    assert kinds == [("Workload", "Create"), ("Workload", "Apply"), ("Job", "Patch")]
+    assert reported(api) == [("False", "WaitForStart")]
+
+
 def test_one_that_runs_says_what_its_pods_do(make: Make) -> None:
     api = make(3)
     api.put(JOB, job("j"))

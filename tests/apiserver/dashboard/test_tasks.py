@@ -124,7 +124,7 @@ def test_what_if_a_team_had_more(visitor: Visitor) -> None:
 
     after = person.page.get_by_role("region", name="After")
     expect(after).to_contain_text("ClusterQueue vision", timeout=180_000)  # once the cluster is read
-    expect(after).to_contain_text(re.compile(r"acme.*quota with all below 272.*more.*vision.*quota 64", re.DOTALL))
+    expect(after).to_contain_text(re.compile(r"acme.*quota with its children 272.*more.*vision.*quota 64", re.DOTALL))
     expect(person.page.get_by_role("region", name="Before")).to_contain_text("quota 48")
     assert visitor.violations() == []
 
@@ -150,7 +150,7 @@ def test_what_would_let_a_job_in(visitor: Visitor) -> None:
     person.on(person.page.get_by_role("link", name=re.compile("^What if language had .* more h100.nvidia.com.gpu")))
     person.on(person.page.get_by_role("button", name="Show the result"))
 
-    admitted = person.page.get_by_role("table", name="Waiting workloads that get in")
+    admitted = person.page.get_by_role("table", name="Pending workloads that get in")
     expect(admitted).to_contain_text("pretrain-13b", timeout=180_000)  # once the cluster is read
 
 
@@ -223,7 +223,7 @@ def test_the_words_of_each_state_stand_out_on_the_screen(visitor: Visitor, schem
     page = visitor.to("/")
     states = page.locator(".notices li")
     kinds = {str(each.get_attribute("class")) for each in states.all()}
-    assert {"stopped", "misconfigured", "waiting", "borrowing"} <= kinds
+    assert {"stopped", "misconfigured", "pending", "borrowing"} <= kinds
     for kind in sorted(kinds):
         assert contrast(page, page.locator(f".notices li.{kind} .word").first) >= 4.5, kind
     assert contrast(page, page.locator(".brand a")) >= 4.5

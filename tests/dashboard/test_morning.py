@@ -16,7 +16,7 @@ from certs.presented import TlsServer
 from cluster.errors import Forbidden, Unreachable
 from dashboard.reading.served import NamedServer
 from dashboard.trees.contention import MOST
-from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
+from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in, tiles
 from tests.dashboard.presenting import presenting
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -151,6 +151,8 @@ def test_workers_stand_in_one_table_the_worst_first() -> None:
     rows = re.findall(r'<a href="#worker-(\w+)">', page.partition("</table>")[0])
     assert rows == re.findall(r'<section [^>]*id="worker-(\w+)"', page)
     assert [each for each in rows if each != "unheard"] == ["lost", "misconfigured", "connecting", "connected"]
+    wrong = [("bad", "1 lost"), ("bad", "1 misconfigured"), ("pending", "1 connecting")]
+    assert tiles(page) == [*wrong, ("used", "1 connected"), ("", "0 Workloads there")]
     assert "expire <time" in page
 
 

@@ -223,7 +223,7 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
 
     @app.get("/namespaces/<name>")
     def show_namespace(name: str) -> Any:
-        found = namespace.page(g.reader, name)
+        found = namespace.page(g.reader, g.may, name)
         if found is None:
             return _missing(f"Namespace {name} does not exist.", "/namespaces/", "All namespaces")
         answer = _page("namespace.html", **found)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from dashboard.pages.formatting import offset_of
 from dashboard.pages.installed import CertificateSources
 from dashboard.pages.morning import beside_rules
+from dashboard.pages.parts import Tile
 from dashboard.reading.cache import CachedReader
 
 PAGE = 200
@@ -25,8 +27,10 @@ def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSou
     found = reader.findings({**chosen, "offset": str(offset), "limit": str(PAGE + 1)})
     items = found["items"]
     first = offset + 1
+    beside = [] if chosen or offset else beside_rules(reader, sources)
     return {
-        "beside": [] if chosen or offset else beside_rules(reader, sources),
+        "beside": beside,
+        "tiles": [] if chosen or offset or len(items) > PAGE else _tiles(items, len(beside)),
         "number": _number(first, len(items[:PAGE]), whole=not offset and len(items) <= PAGE),
         "judged": found.get("judged", ""),
         "roots": found.get("roots") or [],
@@ -36,6 +40,15 @@ def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSou
         "before": _url(chosen, max(0, offset - PAGE)) if offset else "",
         "after": _url(chosen, offset + PAGE) if len(items) > PAGE else "",
     }
+
+
+def _tiles(items: Sequence[Mapping[str, Any]], beside: int) -> list[Tile]:
+    counts = Counter(str(each["severity"]) for each in items)
+    found = [(beside, "of workers and Quotree", "#beside", "bad")] if beside else []
+    for name, state in (("error", "bad"), ("warning", "pending")):
+        number = counts[name]
+        found.append((number, name if number == 1 else f"{name}s", "#rules" if beside else "", state if number else ""))
+    return [Tile(*each) for each in found]
 
 
 def _number(first: int, number: int, *, whole: bool) -> str:

@@ -114,7 +114,7 @@ def _place(position: int | None, *, parked: bool) -> str:
     if position is None:
         return ""
     if parked:
-        return f"{ordinal(position)} in line, tried again when something changes"
+        return f"{ordinal(position)} in line, tried again when something changes in its tree"
     return "next in line" if position == 1 else f"{ordinal(position)} in line"
 
 

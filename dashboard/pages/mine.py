@@ -10,15 +10,18 @@ person anything.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from cluster.errors import ClusterError, Forbidden, Unauthorized
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import offset_of, scarce_text
 from dashboard.pages.headline import pending_since
+from dashboard.pages.local_queues import STATES, LocalQueue, QuotaHeld, example, held_by, local_queue, seen_tree
 from dashboard.pages.namespace import LOCAL_QUEUES, held, pods_of, workload_state
-from dashboard.pages.parts import Part, part
+from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
@@ -31,6 +34,8 @@ _MOST, _ROWS = 2000, 100
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ACCOUNT = "system:serviceaccount:"
 _ORDER = ("pending", "deactivated", "quota reserved", "admitted", "finished")
+_USUAL = ("pending", "admitted", "finished")
+"""States that can always be chosen, so that the others do not move when the last Workload leaves one."""
 _OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finished": "Finished"}
 
 
@@ -55,11 +60,24 @@ class MyWorkload(NamedTuple):
 
 
 class MyNamespace(NamedTuple):
-    """A row. `queues`: names of LocalQueues and of the ClusterQueue of each; `pending`: workloads in them."""
+    """A row. `held`: what its Workloads hold of the quota behind its LocalQueues."""
 
     name: str
-    queues: tuple[tuple[str, str], ...]
-    pending: int
+    queues: tuple[LocalQueue, ...]
+    held: QuotaHeld | None = None
+
+    @property
+    def pending(self) -> int:
+        return sum(each.pending for each in self.queues)
+
+    @property
+    def admitted(self) -> int:
+        return sum(each.admitted for each in self.queues)
+
+    @property
+    def state(self) -> str:
+        """The worst of its LocalQueues; empty without one."""
+        return min((each.state for each in self.queues), key=STATES.index, default="")
 
 
 def known_of(cookie: str) -> list[str]:
@@ -82,8 +100,9 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
     every = [
         each._replace(cluster_queue=each.cluster_queue or leads.get((each.namespace, each.queue), "")) for each in every
     ]
-    rows = sorted(filter(lambda row: _has(text, row), every), key=_order)
-    counts = {state: sum(each.state == state for each in every) for state in _ORDER}
+    found_here = [row for row in every if _has(text, row)]
+    chosen = query.get("state", "") if query.get("state") in _ORDER else ""
+    rows = sorted((row for row in found_here if chosen in ("", row.state)), key=_order)
     shown = _shown(rows, query)
     shown["rows"] = _with_causes(reader, shown["rows"])
     title = "Workloads" if may.everywhere else "My workloads"
@@ -93,10 +112,31 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
         "title": title,
         "ranked": ranked,
         "found": found,
-        "counts": counts,
+        "state": chosen,
+        "choices": _choices(found_here, chosen, shown["q"]),
         "all": len(every),
         "most": _MOST,
     }
+
+
+class StateChoice(NamedTuple):
+    """A link to the Workloads in this state, or to all if it is empty. `number`: how many of them the search finds."""
+
+    state: str
+    number: int
+    url: str
+
+
+def _choices(rows: list[MyWorkload], chosen: str, q: str) -> list[StateChoice]:
+    """All, the usual states, and the others where there is something."""
+    counts = Counter(row.state for row in rows)
+    shown = [state for state in _ORDER if counts[state] or state in (*_USUAL, chosen)]
+    return [StateChoice(each, counts[each] if each else len(rows), workloads_url(q, each)) for each in ("", *shown)]
+
+
+def workloads_url(q: str, state: str) -> str:
+    query = urlencode({name: value for name, value in (("q", q), ("state", state)) if value})
+    return "/workloads/" + (f"?{query}" if query else "")
 
 
 def namespaces_page(
@@ -106,8 +146,28 @@ def namespaces_page(
     text = query.get("q", "").strip().lower()[:200]
     found = part(lambda: _objects(reader, may, LOCAL_QUEUES, known))
     every = _namespaces(found.value.items if found.value else (), _names(reader))
-    rows = [row for row in every if text in row.name or any(text in name for pair in row.queues for name in pair)]
-    return {**_shown(rows, query), "found": found, "all": len(every)}
+    rows = [row for row in every if text in row.name or any(_is_named(each, text) for each in row.queues)]
+    shown = _shown(rows, query)
+    tree = seen_tree(reader, may) if shown["rows"] else None
+    shown["rows"] = [row._replace(held=held_by(row.queues, tree)) for row in shown["rows"]]
+    return {**shown, "found": found, "all": len(every), "tiles": _tiles(every), "example": example()}
+
+
+def _is_named(queue: LocalQueue, text: str) -> bool:
+    return text in queue.name or text in queue.cluster_queue
+
+
+def _tiles(rows: list[MyNamespace]) -> list[Tile]:
+    queues = [queue for row in rows for queue in row.queues]
+    stopped = sum(bool(queue.why) for queue in queues)
+    bare = sum(not row.queues for row in rows)
+    return [
+        Tile(stopped, "stopped", state="bad" if stopped else ""),
+        pending_tile(sum(row.pending for row in rows), workloads_url("", "pending")),
+        Tile(sum(row.admitted for row in rows), "admitted", workloads_url("", "admitted")),
+        Tile(len(queues), "LocalQueue" if len(queues) == 1 else "LocalQueues"),
+        *([Tile(bare, "without a LocalQueue")] if bare else []),
+    ]
 
 
 def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
@@ -133,8 +193,8 @@ def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkloa
 
 def _leads(queues: Part[OwnObjects]) -> dict[tuple[str, str], str]:
     """The ClusterQueue of each LocalQueue."""
-    named = (row for row in _namespaces(queues.value.items if queues.value else (), ()))
-    return {(row.name, queue): cluster_queue for row in named for queue, cluster_queue in row.queues}
+    named = map(local_queue, queues.value.items if queues.value else ())
+    return {(each.namespace, each.name): each.cluster_queue for each in named}
 
 
 def _waiting(row: MyWorkload, found: Manifest | None) -> MyWorkload:
@@ -187,17 +247,11 @@ def _names(reader: CachedReader) -> list[str]:
 
 
 def _namespaces(queues: Iterable[Manifest], names: Iterable[str]) -> list[MyNamespace]:
-    by_name: dict[str, list[Manifest]] = {name: [] for name in names}
-    for each in queues:
-        by_name.setdefault(str(each["metadata"]["namespace"]), []).append(each)
-    rows = []
-    for name, mine in by_name.items():
-        pairs = tuple(
-            (str(each["metadata"]["name"]), str((each.get("spec") or {}).get("clusterQueue") or "")) for each in mine
-        )
-        pending = sum(int((each.get("status") or {}).get("pendingWorkloads") or 0) for each in mine)
-        rows.append(MyNamespace(name, pairs, pending))
-    return sorted(rows, key=lambda row: (not row.queues, -row.pending, row.name))
+    by_name: dict[str, list[LocalQueue]] = {name: [] for name in names}
+    for each in map(local_queue, queues):
+        by_name.setdefault(each.namespace, []).append(each)
+    rows = [MyNamespace(name, tuple(mine)) for name, mine in by_name.items()]
+    return sorted(rows, key=lambda row: (not row.queues, STATES.index(row.state or STATES[-1]), -row.pending, row.name))
 
 
 def _workload(manifest: Manifest) -> MyWorkload:

@@ -24,7 +24,7 @@ from dashboard.pages.formatting import (
 )
 from dashboard.pages.headline import cause_of, holder_of, waits_for
 from dashboard.pages.installed import CertificateSources, CertificateState, Installed, installed
-from dashboard.pages.parts import Part, part
+from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.times import lasted, past
 from dashboard.pages.trees import read_tree
@@ -34,7 +34,7 @@ from dashboard.trees.contention import MOST, Borrower, ContendedTree, RootLoad, 
 from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
-_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "waiting", "borrowing", "unused")
+_KINDS = ("stopped", "lost", "misconfigured", "error", "over", "pending", "borrowing", "unused")
 """The words of notices, the worst first."""
 ASKED = 8
 """How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
@@ -91,15 +91,6 @@ class QueueHead(NamedTuple):
         return workload_url(self.head["metadata"]["namespace"], self.head["metadata"]["name"])
 
 
-class MorningTotal(NamedTuple):
-    """A number at the top of the page, and where it is explained. `bad`: it should be 0 and is not."""
-
-    number: int
-    what: str
-    url: str
-    bad: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class TreeLine:
     """One of the busiest trees. `bar` is None where `share` is empty."""
@@ -149,18 +140,18 @@ def beside_rules(reader: CachedReader, sources: CertificateSources) -> list[Noti
     return sorted([*_lost(reader), *_failing(here)], key=lambda notice: _KINDS.index(notice.kind))
 
 
-def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[MorningTotal]:
+def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[Tile]:
     """What there is in all trees, counted at the queues to which work is submitted."""
     found = {dialect: tree.totals for dialect, tree in seen.items() if tree.totals.queues}
     if not found:
         return []
     tree = f"/trees/{next(iter(found)).lower()}"
-    queues, pending, running = (sum(numbers) for numbers in zip(*found.values(), strict=True))
+    queues, pending, admitted = (sum(numbers) for numbers in zip(*found.values(), strict=True))
     return [
-        MorningTotal(wrong, "to fix", "#notices", bad=wrong > 0),
-        MorningTotal(pending, "pending", "/workloads/?q=pending"),
-        MorningTotal(running, "running", "/workloads/?q=admitted"),
-        MorningTotal(queues, "queues" if queues > 1 else "queue", f"{tree}#table"),
+        Tile(wrong, "to fix", "#notices", "bad" if wrong else ""),
+        pending_tile(pending, "/workloads/?state=pending"),
+        Tile(admitted, "admitted", "/workloads/?state=admitted"),
+        Tile(queues, "queues" if queues > 1 else "queue", f"{tree}#table"),
     ]
 
 
@@ -281,7 +272,7 @@ def _waiting(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> I
         url = f"/trees/{dialect.lower()}?sort=pending#table"
         number = "1 more queue" if others == 1 else f"{others} more queues"
         pending = tree.totals.pending - sum(each.queue.waiting for each in heads)
-        yield Notice("waiting", number, url, f"of {dialect} with {pending} pending.", "All by pending work", url)
+        yield Notice("pending", number, url, f"of {dialect} with {pending} pending.", "All by pending work", url)
 
 
 def _of_one_cause(tree: ContendedTree, heads: Sequence[QueueHead]) -> Notice:
@@ -299,7 +290,7 @@ def _of_one_cause(tree: ContendedTree, heads: Sequence[QueueHead]) -> Notice:
     said = f"wait for {pair} at {short.name}: {names}{more}. They have {pending} pending{long}.{holder}"
     query = urlencode({**({"node": node_text(at)} if at in tree.nodes else {}), "pair": str(pair), "sort": "pending"})
     url = f"/trees/{first.queue.dialect.lower()}?{query}#table"
-    return Notice("waiting", f"{len(heads)} queues", url, said, f"Why {first.name} waits", first.url)
+    return Notice("pending", f"{len(heads)} queues", url, said, f"Why {first.name} waits", first.url)
 
 
 def _of_queue(found: QueueHead) -> Notice:
@@ -316,7 +307,7 @@ def _of_queue(found: QueueHead) -> Notice:
         cause = cause_of(found.why)
         waits += "." if halted else f": {f'{cause}.' if cause else found.head['message']}"
         step, url = f"Why {found.name} waits", found.url
-    return _about("stopped" if found.stopped else "waiting", queue, waits, step, url)
+    return _about("stopped" if found.stopped else "pending", queue, waits, step, url)
 
 
 def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:

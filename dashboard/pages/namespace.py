@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,10 +11,12 @@ from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import path_part, scarce_text
-from dashboard.pages.parts import Part, part
+from dashboard.pages.local_queues import STATES, LocalQueue, example, held_by, local_queue, seen_tree
+from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest, UserReader
 from dashboard.reading.cache import CachedReader
+from dashboard.reading.self_access import SelfAccess
 from dashboard.trees.tree import nano_of
 from policies.dialects.kueue_kinds import GROUP
 from policies.impact.quotas import amount_text
@@ -25,24 +28,27 @@ _QUEUES = 20
 """LocalQueues whose waiting work is listed at once; each costs a question."""
 
 
-def page(reader: CachedReader, namespace: str) -> dict[str, Any] | None:
+def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any] | None:
     """The values for the template; None if there is no such namespace and this person may know that.
 
     Raises Unauthorized; any other error is shown in the part that could not be read.
     """
     queues = part(lambda: reader.listed(LOCAL_QUEUES, namespace, MOST))
-    named = [_queue(each) for each in queues.value or ()]
+    named = sorted(map(local_queue, queues.value or ()), key=lambda each: (STATES.index(each.state), each.name))
     stored = part(lambda: reader.listed(WORKLOADS, namespace, MOST))
     if not named and not stored.value and _is_missing(reader, namespace):
         return None
-    leads = {each["name"]: each["cluster_queue"] for each in named}
+    leads = {each.name: each.cluster_queue for each in named}
+    tree = seen_tree(reader, may) if named else None
     workloads = Part([_workload(each, leads) for each in stored.value or ()], stored.error)
     held = partial(_held, reader.reader, namespace, stored.value or [])  # a list for each kind of job
-    doors = [*_missing(named, workloads.value or ()), *(each["name"] for each in named)]
+    doors = [*_missing(named, workloads.value or ()), *(each.name for each in named)]
     return {
         "namespace": namespace,
         "queues": queues,
-        "local_queues": named,
+        "local_queues": [(each, held_by([each], tree)) for each in named],
+        "example": example(namespace),
+        "tiles": _tiles(named, None if stored.error else workloads.value),
         "pending": [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]],
         "unlisted": max(0, len(doors) - _QUEUES),
         "held": part(lambda: reader.kept(("held", namespace), held)).value,
@@ -66,10 +72,22 @@ def _stored(reader: CachedReader, namespace: str) -> Manifest:
     return reader.reader.stored(NAMESPACES, None, namespace)
 
 
-def _missing(named: Iterable[Mapping[str, Any]], workloads: Iterable[Mapping[str, Any]]) -> list[str]:
+def _tiles(queues: Sequence[LocalQueue], workloads: Sequence[Mapping[str, Any]] | None) -> list[Tile]:
+    """The Workloads by state, as far as they are listed; else what the LocalQueues count."""
+    if not queues and not workloads:
+        return []
+    if workloads is None or len(workloads) >= MOST:
+        pending, admitted = sum(each.pending for each in queues), sum(each.admitted for each in queues)
+        return [pending_tile(pending, "#waiting-title"), Tile(admitted, "admitted")]
+    counts = Counter(each["state"] for each in workloads)
+    others = (Tile(counts[each], each, "#workloads-title") for each in ("admitted", "finished"))
+    return [pending_tile(counts["pending"], "#waiting-title"), *others]
+
+
+def _missing(named: Iterable[LocalQueue], workloads: Iterable[Mapping[str, Any]]) -> list[str]:
     """Names that pending Workloads have, and no LocalQueue: a slip, most likely. Where not all can be read, a name too
     many costs no more than a question."""
-    known = {each["name"] for each in named}
+    known = {each.name for each in named}
     return sorted({each["queue"] for each in workloads if each["state"] == "pending"} - known - {""})
 
 
@@ -89,18 +107,6 @@ def _held(reader: UserReader, namespace: str, workloads: list[Manifest]) -> list
 def _pending(reader: CachedReader, namespace: str, queue: str) -> Part[list[Manifest]]:
     path = f"/v1/namespaces/{path_part(namespace)}/localqueues/{path_part(queue)}/pendingworkloads"
     return part(lambda: list(reader.ask(path, _LIMIT)["items"]))
-
-
-def _queue(manifest: Manifest) -> dict[str, Any]:
-    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
-    return {
-        "name": str(manifest["metadata"]["name"]),
-        "cluster_queue": str(spec.get("clusterQueue") or ""),
-        "stopped": str(spec.get("stopPolicy") or "None") != "None",
-        "pending": status.get("pendingWorkloads", 0),
-        "reserving": status.get("reservingWorkloads", 0),
-        "admitted": status.get("admittedWorkloads", 0),
-    }
 
 
 def _workload(manifest: Manifest, leads: Mapping[str, str]) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from dashboard.pages.formatting import UsageBar, amount, bar_of, columns, node_text, node_url, path_part, what_if_url
-from dashboard.pages.parts import part
+from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
@@ -70,6 +70,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         return None
     contended = tree.most_used(node)
     below = sorted(tree.children(node), key=lambda child: -child.waiting)
+    holders = part(lambda: _holders(reader, node))
     return {
         "dialect": dialect,
         "tree": tree,
@@ -94,7 +95,8 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
         "command": _command(node),
         "pending": part(lambda: _pending(reader, node)),
         "most": PENDING,
-        "holders": part(lambda: _holders(reader, node)),
+        "holders": holders,
+        "tiles": list(_tiles(tree, node, holders)),
         "findings": part(lambda: _findings(reader, tree, node)),
     }
 
@@ -121,6 +123,32 @@ def _worst(tree: DialectTree, node: TreeNode) -> str:
     """The worst state over its flavors and resources."""
     found = {state_of(tree, node, node.amounts(pair)) for pair in node.pairs} | {state_of(tree, node, NO_USAGE)}
     return max(found, key=STATES.index)
+
+
+def _tiles(tree: DialectTree, node: TreeNode, holders: Part[dict[str, Any]]) -> Iterator[Tile]:
+    """The quota and use of the flavor and resource in the worst state, of which most is used; what is pending."""
+
+    def badness(pair: FlavorPair) -> tuple[int, float]:
+        found = node.amounts(pair)
+        return STATES.index(state_of(tree, node, found)), found.share
+
+    if node.pairs:
+        pair = max(node.pairs, key=badness)
+        found, share = node.amounts(pair), columns(tree, node, pair)[2]
+        yield Tile(amount(pair, found.quota), f"quota of {pair}", "#quota-title")
+        yield Tile(amount(pair, found.used), "used", "#quota-title", bar=bar_of(found), share=share)
+        if found.over:
+            yield Tile(amount(pair, found.over), "over its limit", "#quota-title", "over")
+        elif found.borrowed:
+            yield Tile(amount(pair, found.borrowed), "borrowed", "#quota-title", "borrowing")
+        elif found.quota:
+            yield Tile(amount(pair, found.spare), "unused", "#quota-title")
+    held = "#holders-title" if holders.value and holders.value["items"] else ""
+    for name, count in node.counts.items():
+        if name.lower() in ("pending", "waiting"):
+            yield pending_tile(count, "#waiting-title")
+        elif name != "reserving" or count != node.counts.get("admitted"):
+            yield Tile(count, name.lower(), held if name in ("admitted", "reserving") else "")
 
 
 def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) -> dict[str, Any] | None:

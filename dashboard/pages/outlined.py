@@ -11,7 +11,7 @@ from dashboard.trees.icicle import width_of
 _LINE, _STEP, _BAR, _GAP, _LEAST = 20.0, 18.0, 110.0, 40.0, 320.0
 """Height of a line, indentation of a depth, width of a bar with what follows it, between the columns, of a column."""
 QUOTA_WORDS = {
-    "subtree": "quota with all below",
+    "subtree": "quota with its children",
     "own": "own quota",
     "guaranteed": "guaranteed",
     "reach": "most that it can use",

@@ -1,12 +1,13 @@
-"""A part of a page that other rights open, or another server: without it the rest is there."""
+"""What pages are made of: parts that other rights or another server open, and large numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized
+from dashboard.pages.formatting import UsageBar
 
 T = TypeVar("T")
 
@@ -44,3 +45,19 @@ def part(read: Callable[[], T]) -> Part[T]:
         raise
     except ClusterError as error:
         return Part(error=error)
+
+
+class Tile(NamedTuple):
+    """A large number at the top of a page. `url`: where it is explained. `state`: the class of its color; `bad` for one
+    that should be 0 and is not."""
+
+    value: int | str
+    what: str
+    url: str = ""
+    state: str = ""
+    bar: UsageBar | None = None
+    share: str = ""
+
+
+def pending_tile(number: int, url: str = "") -> Tile:
+    return Tile(number, "pending", url, "pending" if number else "")

@@ -2,24 +2,85 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.pages.formatting import offset_of, path_part
+from dashboard.pages.formatting import UsageBar, offset_of, path_part
+from dashboard.pages.parts import Tile
 from dashboard.reading.cache import CachedReader
+from dashboard.trees.tree import nano_of
+from policies.impact.quotas import amount_text
 
 PAGE = 100
 """Domains at once."""
-_WIDTH = 200
-"""Units of a bar."""
 _ALWAYS = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi", "pods")
 """Resources that every Node has and no work asks for; they are not what a flavor is looked at for."""
 
 
+_STATES = ("stopped", "full", "used", "idle")
+"""The states of a topology or a domain, what is wrong first; `stopped`: there is no Node."""
+
+_EXAMPLE = """kubectl apply -f - <<END
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Topology
+metadata:
+  name: datacenter
+spec:
+  levels:
+  - nodeLabel: example.com/rack
+  - nodeLabel: kubernetes.io/hostname
+END
+kubectl patch resourceflavors NAME --type=merge -p '{"spec": {"topologyName": "datacenter"}}'
+"""
+"""What to do where there is no topology."""
+
+
 def page(reader: CachedReader) -> dict[str, Any]:
-    """The flavors with a topology. Raises ClusterError."""
-    return {"topologies": [{**each, "url": url(each["flavor"])} for each in reader.ask("/v1/topologies")["items"]]}
+    """The flavors with a topology, what is wrong first, then the fullest. Raises ClusterError."""
+    found = sorted(map(_topology, reader.ask("/v1/topologies")["items"]), key=_by_state)
+    counts = Counter(each["state"] for each in found)
+    return {
+        "topologies": found,
+        "example": _EXAMPLE,
+        "tiles": [
+            Tile(counts["stopped"], "without Nodes", state="bad" if counts["stopped"] else ""),
+            Tile(counts["full"], "full", state="pending" if counts["full"] else ""),
+            Tile(len(found), "flavor" if len(found) == 1 else "flavors"),
+            Tile(sum(each["nodes"] for each in found), "Nodes"),
+        ],
+    }
+
+
+def _topology(found: Mapping[str, Any]) -> dict[str, Any]:
+    names = _resources([found])  # of an old reconciler none
+    named = {each["resource"]: each for each in found.get("resources") or ()}
+    rows = [{**named[name], "share": f"{named[name]['used']:.0%}", "bar": _bar(named[name]["used"])} for name in names]
+    scarce = named.get(_scarcest([found], names))
+    return {
+        **found,
+        "url": url(found["flavor"]),
+        "resources": rows,
+        "state": _state(found["nodes"], scarce),
+        "used": scarce["used"] if scarce else 0.0,
+    }
+
+
+def _state(nodes: int, amounts: Mapping[str, Any] | None) -> str:
+    if not nodes:
+        return "stopped"
+    if amounts is None or not amounts["used"]:
+        return "idle"
+    return "full" if amounts["used"] >= 1 else "used"
+
+
+def _by_state(found: Mapping[str, Any]) -> tuple[int, float, str]:
+    return _STATES.index(found["state"]), -found["used"], found["flavor"]
+
+
+def _bar(share: float) -> UsageBar:
+    return UsageBar(round(100 * min(1.0, max(0.0, share)), 1), 0.0, 0.0, 100.0)
 
 
 def domains_page(reader: CachedReader, flavor: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -45,7 +106,7 @@ def domains_page(reader: CachedReader, flavor: str, query: Mapping[str, str]) ->
         "within": "/".join(within),
         "resources": resources,
         "resource": resource,
-        "width": _WIDTH,
+        "tiles": _tiles(found["level"], rows, resource),
         "rows": rows[offset : offset + PAGE],
         "first": offset + 1,
         "last": min(len(rows), offset + PAGE),
@@ -53,6 +114,22 @@ def domains_page(reader: CachedReader, flavor: str, query: Mapping[str, str]) ->
         "before": url(flavor, within, resource, max(0, offset - PAGE)) if offset else "",
         "after": url(flavor, within, resource, offset + PAGE) if offset + PAGE < len(rows) else "",
     }
+
+
+def _tiles(level: str, rows: Sequence[Mapping[str, Any]], resource: str) -> list[Tile]:
+    """Sums over all domains of the level; `full`: those without room for more of the resource."""
+    full = sum(row["state"] == "full" for row in rows)
+    sums = {
+        name: sum(nano_of(str(row["amounts"][name])) for row in rows if row["amounts"]) for name in ("capacity", "free")
+    }
+    used = 1 - sums["free"] / sums["capacity"] if sums["capacity"] else 0.0
+    free = Tile(amount_text(resource, sums["free"]), f"{resource} free", bar=_bar(used), share=f"{used:.0%}")
+    return [
+        Tile(full, "full", state="pending" if full else ""),
+        *([free] if resource else []),
+        Tile(len(rows), level if len(rows) == 1 else f"{level}s"),
+        Tile(sum(row["nodes"] for row in rows), "Nodes"),
+    ]
 
 
 def url(flavor: str, within: Sequence[str] = (), resource: str = "", offset: int = 0) -> str:
@@ -63,14 +140,14 @@ def url(flavor: str, within: Sequence[str] = (), resource: str = "", offset: int
 
 def _resources(domains: Iterable[Mapping[str, Any]]) -> list[str]:
     """Devices first, since these are scarce."""
-    names = {each["resource"] for domain in domains for each in domain["resources"]} - {*_ALWAYS}
+    names = {each["resource"] for domain in domains for each in domain.get("resources") or ()} - {*_ALWAYS}
     return sorted(names, key=lambda name: ("/" not in name, name))
 
 
 def _scarcest(domains: Iterable[Mapping[str, Any]], resources: Sequence[str]) -> str:
     """The resource of which work holds the largest share somewhere; the first of several."""
     used = dict.fromkeys(resources, 0.0)
-    for each in (each for domain in domains for each in domain["resources"]):
+    for each in (each for domain in domains for each in domain.get("resources") or ()):
         if each["resource"] in used:
             used[each["resource"]] = max(used[each["resource"]], each["used"])
     return max(resources, key=lambda name: used[name], default="")
@@ -78,14 +155,14 @@ def _scarcest(domains: Iterable[Mapping[str, Any]], resources: Sequence[str]) ->
 
 def _row(flavor: str, domain: Mapping[str, Any], resource: str, inner: bool) -> dict[str, Any]:
     amounts = next((each for each in domain["resources"] if each["resource"] == resource), None)
-    used = min(1.0, max(0.0, amounts["used"])) if amounts else 0.0
     return {
         **domain,
         "name": domain["values"][-1],
         "url": url(flavor, domain["values"], resource) if inner else "",
         "amounts": amounts,
         "share": f"{amounts['used']:.0%}" if amounts else "–",
-        "bar": round(used * _WIDTH),
+        "bar": _bar(amounts["used"] if amounts else 0.0),
+        "state": _state(domain["nodes"], amounts),
         "more": domain["placed"] - len(domain["workloads"]),
     }
 

@@ -43,11 +43,11 @@ class Borrower:
 
 
 class TreeTotals(NamedTuple):
-    """How many queues there are, and how much work is pending and running in them."""
+    """How many queues there are, and how much work is pending and admitted in them."""
 
     queues: int
     pending: int
-    running: int
+    admitted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class ContendedTree(DialectTree):
     def totals(self) -> TreeTotals:
         """Counts over all queues to which work is submitted."""
         queues = [node for node in self.nodes.values() if self._has_work(node)]
-        return TreeTotals(len(queues), sum(node.waiting for node in queues), sum(node.running for node in queues))
+        return TreeTotals(len(queues), sum(node.waiting for node in queues), sum(node.admitted for node in queues))
 
     @cached_property
     def sizes(self) -> Mapping[NodeKey, int]:

@@ -4,6 +4,9 @@ No block is narrower than its name. Where that leaves no room for all children o
 tiles of equal size below each other, in the order of their names; where the parent is narrow, all are that have no
 children, so that two siblings of the same quota look the same. What is left after that stands together in one tile
 that leads to the table. So a picture of 10 000 queues has as many blocks as one of 400.
+
+On a narrow screen children with children of their own are bands below each other where their columns would be narrower
+than the names in them: the first block of a band is as wide as its quota, and the tiles below it have the whole width.
 """
 
 from __future__ import annotations
@@ -28,6 +31,10 @@ MOST = 400
 """Blocks in one picture."""
 _TILE_ROWS = 16
 """Tiles below each other."""
+_BANDS, _INDENT = 8, 8.0
+"""Bands below each other, and how far what is in one is moved to the right."""
+_FEWEST_ROWS, _HEAD_ROWS = 2, 2
+"""Rows of tiles that a band has at least, and as many as the first block of a band takes."""
 _LEAST, _ENOUGH = 24.0, 150.0
 """The width that every block needs, and the one beyond which a name is shortened rather than given more."""
 _LEAST_PARENT = 64.0
@@ -148,6 +155,12 @@ class _Space(NamedTuple):
     shared: int = 0
     tail: int = 0
     apart: int = 0
+    narrow: bool = False
+    """The picture is for a narrow screen."""
+    scale: float = 0.0
+    """In a band: the width that stands for all quota of the children. Elsewhere 0, since `width` is that."""
+    rows: int = _TILE_ROWS
+    """Tiles below each other at most."""
 
 
 class _Sized(NamedTuple):
@@ -177,24 +190,40 @@ def icicle(
 
     Roots without the pair are left out if others have it. `only`: the nodes to draw, if not all.
     """
-    drawn: list[Block] = []
     first = [top] if top else _roots(tree, pair)
-    spaces = [_Space(None, _among(first, only), 0.0, width, 0, 0.0, None)]
-    while spaces and len(drawn) < MOST:
+    space = _Space(None, _among(first, only), 0.0, width, 0, 0.0, None, narrow=width <= NARROW)
+    return _filled(tree, space, pair, only, MOST)
+
+
+def _filled(
+    tree: DialectTree, space: _Space, pair: FlavorPair, only: Collection[NodeKey] | None, most: int
+) -> list[Block]:
+    """The blocks of a space and of all below it, no more than `most`."""
+    drawn: list[Block] = []
+    spaces = [space]
+    while spaces and len(drawn) < most:
         row: list[Block] = []
-        for space in spaces:
-            shared, tail, apart = _shared([each.name for each in space.children])
-            row += _below(tree, space._replace(shared=shared, tail=tail, apart=apart), pair, whole=only is None)
-        drawn += row[: MOST - len(drawn)]
+        for each in spaces:
+            shared, tail, apart = _shared([child.name for child in each.children])
+            named = each._replace(shared=shared, tail=tail, apart=apart)
+            sized = _children(tree, named, pair, whole=only is None)
+            if bands := _bands(tree, named, sized):
+                drawn += _stacked(tree, named, sized, bands, pair, only, most - len(drawn))
+            else:
+                row += _below(tree, named, sized, pair)
+        drawn += row[: most - len(drawn)]
         spaces = [
-            _Space(each.node, children, each.x, each.width, each.depth + 1, each.y + ROW + _GAP, each.amounts)
+            _Space(each.node, found, each.x, each.width, each.depth + 1, each.y + ROW + _GAP, each.amounts)._replace(
+                narrow=space.narrow
+            )
             for each in row
-            if each.node is not None
-            and not each.tile
-            and each.depth + 1 < ROWS
-            and (children := _among(tree.children(each.node), only))
+            if each.node is not None and not each.tile and (found := _drawn_below(tree, each, only))
         ]
     return drawn
+
+
+def _drawn_below(tree: DialectTree, block: Block, only: Collection[NodeKey] | None) -> Sequence[TreeNode]:
+    return _among(tree.children(block.node), only) if block.depth + 1 < ROWS else ()
 
 
 def _roots(tree: DialectTree, pair: FlavorPair) -> Sequence[TreeNode]:
@@ -209,13 +238,73 @@ def height(blocks: Sequence[Block]) -> float:
     return max((block.y + block.height for block in blocks), default=0.0)
 
 
-def _below(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool) -> Iterator[Block]:
-    """`whole`: no child is left out, so that what they do not have is the parent's own."""
+def _children(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool) -> list[_Sized]:
+    """The widest first. `whole`: no child is left out, so that what they do not have is the parent's own."""
     sized = [_sized(tree, space, node, pair) for node in space.children]
-    sized.sort(key=lambda each: -each.weight)  # the widest first, else as they stand
+    sized.sort(key=lambda each: -each.weight)  # else as they stand
     held = sum(each.weight for each in sized)
     if whole and space.above and held and (own := (space.above.quota or 0) - held) > 0:
         sized.append(_Sized(None, PairUsage(own, 0, 0, {}, {}), _OWN, _OWN))
+    return sized
+
+
+def _bands(tree: DialectTree, space: _Space, sized: Sequence[_Sized]) -> list[_Sized]:
+    """The children that have to be bands; none where all names fit beside each other, or there is no room for bands."""
+    parents = [each for each in sized if each.node is not None and tree.children(each.node)]
+    if not space.narrow or not 0 < len(parents) <= _BANDS or space.depth + 1 >= ROWS:
+        return []
+    if space.scale:  # within a band
+        return parents if _rows(space, len(parents)) >= _FEWEST_ROWS else []
+    widths = dict(zip(map(id, sized), _widths(sized, space.width), strict=True))
+    return parents if len(sized) > 1 and any(widths[id(each)] < _named_below(tree, each) for each in parents) else []
+
+
+def _rows(space: _Space, bands: int) -> int:
+    return (space.rows - _HEAD_ROWS * (bands - 1)) // bands
+
+
+def _named_below(tree: DialectTree, sized: _Sized) -> float:
+    """The width that the names of a child and of its own children need; of too many children only a part is drawn."""
+    names = [each.name for each in tree.children(sized.node)]
+    own = sized.needs + sized.badge
+    if len(names) > _TILE_ROWS * _BANDS:
+        return own
+    cut = _shared(names)[0]
+    longest = max(width_of(f"…{name[cut:]}" if cut else name) for name in names)
+    return max(own, min(_ENOUGH, longest + 2 * _LETTER + _GAP + 2 * BESIDE))
+
+
+def _stacked(
+    tree: DialectTree,
+    space: _Space,
+    sized: Sequence[_Sized],
+    bands: Sequence[_Sized],
+    pair: FlavorPair,
+    only: Collection[NodeKey] | None,
+    most: int,
+) -> list[Block]:
+    """The bands below each other, each with all below it, after tiles for the other children."""
+    others = [each for each in sized if each not in bands]
+    drawn = list(_tiles(space, others, pair)) if others else []
+    scale = (space.scale or space.width) / (sum(each.weight for each in sized) or 1)
+    rows = max(_FEWEST_ROWS, _rows(space, len(bands)))
+    for each in bands:
+        y = height(drawn) + (2 * _GAP if drawn else space.y)
+        width = min(space.width, max(each.needs + each.badge, scale * each.weight))
+        block = _block(space.x, y, width, ROW, space, each)
+        drawn.append(block)
+        if children := _drawn_below(tree, block, only):
+            room = space.width - _INDENT
+            at = (space.x + _INDENT, room, block.depth + 1, y + ROW + _GAP, block.amounts)
+            below = _Space(block.node, children, *at, narrow=True, scale=block.width, rows=rows)
+            drawn += _filled(tree, below, pair, only, most - len(drawn))
+    return drawn[:most]
+
+
+def _below(tree: DialectTree, space: _Space, sized: Sequence[_Sized], pair: FlavorPair) -> Iterator[Block]:
+    if space.scale:  # beside a band only tiles have no size that means something else
+        yield from _tiles(space, list(sized), pair)
+        return
     if sum(each.needs for each in sized) <= space.width:
         yield from _side_by_side(space, sized, space.width)
         return
@@ -268,7 +357,7 @@ def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
 def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
     """Room for all badges, unless that leaves out queues."""
     needs = max(_LEAST_TILE, *(each.least + each.badge for each in sized))
-    if len(sized) > space.width // needs * _TILE_ROWS:
+    if len(sized) > space.width // needs * space.rows:
         needs = max(_LEAST_TILE, *(each.least for each in sized))
     return min(space.width, needs)
 
@@ -278,8 +367,8 @@ def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Blo
     columns = max(1, int(space.width // _tile_width(space, sized)))
     longest = max((width_of(each.node.name) for each in sized if each.node), default=0.0)
     roomy = int(space.width // min(_ROOMY, longest + _NUMBERS))
-    columns = max(1, min(columns, max(roomy, ceil(len(sized) / _TILE_ROWS))))
-    most, rest = columns * _TILE_ROWS, list[TreeNode]()
+    columns = max(1, min(columns, max(roomy, ceil(len(sized) / space.rows))))
+    most, rest = columns * space.rows, list[TreeNode]()
     if len(sized) > most:
         sized.sort(key=lambda each: (-each.node.waiting if each.node else 0, -each.amounts.used, -each.weight))
         rest = [each.node for each in sized[most - 1 :] if each.node is not None]

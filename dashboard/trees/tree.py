@@ -118,7 +118,7 @@ class TreeNode:
         return self._count("pending", "waiting")
 
     @property
-    def running(self) -> int:
+    def admitted(self) -> int:
         """What has its quota: admitted Workloads, and PodGroups or applications that run."""
         return self._count("admitted", "running")
 

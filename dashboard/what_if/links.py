@@ -46,7 +46,8 @@ class ChangeLinks:
             content = self._fernet().decrypt_at_time(sealed.encode("ascii", "replace"), LASTS, int(self._clock()))
         except (InvalidToken, OSError) as error:
             raise BadLink(
-                f"This link was changed, is older than {LASTS // 86400} days or is of another dashboard. Ask for one."
+                f"This link was changed, is older than {LASTS // 86400} days or is of another dashboard. Ask for a new"
+                " one."
             ) from error
         return [str(line) for line in json.loads(content)][:MOST]
 

@@ -18,7 +18,13 @@ _NAMED = 100
 def topologies_json(world: World) -> dict[str, Any]:
     """The flavors with a topology. Read in the loop's thread."""
     items = [
-        {"flavor": each.flavor, "topology": each.topology, "levels": list(each.levels), "nodes": each.nodes}
+        {
+            "flavor": each.flavor,
+            "topology": each.topology,
+            "levels": list(each.levels),
+            "nodes": each.usage.nodes,
+            "resources": _resources(each.usage),
+        }
         for each in topologies(world.state.fleet)
     ]
     return {"apiVersion": API_VERSION, "kind": "TopologyList", "items": items}
@@ -52,10 +58,14 @@ def _domain(usage: DomainUsage, *, named: bool) -> dict[str, Any]:
     return {
         "values": list(usage.values),
         "nodes": usage.nodes,
-        "resources": [_resource(usage, name) for name in sorted(usage.capacity)],
+        "resources": _resources(usage),
         "placed": len(usage.workloads),
         "workloads": [{"workload": each.key, "clusterQueue": each.queue, "pods": each.pods} for each in workloads],
     }
+
+
+def _resources(usage: DomainUsage) -> list[dict[str, Any]]:
+    return [_resource(usage, name) for name in sorted(usage.capacity)]
 
 
 def _resource(usage: DomainUsage, name: str) -> dict[str, Any]:

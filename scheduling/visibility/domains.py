@@ -12,15 +12,6 @@ from scheduling.topology.domains import Domain, RoomDomain, TopologyTree
 from scheduling.topology.fleet import Fleet
 
 
-class TopologySummary(NamedTuple):
-    """A flavor with a topology. levels: coarsest first. nodes: those that can take pods."""
-
-    flavor: str
-    topology: str
-    levels: tuple[str, ...]
-    nodes: int
-
-
 class PodsOfWorkload(NamedTuple):
     """How many pods of a workload (`namespace/name`) have places in a domain."""
 
@@ -49,13 +40,25 @@ class DomainUsage:
         return self.capacity.get(resource, 0) - self.outside.get(resource, 0) - self.held.get(resource, 0)
 
 
+class TopologySummary(NamedTuple):
+    """A flavor with a topology. levels: coarsest first. usage: of all its Nodes together, which can take pods."""
+
+    flavor: str
+    topology: str
+    levels: tuple[str, ...]
+    usage: DomainUsage
+
+
 def topologies(fleet: Fleet | None) -> list[TopologySummary]:
-    """The flavors with a topology, by name."""
-    flavors = fleet.flavors if fleet is not None else {}
-    return [
-        TopologySummary(name, each.name, each.tree.levels, sum(len(low.nodes) for low in each.tree.lowest()))
-        for name, each in sorted(flavors.items())
-    ]
+    """The flavors with a topology, by name. Costs their Nodes."""
+    found = []
+    for name, each in sorted(fleet.flavors.items() if fleet is not None else ()):
+        usage = DomainUsage(())
+        for root in each.tree.roots:
+            for lowest in _lowest(root):
+                _add(usage, lowest)
+        found.append(TopologySummary(name, each.name, each.tree.levels, usage))
+    return found
 
 
 def domains_below(state: QuotaState, flavor: str, within: Sequence[str]) -> list[DomainUsage]:

@@ -38,8 +38,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     ),
     "show_node": ("/queues/kueue/ClusterQueue/a", "/queues/kueue/Cohort/org", "/queues/kueue/ClusterQueue/none"),
     "choose_namespace": ("/namespaces/",),
-    "show_namespace": ("/namespaces/team",),
-    "my_workloads": ("/workloads/", "/workloads/?q=none"),
+    "show_namespace": ("/namespaces/team", "/namespaces/empty"),
+    "my_workloads": ("/workloads/", "/workloads/?q=none", "/workloads/?state=deactivated"),
     "show_workload": ("/workloads/team/late", "/workloads/team/runs", "/workloads/team/done"),
     "show_clusters": ("/clusters",),
     "show_topologies": ("/topologies",),
@@ -86,7 +86,7 @@ _EXPLANATIONS: dict[str, dict[str, Any]] = {
     "late": {
         "state": "waiting",
         "job": _JOB,
-        "sentence": "Waiting in ClusterQueue a: needs 8 more cpu of flavor spot",
+        "sentence": "Waiting in ClusterQueue a (LocalQueue team/main): needs 8 more cpu of flavor spot",
         "reason": "Pending",
         "message": "insufficient unused quota",
         "clusterQueue": "a",
@@ -133,7 +133,7 @@ def small_cluster() -> Cluster:
         **_trees(),
         **_work(),
         "/v1/clusters": {"items": [_worker(each) for each in ("connected", "connecting", "lost", "misconfigured")]},
-        "/v1/topologies": {"items": [{**_TOPOLOGY, "nodes": 8}]},
+        "/v1/topologies": {"items": [_summary("gpu", 8, 0.6), _summary("tight", 2, 1.0), _summary("bare", 0)]},
         "/v1/topologies/gpu/domains": {
             **_TOPOLOGY,
             "within": [],
@@ -197,7 +197,12 @@ def _work() -> dict[str, Any]:
     pods = [
         {"metadata": {"name": "late-x", "ownerReferences": [{"uid": "u"}]}, "spec": {"nodeName": "n"}, "status": {}}
     ]
-    queue = {"metadata": {"namespace": "team", "name": "main"}, "spec": {"clusterQueue": "a"}, "status": {}}
+    held = [{"name": "spot", "resources": [{"name": "cpu", "total": "11"}]}]
+    status = {"pendingWorkloads": 1, "reservingWorkloads": 2, "admittedWorkloads": 1, "flavorsReservation": held}
+    queue = {"metadata": {"namespace": "team", "name": "main"}, "spec": {"clusterQueue": "a"}, "status": status}
+    gone = [{"type": "Active", "status": "False", "reason": "ClusterQueueDoesNotExist", "message": "no"}]
+    lost = {"metadata": {"namespace": "old", "name": "gone"}, "spec": {"clusterQueue": "none"}}
+    lost["status"] = {"conditions": gone}
     event = {
         "involvedObject": {"kind": "Workload"},
         "reason": "Pending",
@@ -212,7 +217,9 @@ def _work() -> dict[str, Any]:
         "/v1/clusterqueues/a/workloads": {"workloads": 3, "items": [_holds("runs", "11"), _holds("little", "0")]},
         "/v1/namespaces/team/pendingpods": {"items": []},
         LOCAL_QUEUES.collection("team"): {"items": [queue]},
-        LOCAL_QUEUES.collection(None): {"items": [queue]},
+        LOCAL_QUEUES.collection(None): {"items": [queue, lost]},
+        **{each.collection("empty"): {"items": []} for each in (LOCAL_QUEUES, WORKLOADS)},
+        NAMESPACES.item("empty", None): {},
         NAMESPACES.collection(None): {"items": [{"metadata": {"name": name}} for name in ("team", "empty")]},
         WORKLOADS.collection("team"): {"items": [_stored(name) for name in _EXPLANATIONS]},
         WORKLOADS.collection(None): {"items": [_stored(name) for name in _EXPLANATIONS]},
@@ -259,6 +266,15 @@ def _worker(connection: str) -> dict[str, Any]:
 
 
 _TOPOLOGY = {"flavor": "gpu", "topology": "datacenter", "levels": ["rack", "kubernetes.io/hostname"]}
+
+
+def _summary(flavor: str, nodes: int, *used: float) -> dict[str, Any]:
+    amounts = {"capacity": "64", "outside": "8", "held": "32", "free": "24"}
+    names = ("example.com/gpu", "cpu")
+    resources = [
+        {"resource": name, "used": share / at, **amounts} for share in used for at, name in enumerate(names, 1)
+    ]
+    return {**_TOPOLOGY, "flavor": flavor, "nodes": nodes, "resources": resources}
 
 
 def _domain(name: str) -> dict[str, Any]:

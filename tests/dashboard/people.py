@@ -135,6 +135,14 @@ class Telling:
         return self.answer
 
 
+def tiles(page: str) -> list[tuple[str, str]]:
+    """The large numbers of a page: the class of the color, and the text."""
+    shown = re.search(r'<ul class="totals".*?</ul>', page, re.DOTALL)
+    found = re.findall(r"<li( class=\"\w+\")?>(.*?)</li>", shown[0] if shown else "", re.DOTALL)
+    texts = [(kind[8:-1], re.sub(r"<[^>]+>", "", text)) for kind, text in found]
+    return [(kind, " ".join(text.split())) for kind, text in texts]
+
+
 class Cluster:
     """See `Backend`. `down`: what every answer is while a server is away."""
 

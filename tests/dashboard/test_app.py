@@ -15,7 +15,7 @@ from dashboard.login.authenticators import ByProxy
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import AnswerCache
 from dashboard.reading.remote import RemoteBackend, Servers
-from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in
+from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in, tiles
 from tests.dashboard.trees.entries import kueue, tree
 
 NEWS = {"Cache-Control": "no-cache"}
@@ -95,6 +95,23 @@ def test_findings_are_counted_in_words() -> None:
     ):
         cluster.answers["/v1/findings"] = {"items": [item] * number, "roots": []}
         assert f"<caption>{said}</caption>" in client.get(path).text
+
+
+def test_findings_begin_with_how_many_of_each_severity_there_are() -> None:
+    cluster = Cluster()
+    said = {"object": {"kind": "Cohort", "name": "org"}, "message": "odd", "rule": "odd"}
+    items = [{"severity": each, **said} for each in ("error", "warning", "warning")]
+    cluster.answers["/v1/findings"] = {"items": items, "roots": []}
+    client = signed_in(cluster, ADMIN)
+    assert tiles(client.get("/findings").text) == [("bad", "1 error"), ("pending", "2 warnings")]
+    assert tiles(client.get("/findings?root=org").text) == []
+
+    cluster.answers["/v1/findings"] = {"items": items * 67, "roots": []}
+    assert tiles(signed_in(cluster, ADMIN).get("/findings").text) == [], "not all of them are read"
+    worker = {"name": "west", "connection": "lost"}
+    cluster.answers |= {"/v1/findings": {"items": [], "roots": []}, "/v1/clusters": {"items": [worker]}}
+    found = tiles(signed_in(cluster, ADMIN).get("/findings").text)
+    assert found == [("bad", "1 of workers and Quotree"), ("", "0 errors"), ("", "0 warnings")]
 
 
 def test_without_an_audit_no_menu_leads_to_findings() -> None:

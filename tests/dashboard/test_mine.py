@@ -12,7 +12,7 @@ from cluster.resource import NAMESPACES
 from dashboard.pages.mine import MOST_KNOWN, known_of, with_known
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
-from tests.dashboard.people import ADMIN, Cluster, self_access, signed_in
+from tests.dashboard.people import ADMIN, Cluster, self_access, signed_in, tiles
 
 NO = Forbidden(403, "Forbidden", "tina may not list workloads")
 COOKIE = "quotree-namespaces"
@@ -65,7 +65,47 @@ def test_who_waits_longest_is_on_top_with_the_reason() -> None:
 
     assert page.index("a/old") < page.index("b/new") < page.index("a/runs")
     assert page.count("8 more needed") == 2
-    assert "<strong>2</strong> pending" in page
+    assert choices(page) == [("all*", "3"), ("pending", "2"), ("admitted", "1"), ("finished", "0")]
+
+
+def choices(page: str) -> list[tuple[str, str]]:
+    """What can be chosen by state, with its number; an asterisk marks what is."""
+    links = re.findall(r"<a ([^>]+)>(.*?)</a>", page.partition('class="choices">')[2].partition("</nav>")[0])
+    texts = [(kind, re.sub(r"<[^>]+>", "", text).split()) for kind, text in links]
+    return [(" ".join(words[:-1]) + "*" * ("aria-current" in kind), words[-1]) for kind, words in texts]
+
+
+def test_a_state_is_chosen_by_a_link_that_keeps_the_search_and_counts_what_it_finds() -> None:
+    made = everything(
+        workload("a", "one"), workload("a", "two"), workload("b", "one", Admitted="True"), workload("b", "x")
+    )
+    client = signed_in(made, ADMIN)
+
+    page = client.get("/workloads/?q=one").text
+    assert choices(page) == [("all*", "2"), ("pending", "1"), ("admitted", "1"), ("finished", "0")]
+    assert 'href="/workloads/?q=one&amp;state=admitted"' in page
+    page = client.get("/workloads/?q=one&state=admitted").text
+    assert page.count('<th scope="row">') == 1
+    assert "b/one" in page
+    assert choices(page) == [("all", "2"), ("pending", "1"), ("admitted*", "1"), ("finished", "0")]
+    assert '<input type="hidden" name="state" value="admitted">' in page, "another search keeps the state"
+    assert client.get("/workloads/?state=nonsense").text.count('<th scope="row">') == 4
+
+
+def test_nothing_in_a_state_leads_back_to_all() -> None:
+    client = signed_in(everything(workload("a", "one")), ADMIN)
+
+    page = client.get("/workloads/?state=deactivated").text
+    assert 'No workload is deactivated. <a href="/workloads/">Show all</a>' in page
+    assert ("deactivated*", "0") in choices(page)
+    assert "Nothing that is finished matches “one”." in client.get("/workloads/?state=finished&q=one").text
+
+
+def test_the_next_page_of_a_state_is_of_that_state() -> None:
+    made = everything(*(workload("a", f"w-{each:03}") for each in range(150)), workload("a", "x", Admitted="True"))
+
+    page = signed_in(made, ADMIN).get("/workloads/?state=pending").text
+    assert '<a href="/workloads/?q=&amp;state=pending&amp;offset=100">Next 50</a>' in page
 
 
 @pytest.mark.parametrize(("text", "number"), [("OLD", 1), ("b/", 1), ("admitted", 1), ("main", 3), ("zzz", 0)])
@@ -137,9 +177,42 @@ def test_namespaces_and_queues_are_a_list_with_a_search() -> None:
     assert '/namespaces/a"' not in found
 
 
+def test_namespaces_show_what_admits_nothing_first_and_what_each_holds_of_its_quota() -> None:
+    held = [{"name": "spot", "resources": [{"name": "cpu", "total": "11"}]}]
+    busy, gone, idle = queue("busy", pending=2), queue("gone"), queue("idle")
+    busy["spec"]["clusterQueue"] = idle["spec"]["clusterQueue"] = "a"
+    busy["status"] |= {"reservingWorkloads": 3, "admittedWorkloads": 3, "flavorsReservation": held}
+    inactive = {"type": "Active", "status": "False", "reason": "ClusterQueueDoesNotExist", "message": "no"}
+    gone["status"]["conditions"] = [inactive]
+    made = everything(queues=(idle, busy, gone), names=("bare",))
+    page = signed_in(made, ADMIN).get("/namespaces/").text
+
+    assert re.findall(r'<th scope="row"><a href="/namespaces/(\w+)"', page) == ["gone", "busy", "idle", "bare"]
+    assert "ClusterQueue vision does not exist" in page
+    assert re.findall(r'data-label="Holds">([^<]*)<', page) == ["", "11 of 8 spot/cpu", "0 of 8 spot/cpu", ""]
+    assert '<rect class="borrowed" x="72.7" width="27.3"' in page
+    counts = [("bad", "1 stopped"), ("pending", "2 pending"), ("", "3 admitted"), ("", "3 LocalQueues")]
+    assert tiles(page) == [*counts, ("", "1 without a LocalQueue")]
+    assert made.asked.count("/v1/tree") == 1, "however many namespaces there are"
+
+
+def test_who_may_not_see_the_quota_sees_what_is_held() -> None:
+    made = cluster(team=[workload("team", "late")])
+    held = [{"name": "spot", "resources": [{"name": "cpu", "total": "11"}]}]
+    mine = queue("team") | {"status": {"flavorsReservation": held}}
+    made.answers |= {LOCAL_QUEUES.collection("team"): {"items": [mine]}, "/v1/self": self_access("tina", "team")}
+
+    for path in ("/namespaces/", "/namespaces/team"):
+        page = signed_in(made, ADMIN).get(path).text
+        assert re.findall(r'data-label="Holds">([^<]*)<', page) == ["11 spot/cpu"], path
+    assert "/v1/tree" not in made.asked
+
+
 def test_an_empty_list_says_how_to_fill_it() -> None:
     assert "kueue.x-k8s.io/queue-name" in signed_in(everything(), ADMIN).get("/workloads/").text
-    assert "Open one by its name" in signed_in(cluster(), ADMIN).get("/namespaces/").text
+    page = signed_in(cluster(), ADMIN).get("/namespaces/").text
+    assert "Open one by its name" in page
+    assert "kind: LocalQueue\n" in page
 
 
 def test_a_tenant_need_not_type_the_name_of_its_namespace() -> None:

@@ -16,7 +16,7 @@ from certs.presented import TlsServer
 from cluster.errors import Forbidden, Unreachable
 from dashboard.reading.served import NamedServer
 from dashboard.trees.contention import MOST
-from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
+from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in, tiles
 from tests.dashboard.presenting import presenting
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -76,8 +76,8 @@ def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> N
     borrows = "borrows 8 spot/cpu beyond its quota of 8. Unused at its siblings: spare 12, late 4."
 
     assert notices(cluster()) == [
-        ("waiting", f"waiting ClusterQueue late {late}", "/workloads/team/old"),
-        ("waiting", f"waiting ClusterQueue a {young}", "/workloads/team/young"),
+        ("pending", f"pending ClusterQueue late {late}", "/workloads/team/old"),
+        ("pending", f"pending ClusterQueue a {young}", "/workloads/team/young"),
         ("borrowing", f"borrowing ClusterQueue a {borrows} Who could get it back", f"{QUEUE}#neighbours-title"),
         (
             "unused",
@@ -92,7 +92,7 @@ def test_a_queue_that_is_stopped_comes_before_those_that_wait() -> None:
     stopped["items"][0] |= {"reason": "Suspended", "message": "ClusterQueue a is inactive: Can't admit: is stopped"}
     said = notices(cluster(**{"/v1/clusterqueues/a/pendingworkloads": stopped}))
 
-    assert [(kind, text.split()[2]) for kind, text, _ in said[:2]] == [("stopped", "a"), ("waiting", "late")]
+    assert [(kind, text.split()[2]) for kind, text, _ in said[:2]] == [("stopped", "a"), ("pending", "late")]
 
 
 def test_the_longest_wait_is_found_among_all_queues_not_only_those_with_the_most_work() -> None:
@@ -100,7 +100,7 @@ def test_the_longest_wait_is_found_among_all_queues_not_only_those_with_the_most
     late = kueue("late", "org", "4", pending=1) | {"oldestPending": ago(300)}
     held = kueue("held", "org", "4", pending=1) | {"oldestPending": ago(1), "inactive": "Can't admit: is stopped."}
     found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="56"), *full, late, held)})
-    said = [(kind, text.split(maxsplit=1)[1]) for kind, text, _ in notices(found) if kind in ("stopped", "waiting")]
+    said = [(kind, text.split(maxsplit=1)[1]) for kind, text, _ in notices(found) if kind in ("stopped", "pending")]
 
     oldest = "the oldest for 1 min. What is pending there"
     assert said[0] == (
@@ -109,7 +109,7 @@ def test_the_longest_wait_is_found_among_all_queues_not_only_those_with_the_most
     )
     assert said[1][1].startswith("ClusterQueue late has 1 pending, the oldest for 5 h 0 min. team/old is first and")
     assert [text.split()[1] for _, text in said[2:-1]] == [f"full-{each}" for each in range(11, 5, -1)]
-    assert said[-1] == ("waiting", "6 more queues of Kueue with 300 pending. All by pending work")
+    assert said[-1] == ("pending", "6 more queues of Kueue with 300 pending. All by pending work")
     asked = [path for path in found.asked if path.endswith("/pendingworkloads")]
     assert len(asked) == 8, "however many queues there are"
 
@@ -120,7 +120,7 @@ def test_the_head_that_waits_longest_is_told_once() -> None:
     nodes = [each | ({"oldestPending": since} if each["name"] == "a" else {}) for each in BUSY["nodes"]]
     said = notices(cluster(**{"/v1/tree": tree(*nodes), "/v1/clusterqueues/a/pendingworkloads": first}))
 
-    assert any(text.startswith("waiting ClusterQueue a has 1 pending. team/young is first") for _, text, _ in said)
+    assert any(text.startswith("pending ClusterQueue a has 1 pending. team/young is first") for _, text, _ in said)
 
 
 def test_a_worker_is_called_on_each_page_what_it_is() -> None:
@@ -151,6 +151,8 @@ def test_workers_stand_in_one_table_the_worst_first() -> None:
     rows = re.findall(r'<a href="#worker-(\w+)">', page.partition("</table>")[0])
     assert rows == re.findall(r'<section [^>]*id="worker-(\w+)"', page)
     assert [each for each in rows if each != "unheard"] == ["lost", "misconfigured", "connecting", "connected"]
+    wrong = [("bad", "1 lost"), ("bad", "1 misconfigured"), ("pending", "1 connecting")]
+    assert tiles(page) == [*wrong, ("used", "1 connected"), ("", "0 Workloads there")]
     assert "expire <time" in page
 
 
@@ -235,7 +237,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     said = notices(cluster(**answers))
 
     kinds = [kind for kind, *_ in said]
-    assert kinds == ["stopped", "stopped", "lost", "error", "waiting", "waiting", "borrowing", "unused"]
+    assert kinds == ["stopped", "stopped", "lost", "error", "pending", "pending", "borrowing", "unused"]
     assert said[0][1] == (
         "stopped Cohort x is on a cycle, and so are Cohort y, Cohort z: nothing below them is admitted."
         " Give one of them another parent. All findings of this tree"
@@ -321,12 +323,12 @@ def test_queues_that_wait_for_the_same_are_one_notice() -> None:
     found.answers["/v1/clusterqueues/other/pendingworkloads"] = head("w0", 3)
     found.answers["/v1/workloads/team/w0/explanation"] = short_at("elsewhere")
 
-    alike, apart = [text for kind, text, _ in notices(found) if kind == "waiting"]
+    alike, apart = [text for kind, text, _ in notices(found) if kind == "pending"]
     assert alike == (
-        "waiting 5 queues wait for spot/cpu at org: late-5, late-4, late-3 and 2 more. They have 15 pending, the oldest"
+        "pending 5 queues wait for spot/cpu at org: late-5, late-4, late-3 and 2 more. They have 15 pending, the oldest"
         " for 5 min. big holds 9 beyond its quota. Why team/w5 waits"
     )
-    assert apart.startswith("waiting ClusterQueue other has 1 pending.")
+    assert apart.startswith("pending ClusterQueue other has 1 pending.")
     page = signed_in(found, ADMIN).get("/").text
     assert '<a href="/trees/kueue?node=Cohort%2Forg&amp;pair=spot%2Fcpu&amp;sort=pending#table">5 queues</a>' in page
 
@@ -336,7 +338,7 @@ def test_two_queues_that_wait_for_the_same_keep_their_own_words() -> None:
     for name in ("young", "old"):
         found.answers[f"/v1/workloads/team/{name}/explanation"] = short_at("org")
 
-    assert [text.split()[1:3] for kind, text, _ in notices(found) if kind == "waiting"] == [
+    assert [text.split()[1:3] for kind, text, _ in notices(found) if kind == "pending"] == [
         ["ClusterQueue", "late"],
         ["ClusterQueue", "a"],
     ]
@@ -385,18 +387,20 @@ def test_the_numbers_on_top_count_each_queue_once_and_lead_to_what_they_count() 
     over = kueue("beyond", "org", "4", "9", borrowed="5")
     over["quota"][0]["own"]["over"] = "5"
     page = signed_in(cluster(**{"/v1/tree": tree(*nodes, over)}), ADMIN).get("/").text
-    found = re.findall(r'<li( class="bad")?><a href="([^"]+)"><strong>(\d+)</strong> ([\w ]+)</a></li>', page)
+    found = re.findall(
+        r'<li( class="\w+")?><a href="([^"]+)"><strong>(\d+)</strong> <span>([\w ]+)</span></a></li>', page
+    )
 
-    assert [(number, what, bool(bad)) for bad, _, number, what in found] == [
-        ("1", "to fix", True),
-        ("3", "pending", False),
-        ("6", "running", False),
-        ("4", "queues", False),
+    assert [(number, what, state) for state, _, number, what in found] == [
+        ("1", "to fix", ' class="bad"'),
+        ("3", "pending", ' class="pending"'),
+        ("6", "admitted", ""),
+        ("4", "queues", ""),
     ]
     assert [url for _, url, *_ in found] == [
         "#notices",
-        "/workloads/?q=pending",
-        "/workloads/?q=admitted",
+        "/workloads/?state=pending",
+        "/workloads/?state=admitted",
         "/trees/kueue#table",
     ]
     assert 'class="totals"' not in signed_in(cluster(**{"/v1/tree": tree()}), ADMIN).get("/").text
@@ -445,8 +449,8 @@ def test_who_may_not_see_what_is_pending_sees_how_much_it_is() -> None:
     del found.answers["/v1/clusterqueues/late/pendingworkloads"]
 
     assert (
-        "waiting",
-        "waiting ClusterQueue late has 2 pending. What is pending there",
+        "pending",
+        "pending ClusterQueue late has 2 pending. What is pending there",
         "/queues/kueue/ClusterQueue/late",
     ) in (notices(found))
 

@@ -11,7 +11,7 @@ from cluster.resource import JOBS, NAMESPACES
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
 from tests.builders import batch_job, queued
-from tests.dashboard.people import ADMIN, Cluster, signed_in
+from tests.dashboard.people import ADMIN, Cluster, signed_in, tiles
 
 WRONG = "LocalQueue team/mian does not exist; did you mean main?"
 
@@ -67,6 +67,22 @@ def test_pending_work_of_the_namespace_is_not_named_after_it_in_each_row() -> No
 
     assert '<a href="/workloads/team/slip">slip</a>' in page
     assert 'data-label="Queue"' not in page
+
+
+def test_a_namespace_has_its_numbers_on_top_and_a_path_that_ends_there() -> None:
+    ended, runs = ({"conditions": [{"type": kind, "status": "True"}]} for kind in ("Finished", "Admitted"))
+    found = cluster(workload("old", "main", **ended), workload("runs", "main", **runs), workload("late", "main"))
+    found.answers[LOCAL_QUEUES.collection("team")]["items"].append(
+        {"metadata": {"namespace": "team", "name": "z"}, "spec": {"clusterQueue": "b", "stopPolicy": "Hold"}}
+    )
+    page = signed_in(found, ADMIN).get("/namespaces/team").text
+
+    assert tiles(page) == [("pending", "1 pending"), ("", "1 admitted"), ("", "1 finished")]
+    way = page.partition('<nav aria-label="Path"')[2].partition("</nav>")[0]
+    assert '<a href="/namespaces/">Namespaces</a>' in way
+    assert '<span aria-current="page">team</span>' in way
+    assert re.findall(r'<th scope="row">(\w+)</th><td data-label="State">', page) == ["z", "main"], "stopped first"
+    assert ": it is stopped" in page
 
 
 def test_a_namespace_that_does_not_exist_is_not_one_without_queues() -> None:

@@ -15,7 +15,7 @@ from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import AnswerCache, CachedReader
 from dashboard.trees.tree import TreeNode
 from dashboard.what_if.manifests import KINDS
-from tests.dashboard.people import ADMIN, ANSWERS, Answering, Cluster, signed_in
+from tests.dashboard.people import ADMIN, ANSWERS, Answering, Cluster, signed_in, tiles
 from tests.dashboard.trees.entries import kueue, tree
 
 AT, COHORT = "/queues/kueue/ClusterQueue/a", "/queues/kueue/Cohort"
@@ -136,9 +136,34 @@ def test_the_bar_shows_what_is_borrowed_beyond_the_quota() -> None:
 
 
 def test_a_queue_that_borrows_is_not_called_borrowed() -> None:
-    said = re.sub(r"<[^>]+>", "", page(cluster()).partition("<h1>")[2].partition('<p class="actions">')[0])
+    shown = tiles(page(cluster()))
 
-    assert said.split()[:5] == ["ClusterQueue", "a", "Borrowing.", "1", "pending,"]
+    assert shown[0] == ("borrowing", "borrowing")
+    assert ("borrowing", "3 borrowed") in shown
+
+
+def test_the_state_of_a_queue_is_seen_before_its_tables() -> None:
+    amounts = [("", "8 quota of spot/cpu"), ("", "11 used 138%")]
+    counts = [("pending", "1 pending"), ("", "0 admitted")]
+    assert tiles(page(cluster())) == [("borrowing", "borrowing"), *amounts, ("borrowing", "3 borrowed"), *counts]
+
+    over = kueue("a", quota="8", used="11", borrowed="3")
+    over["quota"][0]["own"]["over"] = "2"
+    idle = kueue("a", quota="8")
+    states = [tiles(page(cluster(**{"/v1/tree": tree(each)})))[:4] for each in (over, idle)]
+    assert [states[0][0], states[0][3]] == [("over", "over"), ("over", "2 over its limit")]
+    assert [states[1][0], states[1][3]] == [("idle", "idle"), ("", "8 unused")]
+
+
+def test_of_several_resources_the_one_in_the_worst_state_is_on_top() -> None:
+    busy = kueue("a", quota="8", used="7")
+    short = {"flavor": "spot", "resource": "memory", "children": {}}
+    busy["quota"].append({**short, "own": {"nominalQuota": "8", "used": "9", "borrowed": "1"}})
+
+    assert tiles(page(cluster(**{"/v1/tree": tree(busy)})))[1:3] == [
+        ("", "8 quota of spot/memory"),
+        ("", "9 used 112%"),
+    ]
 
 
 def test_a_queue_is_shown_in_the_tree_among_its_siblings() -> None:
@@ -203,7 +228,7 @@ def test_what_is_admitted_is_not_counted_as_reserving_again() -> None:
     )
 
     assert "reserving" not in page(cluster(**{"/v1/tree": tree(both)}))
-    assert "<strong>2</strong> reserving, <strong>1</strong> admitted" in page(cluster(**{"/v1/tree": tree(more)}))
+    assert tiles(page(cluster(**{"/v1/tree": tree(more)})))[-2:] == [("", "2 reserving"), ("", "1 admitted")]
 
 
 def test_the_object_and_the_command_that_changes_it() -> None:

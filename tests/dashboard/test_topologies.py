@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in
+from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in, tiles
 
 LEVELS = ["example.com/rack", "kubernetes.io/hostname"]
 
@@ -13,7 +14,14 @@ def domain(*values: str, used: float, workloads: int = 1, **resources: float) ->
     """Domains of eight GPUs."""
     shares = {"example.com/gpu": used, **resources}
     amounts = [
-        {"resource": name, "capacity": "8", "outside": "1", "held": f"{share * 8 - 1:g}", "free": "9", "used": share}
+        {
+            "resource": name,
+            "capacity": "8",
+            "outside": "1",
+            "held": f"{share * 8 - 1:g}",
+            "free": f"{8 - share * 8:g}",
+            "used": share,
+        }
         for name, share in shares.items()
     ]
     named = [{"workload": "ml/train", "clusterQueue": "ml", "pods": 2}] if workloads else []
@@ -33,11 +41,34 @@ def test_flavors_with_a_topology_lead_to_their_domains() -> None:
     page = signed_in(cluster(), ADMIN).get("/topologies").text
 
     assert '<a href="/topologies/gpu">gpu</a>' in page
-    assert "example.com/rack, kubernetes.io/hostname" in page
+    assert "example.com/rack › kubernetes.io/hostname" in page
+
+
+def test_the_topology_without_nodes_comes_first_then_the_fullest_each_with_what_is_free() -> None:
+    def summary(flavor: str, nodes: int, *used: float) -> dict[str, Any]:
+        amounts = {"capacity": "8", "outside": "1", "held": "3", "free": "4"}
+        shares = [{"resource": "example.com/gpu", "used": each, **amounts} for each in used]
+        return {"flavor": flavor, "topology": "t", "levels": LEVELS, "nodes": nodes, "resources": shares}
+
+    made = Cluster()
+    made.answers["/v1/topologies"] = {
+        "items": [summary("cold", 2, 0.0), summary("half", 2, 0.5), summary("full", 2, 1.0), summary("bare", 0)]
+    }
+    page = signed_in(made, ADMIN).get("/topologies").text
+
+    cards = re.findall(r'<section class="card (\w+)".*?<a href="[^"]+">(\w+)</a>', page, re.DOTALL)
+    assert cards == [("stopped", "bare"), ("full", "full"), ("used", "half"), ("idle", "cold")]
+    assert tiles(page) == [("bad", "1 without Nodes"), ("pending", "1 full"), ("", "4 flavors"), ("", "6 Nodes")]
+    assert '<rect class="used" width="50.0" height="10"/>' in page
+    assert "50%, 4 of 8 free" in page
+    assert made.asked.count("/v1/topologies") == 1
+    assert not [path for path in made.asked if "domains" in path], "one question, however many flavors"
 
 
 def test_without_topologies_the_page_says_so() -> None:
-    assert "No ResourceFlavor has a topologyName" in signed_in(Cluster(), ADMIN).get("/topologies").text
+    page = signed_in(Cluster(), ADMIN).get("/topologies").text
+    assert "No ResourceFlavor has a topologyName" in page
+    assert "kind: Topology\n" in page, "and how to make one"
 
 
 def test_the_fullest_domain_comes_first_and_leads_to_those_below() -> None:
@@ -46,7 +77,8 @@ def test_the_fullest_domain_comes_first_and_leads_to_those_below() -> None:
     assert page.index('href="/topologies/gpu?within=r2&amp;resource=example.com%2Fgpu"') < page.index("within=r1")
     assert '<a href="/workloads/ml/train">ml/train</a> (2 pods)' in page
     assert "100%" in page
-    assert 'class="used" width="50"' in page
+    assert 'class="used" width="25.0"' in page
+    assert tiles(page)[:2] == [("pending", "1 full"), ("", "6 example.com/gpu free 62%")]
 
 
 def test_hosts_lead_nowhere_further_and_the_path_leads_back() -> None:

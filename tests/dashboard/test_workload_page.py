@@ -95,7 +95,7 @@ def test_a_reconciler_without_causes_is_taken_at_its_own_words() -> None:
 
 
 def test_who_is_first_but_parked_is_not_next() -> None:
-    assert said(position=1, setAside=True).endswith("; 1st in line, tried again when something changes.")
+    assert said(position=1, setAside=True).endswith("; 1st in line, tried again when something changes in its tree.")
 
 
 def test_only_its_own_queue_holds_what_its_own_limit_bounds() -> None:

@@ -55,7 +55,7 @@ def test_no_page_keeps_people_out(admin: Visitor) -> None:
 
 def test_one_click_from_the_first_page_says_why_work_waits(admin: Visitor) -> None:
     page = admin.to("/")
-    waiting = page.locator("li.waiting", has_text="ClusterQueue queue-0 has 1 pending")
+    waiting = page.locator("li.pending", has_text="ClusterQueue queue-0 has 1 pending")
 
     expect(waiting).to_contain_text(f"team-0/{WAITS} is first and has waited")
     waiting.get_by_role("link", name=f"Why team-0/{WAITS} waits").click()
@@ -192,7 +192,7 @@ def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
     expect(page.locator(".headline")).to_have_text(
         re.compile(
             r"^Waits .* in queue-0: it needs 10 more spot/cpu than queue-0 may borrow by its borrowingLimit;"
-            r" 1st in line, tried again when something changes\.$"
+            r" 1st in line, tried again when something changes in its tree\.$"
         )
     )
     assert row(page, "main")[1:5] == ["spot/cpu", "20", "10", "ClusterQueue queue-0: borrowingLimit, 10 short"]
@@ -251,7 +251,7 @@ def test_what_if_a_queue_had_more(admin: Visitor) -> None:
     # Its process gives way to all others, so a busy machine takes its time to read the cluster; the page asks again.
     expect(page.get_by_role("heading", name="Result")).to_be_visible(timeout=180_000)
 
-    expect(page.get_by_role("table", name="Waiting workloads that get in")).to_contain_text(WAITS)
+    expect(page.get_by_role("table", name="Pending workloads that get in")).to_contain_text(WAITS)
     expect(page.locator("#yaml")).to_contain_text(re.compile("nominalQuota: .?34"))
     assert admin.serious() == []
     with page.expect_download() as download:

@@ -87,6 +87,26 @@ def test_without_javascript_each_page_says_the_same(visitor: Visitor, url: str, 
             assert to(plain, path, WIDE).evaluate(_SHOWN) == with_script, path
 
 
+def test_a_state_is_chosen_without_javascript_and_kept_while_one_searches(url: str, browser: Browser) -> None:
+    headers: dict[str, Any] = {"extra_http_headers": {"Authorization": ADMIN}}
+    with Visitor(browser, url, java_script_enabled=False, **headers) as plain:
+        page = to(plain, "/workloads/", NARROW)
+        states = page.get_by_role("navigation", name="By state")
+        assert states.locator("[aria-current]").all_inner_texts() == ["all 3"]
+        states.get_by_role("link", name="pending 1").press("Enter")
+        assert page.url == f"{url}/workloads/?state=pending"
+        assert page.locator("tbody th").all_inner_texts() == ["team/late"]
+
+        page.get_by_role("searchbox").fill("late")
+        page.get_by_role("button", name="Search").click()
+        assert page.url == f"{url}/workloads/?q=late&state=pending"
+        assert states.locator("[aria-current]").all_inner_texts() == ["pending 1"]
+        states.get_by_role("link", name="finished 0").click()
+        assert page.url == f"{url}/workloads/?q=late&state=finished"
+        page.get_by_role("link", name="Show all").click()
+        assert page.locator("tbody th").count() == 3
+
+
 def test_a_command_is_copied(visitor: Visitor) -> None:
     visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = to(visitor, "/queues/kueue/ClusterQueue/a", WIDE)

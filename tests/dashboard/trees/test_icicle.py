@@ -227,6 +227,63 @@ def test_where_one_child_has_to_be_a_tile_its_siblings_of_the_same_quota_are_too
         assert names == ["a", "b", "held-back-for-long", "over-its-limit", "spare", ""], "in order, then its own quota"
 
 
+COMPANY = {
+    "research": {"language": 64, "vision": 48, "speech": 32, "robotics": 16},
+    "products": {"recommender": 32, "search": 24, "ads": 16},
+    "platform": {"notebooks": 16, "ci": 8},
+}
+"""By division its queues, and the quota of each."""
+
+
+def _company(divisions: dict[str, dict[str, int]]) -> DialectTree:
+    held = {name: sum(queues.values()) for name, queues in divisions.items()}
+    nodes = [kueue("acme", cohort=True, below=str(sum(held.values())))]
+    for name, queues in divisions.items():
+        nodes.append(kueue(name, "acme", cohort=True, below=str(held[name])))
+        nodes += [kueue(queue, name, str(quota)) for queue, quota in queues.items()]
+    return DialectTree(tree(*nodes))
+
+
+def test_on_a_narrow_screen_the_columns_of_a_company_stand_below_each_other() -> None:
+    drawn = icicle(_company(COMPANY), None, CPU, NARROW)
+    acme, research, *_ = drawn
+    heads = {each.node.name: each for each in drawn if each.node and each.depth == 1}
+
+    assert [*heads] == ["research", "products", "platform"], "the widest first"
+    assert round((research.width + 3) / acme.width, 3) == round(160 / 256, 3), "sizes keep their meaning"
+    assert round((heads["products"].width + 3) / acme.width, 3) == round(72 / 256, 3)
+    below = 0.0
+    for name, head in heads.items():
+        queues = [each for each in drawn if each.parent is head.node]
+        assert head.x == 0
+        assert head.y >= below, "one ends before the next begins"
+        assert {(each.tile, each.width) for each in queues} == {(True, queues[0].width)}
+        assert [each.text(each.node.name) for each in queues if each.node] == sorted(COMPANY[name]), "no name is cut"
+        below = height(queues)
+    assert sum(each.many for each in drawn) == 13
+    _apart(drawn, NARROW)
+
+
+def test_columns_stay_beside_each_other_where_there_is_room() -> None:
+    for found, width in ((_company(COMPANY), WIDE), (_company({"a": {"b": 4}, "c": {"d": 4}}), NARROW)):
+        heads = [each for each in icicle(found, None, CPU, width) if each.depth == 1]
+        assert len({each.y for each in heads}) == 1
+
+
+def test_what_is_below_bands_stays_within_them_and_within_the_picture() -> None:
+    teams = [f"team-with-a-name-{at}" for at in range(4)]
+    queues = [kueue(f"queue-{at}-of-{team}", team, "2") for team in teams for at in range(30)]
+    groups = [kueue(team, f"division-{at // 2}", cohort=True, below="60") for at, team in enumerate(teams)]
+    divisions = [kueue(f"division-{at}", "acme", cohort=True, below="120") for at in range(2)]
+    acme = kueue("acme", cohort=True, quota="16", below="240")
+    drawn = icicle(DialectTree(tree(acme, *divisions, *groups, *queues)), None, CPU, NARROW)
+
+    assert {each.node.name for each in drawn if each.node} >= {*teams, "division-0", "division-1"}
+    assert [each.amounts.quota for each in drawn if not each.many] == [16 * 10**9], "its own quota has a tile"
+    assert sum(each.many for each in drawn) == 127
+    _apart(drawn, NARROW)
+
+
 def test_a_name_is_cut_at_its_end_unless_it_then_looks_like_that_of_a_sibling() -> None:
     def labels(*names: str) -> list[str]:
         found = [kueue(name, "org", "1") for name in names]

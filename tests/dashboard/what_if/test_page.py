@@ -154,7 +154,7 @@ def test_what_comes_of_it() -> None:
     page = signed_in(cluster(said), ADMIN).post("/what-if", data=QUOTA).text
 
     for text in (
-        "1 running workload is stopped.</strong> Cohort lab uses 1 spot/cpu more than its new limit, and admits",
+        "1 admitted workload is stopped.</strong> Cohort lab uses 1 spot/cpu more than its new limit, and admits",
         "it lends more than it has",
         "moves from org to lab and loses",
         "own quota 4 → 2",

@@ -50,6 +50,9 @@ def test_each_level_shows_room_and_who_runs_there() -> None:
     racks = checked(domains_json(world, "gpu", ("b1",), named=True))
     hosts = checked(domains_json(world, "gpu", ("b1", "r1"), named=True))
 
+    gpus_of_all = next(each for each in summary.pop("resources") if each["resource"] == "example.com/gpu")
+    sums = [sum(int(each[at]) for each in gpus(blocks).values()) for at in range(4)]
+    assert [int(gpus_of_all[name]) for name in ("capacity", "outside", "held", "free")] == sums
     assert summary == {
         "flavor": "gpu",
         "topology": "datacenter",

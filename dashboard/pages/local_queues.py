@@ -1,0 +1,126 @@
+"""What LocalQueues say of themselves: their state, their numbers, and how much they hold of the quota behind them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from dashboard.pages.formatting import UsageBar, amount, bar_of
+from dashboard.pages.parts import part
+from dashboard.pages.trees import read_tree
+from dashboard.reading.backend import Manifest
+from dashboard.reading.cache import CachedReader
+from dashboard.reading.self_access import SelfAccess
+from dashboard.trees.contention import ContendedTree
+from dashboard.trees.tree import FlavorPair, NodeKey, PairUsage, nano_of
+
+STATES = ("stopped", "pending", "admitted", "idle")
+"""The states of a LocalQueue, and of all in a namespace: what is wrong first."""
+_EXAMPLE = """apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata:
+  name: main
+  namespace: {}
+spec:
+  clusterQueue: NAME
+"""
+
+
+class LocalQueue(NamedTuple):
+    """`why`: why it admits nothing, empty if it does. `held`: what its Workloads hold, in nano."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    why: str
+    pending: int
+    reserving: int
+    admitted: int
+    held: Mapping[FlavorPair, int]
+
+    @property
+    def state(self) -> str:
+        return "stopped" if self.why else "pending" if self.pending else "admitted" if self.reserving else "idle"
+
+
+class QuotaHeld(NamedTuple):
+    """What is held of the flavor and resource of which most is; no share where the quota may not be seen."""
+
+    text: str
+    share: str = ""
+    bar: UsageBar | None = None
+
+
+def local_queue(manifest: Manifest) -> LocalQueue:
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    meta = manifest["metadata"]
+    return LocalQueue(
+        str(meta["namespace"]),
+        str(meta["name"]),
+        str(spec.get("clusterQueue") or ""),
+        _why(spec, status),
+        int(status.get("pendingWorkloads") or 0),
+        int(status.get("reservingWorkloads") or 0),
+        int(status.get("admittedWorkloads") or 0),
+        _held(status),
+    )
+
+
+def _why(spec: Manifest, status: Manifest) -> str:
+    if str(spec.get("stopPolicy") or "None") != "None":
+        return "it is stopped"
+    for each in status.get("conditions") or ():
+        if each.get("type") == "Active" and each.get("status") == "False":
+            known = {"ClusterQueueDoesNotExist": "does not exist", "ClusterQueueIsInactive": "admits nothing"}
+            said = known.get(str(each.get("reason")))
+            return f"ClusterQueue {spec.get('clusterQueue')} {said}" if said else str(each.get("message"))
+    return ""
+
+
+def _held(status: Manifest) -> Mapping[FlavorPair, int]:
+    return {
+        FlavorPair(str(flavor.get("name")), str(each.get("name"))): nano_of(str(each.get("total") or "0"))
+        for flavor in status.get("flavorsReservation") or ()
+        for each in flavor.get("resources") or ()
+    }
+
+
+def seen_tree(reader: CachedReader, may: SelfAccess) -> ContendedTree | None:
+    """Kueue's tree, for who may see it."""
+    return part(lambda: read_tree(reader, "Kueue")).value if may.opens("ClusterQueue") else None
+
+
+def held_by(queues: Sequence[LocalQueue], tree: ContendedTree | None) -> QuotaHeld | None:
+    """What they hold together of the quota of their ClusterQueues; None if they hold nothing and no quota is known."""
+    held: Counter[FlavorPair] = Counter()
+    for queue in queues:
+        held.update(queue.held)
+    quotas = _quotas({queue.cluster_queue for queue in queues}, tree)
+    found = {
+        pair: PairUsage(quotas.get(pair), held[pair], max(0, held[pair] - quotas.get(pair, held[pair])), {}, {})
+        for pair in {*quotas, *held}
+    }
+    pair = max(sorted(found), key=lambda each: found[each].share, default=None)
+    if pair is None or not (found[pair].used or found[pair].quota):
+        return None
+    used = found[pair]
+    if not used.quota:
+        return QuotaHeld(f"{amount(pair, used.used)} {pair}")
+    return QuotaHeld(
+        f"{amount(pair, used.used)} of {amount(pair, used.quota)} {pair}", f"{used.share:.0%}", bar_of(used)
+    )
+
+
+def _quotas(names: Iterable[str], tree: ContendedTree | None) -> Mapping[FlavorPair, int]:
+    found: Counter[FlavorPair] = Counter()
+    nodes = [tree.nodes.get(NodeKey("ClusterQueue", name)) for name in names] if tree else []
+    for node in filter(None, nodes):
+        for pair in node.pairs:
+            found[pair] += node.amounts(pair).quota or 0
+    return found
+
+
+def example(namespace: str = "NAMESPACE") -> str:
+    """A LocalQueue as YAML, for who has none."""
+    return _EXAMPLE.format(namespace)

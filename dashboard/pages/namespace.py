@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
@@ -28,6 +28,10 @@ _QUEUES = 20
 """LocalQueues whose waiting work is listed at once; each costs a question."""
 
 
+Requests: TypeAlias = Mapping[str, str]
+"""Amounts by resource, as `/v1` has them."""
+
+
 def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any] | None:
     """The values for the template; None if there is no such namespace and this person may know that.
 
@@ -40,16 +44,20 @@ def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any
         return None
     leads = {each.name: each.cluster_queue for each in named}
     tree = seen_tree(reader, may) if named else None
-    workloads = Part([_workload(each, leads) for each in stored.value or ()], stored.error)
     held = partial(_held, reader.reader, namespace, stored.value or [])  # a list for each kind of job
-    doors = [*_missing(named, workloads.value or ()), *(each.name for each in named)]
+    doors = [*_missing(named, stored.value or ()), *(each.name for each in named)]
+    pending = [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]]
+    waited = {
+        each["metadata"]["name"]: each.get("requests") or {} for _, found in pending for each in found.value or ()
+    }
+    workloads = Part([_workload(each, leads, waited) for each in stored.value or ()], stored.error)
     return {
         "namespace": namespace,
         "queues": queues,
         "local_queues": [(each, held_by([each], tree)) for each in named],
         "example": example(namespace),
         "tiles": _tiles(named, None if stored.error else workloads.value),
-        "pending": [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]],
+        "pending": pending,
         "unlisted": max(0, len(doors) - _QUEUES),
         "held": part(lambda: reader.kept(("held", namespace), held)).value,
         "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{path_part(namespace)}/pendingpods", _LIMIT)["items"])),
@@ -84,11 +92,12 @@ def _tiles(queues: Sequence[LocalQueue], workloads: Sequence[Mapping[str, Any]] 
     return [pending_tile(counts["pending"], "#waiting-title"), *others]
 
 
-def _missing(named: Iterable[LocalQueue], workloads: Iterable[Mapping[str, Any]]) -> list[str]:
+def _missing(named: Iterable[LocalQueue], workloads: Iterable[Manifest]) -> list[str]:
     """Names that pending Workloads have, and no LocalQueue: a slip, most likely. Where not all can be read, a name too
     many costs no more than a question."""
     known = {each.name for each in named}
-    return sorted({each["queue"] for each in workloads if each["state"] == "pending"} - known - {""})
+    pending = {_queue_of(each) for each in workloads if _state_of(each) == "pending"}
+    return sorted(pending - known - {""})
 
 
 def _held(reader: UserReader, namespace: str, workloads: list[Manifest]) -> list[JobWithoutWorkload]:
@@ -109,18 +118,26 @@ def _pending(reader: CachedReader, namespace: str, queue: str) -> Part[list[Mani
     return part(lambda: list(reader.ask(path, _LIMIT)["items"]))
 
 
-def _workload(manifest: Manifest, leads: Mapping[str, str]) -> dict[str, Any]:
-    """`leads`: the ClusterQueue behind each LocalQueue."""
+def _queue_of(workload: Manifest) -> str:
+    return str((workload.get("spec") or {}).get("queueName") or "")
+
+
+def _state_of(workload: Manifest) -> str:
+    return workload_state(workload.get("spec") or {}, (workload.get("status") or {}).get("conditions") or ())
+
+
+def _workload(manifest: Manifest, leads: Mapping[str, str], waited: Mapping[str, Requests]) -> dict[str, Any]:
+    """`leads`: the ClusterQueue behind each LocalQueue. `waited`: what pending Workloads request, by name."""
     spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    name, queue = str(manifest["metadata"]["name"]), _queue_of(manifest)
     return {
-        "name": str(manifest["metadata"]["name"]),
-        "queue": str(spec.get("queueName") or ""),
+        "name": name,
+        "queue": queue,
         "priority": spec.get("priority", 0),
-        "state": workload_state(spec, status.get("conditions") or ()),
-        "requests": scarce_text(held(status)),
+        "state": _state_of(manifest),
+        "requests": scarce_text(held(status) or waited.get(name, {})),
         "pods": pods_of(spec),
-        "cluster_queue": (status.get("admission") or {}).get("clusterQueue")
-        or leads.get(str(spec.get("queueName")), ""),
+        "cluster_queue": (status.get("admission") or {}).get("clusterQueue") or leads.get(queue, ""),
     }
 
 

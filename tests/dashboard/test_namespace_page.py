@@ -29,7 +29,15 @@ def cluster(*workloads: dict[str, Any]) -> Cluster:
         WORKLOADS.collection("team"): {"items": [*workloads]},
         "/v1/namespaces/team/localqueues/main/pendingworkloads": {"items": []},
         "/v1/namespaces/team/localqueues/mian/pendingworkloads": {
-            "items": [{**slip, "priority": 0, "localQueueName": "mian", "setAside": False}]
+            "items": [
+                {
+                    **slip,
+                    "requests": {"nvidia.com/gpu": "8"},
+                    "priority": 0,
+                    "localQueueName": "mian",
+                    "setAside": False,
+                }
+            ]
         },
         "/v1/namespaces/team/pendingpods": {"items": []},
     }
@@ -42,6 +50,12 @@ def test_work_of_a_queue_that_does_not_exist_is_listed_with_what_was_meant() -> 
     assert WRONG in page
     assert page.index("LocalQueue mian") < page.index("None in main.")
     assert 'href="/workloads/team/slip"' in page
+
+
+def test_a_pending_workload_has_its_requests_in_both_lists() -> None:
+    page = signed_in(cluster(workload("slip", "mian"), workload("fine", "main")), ADMIN).get("/namespaces/team").text
+
+    assert re.findall(r'data-label="Requests">([^<]*)</td>', page) == ["8 nvidia.com/gpu", "8 nvidia.com/gpu", ""]
 
 
 def test_each_workload_has_the_cluster_queue_that_it_waits_for_or_runs_in() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_pods import JOB_NAME
-from policies.dialects.kueue_workload import GATED_BY
+from policies.dialects.kueue_workload import GATED_BY, SLICE_CHAIN
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
 from reconciler.jobs.elastic import slice_name, sliced
 from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
@@ -76,9 +76,11 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     noted = {key: value for key, value in notes(job).items() if key in inputs.copied_annotations}
     own, made_sets = set(kind.own_labels) - {JOB_NAME}, made["spec"]["podSets"]  # Kueue keeps the name of the Job
     pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
+    first = {}
     if inputs.elastic and sliced(kind, job):
         meta["name"] = slice_name(meta["name"], job)
-    meta = {**meta, "labels": {**copied, **meta["labels"]}, "annotations": {**noted, **meta["annotations"]}}
+        first = {SLICE_CHAIN: meta["name"]}
+    meta = {**meta, "labels": {**copied, **meta["labels"]}, "annotations": {**noted, **meta["annotations"], **first}}
     return {
         **made,
         "metadata": {**meta, "finalizers": [IN_USE]},

@@ -169,6 +169,7 @@ class PlacementSnapshot:
             free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
             load=self.loads.placed[cluster],
             asked=self.loads.asked[cluster],
+            writing=self._writes.flying(cluster, (WORKLOAD, name)),
         )
 
     def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:

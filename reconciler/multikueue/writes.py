@@ -68,7 +68,10 @@ class RemoteWrites:
 
     def busy(self, cluster: str, key: Key) -> bool:
         found = self._objects.get((cluster, key))
-        return (cluster, key) in self._flying or (found is not None and self.now < found.until)
+        return self.flying(cluster, key) or (found is not None and self.now < found.until)
+
+    def flying(self, cluster: str, key: Key) -> bool:
+        return (cluster, key) in self._flying
 
     def unsure(self, cluster: str, key: Key) -> bool:
         """Whether it is unknown if the job was created."""

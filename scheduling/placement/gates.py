@@ -16,7 +16,10 @@ GATE = MULTIKUEUE
 
 
 def open_gates(group: Group) -> list[Decision]:
-    """Open the gate that has been waited for longest, once the round of the last opened one is over."""
+    """Open the gate that has been waited for longest, once the round of the last opened one is over.
+
+    Nothing is opened while a write is in flight, since it may open another one.
+    """
     if not group.settings.gated:
         return []
     opened, waiting = 0, []
@@ -24,6 +27,8 @@ def open_gates(group: Group) -> list[Decision]:
         remote = worker.workload
         if remote is None:
             continue
+        if worker.writing:
+            return []
         gate = remote.gate_states.get(GATE)
         if gate is not None and gate.position == "Open":
             opened = max(opened, gate.since)

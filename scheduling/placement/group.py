@@ -84,7 +84,7 @@ class WorkerCluster:
     worker they are the last known ones. `uncertain`: we tried to create a job and do not know whether it exists.
     `taken`: an object of that name exists that is not ours. `free`: the fraction of its quota that is free, None if
     unknown. `load`: how many workloads this manager has there that are not finished; `asked`: how many are not placed
-    yet that it was the first to be asked for.
+    yet that it was the first to be asked for. `writing`: a write of its copy is in flight.
     """
 
     name: str
@@ -105,6 +105,7 @@ class WorkerCluster:
     free: Fraction | None = None
     load: int = 0
     asked: int = 0
+    writing: bool = False
 
     @property
     def admitted(self) -> Condition | None:

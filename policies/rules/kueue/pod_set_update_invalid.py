@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import WrittenWorkload
+from policies.dialects.written_back import differ
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -49,7 +50,7 @@ def _changed(before: WrittenWorkload, workload: WrittenWorkload) -> Iterator[Fin
     now = {check.name: check for check in workload.checks}
     for old in before.checks:
         new = now.get(old.name)
-        if new is not None and old.state == new.state == _READY and old.content != new.content:
+        if new is not None and old.state == new.state == _READY and differ(old.content, new.content):
             yield Finding(
                 workload.ref,
                 new.field,

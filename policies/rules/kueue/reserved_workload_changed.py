@@ -5,6 +5,7 @@ from typing import Any
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
+from policies.dialects.written_back import differ
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding, Profile
@@ -33,7 +34,7 @@ def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
         if before.admission is not None and workload.admission is not None:
             topology = proposal.configuration.kueue.enabled("TopologyAwareScheduling")
             parts = [each.fixed if topology else each.content for each in (before.admission, workload.admission)]
-            if parts[0] != parts[1]:
+            if differ(*parts):
                 message = "the admission cannot change; it can only be cleared as a whole"
                 yield Finding(workload.ref, "status.admission", message, fix="clear status.admission, then admit again")
 
@@ -50,7 +51,7 @@ def _pod_sets(proposal: Proposal, before: WrittenWorkload, workload: WrittenWork
     shrinks = workload.elastic or proposal.configuration.profile is Profile.COMPAT  # Kueue does not ask who shrinks
     slicing = shrinks and proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for old, new in zip(before.pod_sets, workload.pod_sets, strict=True):
-        if _compared(new, old if slicing and new.count < old.count else new) != old.content:
+        if differ(_compared(new, old if slicing and new.count < old.count else new), old.content):
             counts = (
                 f"{new.count} pods instead of {old.count}" if new.count != old.count else "its template or size differs"
             )

@@ -10,7 +10,7 @@ from math import inf
 
 from cluster.metrics import Sample
 from reconciler.controllers.queue_status import readiness_of_local
-from reconciler.metrics.kueue import local_gauge
+from reconciler.metrics.kueue import CLUSTER_QUEUE, local_gauge
 from reconciler.metrics.source import source
 from scheduling.objects.amounts import approximate
 from scheduling.queues.consumption import NEVER_NEXT
@@ -25,6 +25,7 @@ USED = local_gauge("resource_usage", "Quota that admitted Workloads use through 
 RECENT = local_gauge(
     "admission_fair_sharing_usage",
     "Recent usage of the LocalQueue, with penalties and weights; the lowest goes first. +Inf for weight 0.",
+    CLUSTER_QUEUE,
 )
 
 
@@ -52,4 +53,5 @@ def amounts(world: World) -> Iterator[Sample]:
 def recent(world: World) -> Iterator[Sample]:
     for key, local in world.queues.local_queues.items():
         used = world.consumption.usage(key) if world.consumption is not None else 0
-        yield RECENT.sample(inf if used == NEVER_NEXT else float(used), local.name, local.namespace)
+        now = inf if used == NEVER_NEXT else float(used)
+        yield RECENT.sample(now, local.name, local.namespace, local.cluster_queue)

@@ -161,6 +161,13 @@ def test_a_job_that_grows_gets_another_slice_of_the_pods_that_it_was_submitted_w
     assert action.body["metadata"]["ownerReferences"] == first["metadata"]["ownerReferences"]
 
 
+def test_the_first_slice_of_a_chain_names_itself() -> None:
+    first = made_for(elastic_job(2))
+
+    assert first["metadata"]["annotations"][SLICE_CHAIN] == first["metadata"]["name"]
+    assert composed(BATCH, elastic_job(2), WITHOUT)["metadata"]["annotations"].get(SLICE_CHAIN) is None  # type: ignore[index]
+
+
 def test_the_name_of_the_first_slice_goes_from_slice_to_slice() -> None:
     second = replace(SECOND, annotations={**SECOND.annotations, SLICE_CHAIN: FIRST.name})
     stored = Stored(made_for(elastic_job(3, 2)))

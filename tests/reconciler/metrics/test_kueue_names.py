@@ -71,7 +71,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "local_queue_status": (*LQ, "active"),
     "local_queue_resource_reservation": (*LQ, *PAIR),
     "local_queue_resource_usage": (*LQ, *PAIR),
-    "local_queue_admission_fair_sharing_usage": LQ,
+    "local_queue_admission_fair_sharing_usage": (*LQ, *CQ),
     "pending_scheduling_hashes": (*CQ, "status"),
     "cluster_queue_resource_pending": (*CQ, "resource"),
     "workload_creation_latency_seconds": ("job_kind",),

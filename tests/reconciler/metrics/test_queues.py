@@ -53,13 +53,13 @@ def test_what_is_held_through_a_local_queue_is_shown_by_flavor() -> None:
 
 
 def test_recent_usage_is_shown_where_it_decides() -> None:
-    consumption = fading()
+    consumption, mine = fading(), {**LOCAL, "cluster_queue": "q"}
     made = world(consumption=consumption)
     consumption.put("ns/q", {"gpu": Decimal("1.5")})
-    assert value(made, "local_queue_admission_fair_sharing_usage", **LOCAL) == 1.5
+    assert value(made, "local_queue_admission_fair_sharing_usage", **mine) == 1.5
     made.put_local_queue(LocalQueueSettings("ns", "q", "q", weight=0), NOW)
-    assert value(made, "local_queue_admission_fair_sharing_usage", **LOCAL) == inf
-    assert value(world(), "local_queue_admission_fair_sharing_usage", **LOCAL) is None
+    assert value(made, "local_queue_admission_fair_sharing_usage", **mine) == inf
+    assert value(world(), "local_queue_admission_fair_sharing_usage", **mine) is None
 
 
 def sorts(made: World) -> list[float | None]:

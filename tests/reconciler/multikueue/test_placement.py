@@ -11,8 +11,9 @@ from policies.model.objects import GroupKind
 from reconciler.controllers.placement import PlacementController
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
+from scheduling.objects import times
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import ORIGIN
+from scheduling.objects.workload import BLOCKED_ON_GATES, ORIGIN
 from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
 from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
@@ -590,3 +591,39 @@ def test_the_workload_of_a_kind_that_is_not_sent_elsewhere_is_rejected() -> None
         'No multikueue adapter found for owner kind "/v1, Kind=Pod", Previously: "Pending"',
     )
     assert world.workload("east") is None
+
+
+def test_of_two_workers_that_need_to_preempt_at_the_same_moment_one_may() -> None:
+    world = World3(PlacementSettings(gated=True))
+    for worker in world.workers.values():
+        queues(worker.server, cpus=0)
+    world.submit("train")
+
+    _block(world, "west")
+    world.links.flow()
+    world.manager.loop.round(0)
+    answers, world.links.reported = world.links.reported, []
+    assert _open(world) == ["west"]
+    _block(world, "east")
+    world.links.flow()
+    world.manager.loop.round(0)
+    world.links.reported += answers
+    world.settle()
+
+    assert _open(world) == ["west"]
+
+
+def _block(world: World3, cluster: str) -> None:
+    """Its copy says that it could preempt if its gate were open."""
+    found = world.workload(cluster)
+    assert found is not None
+    moment = times.written(world.now)
+    blocked = {"type": BLOCKED_ON_GATES, "status": "True", "reason": "Gated", "lastTransitionTime": moment}
+    status = {**found["status"], "conditions": [*found["status"]["conditions"], blocked]}
+    world.workers[cluster].server.add("Workload", {**found, "status": status})
+
+
+def _open(world: World3) -> list[str]:
+    copies = {name: world.workload(name) for name in world.workers}
+    gates = {name: found["status"].get("preemptionGates", []) for name, found in copies.items() if found is not None}
+    return [name for name, listed in gates.items() if any(each["position"] == "Open" for each in listed)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_pods import JOB_NAME
-from policies.dialects.kueue_workload import GATED_BY
+from policies.dialects.kueue_workload import GATED_BY, SLICE_CHAIN
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
 from reconciler.jobs.elastic import slice_name, sliced
 from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
@@ -78,6 +78,7 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
     if inputs.elastic and sliced(kind, job):
         meta["name"] = slice_name(meta["name"], job)
+        noted[SLICE_CHAIN] = meta["name"]
     meta = {**meta, "labels": {**copied, **meta["labels"]}, "annotations": {**noted, **meta["annotations"]}}
     return {
         **made,

@@ -82,6 +82,13 @@ def test_a_slice_has_the_name_that_kueue_gives_it() -> None:
     assert FIRST.key != SECOND.key
 
 
+def test_the_first_slice_names_itself_as_the_first() -> None:
+    assert FIRST.annotations[SLICE_CHAIN] == FIRST.name
+    plain = composed(BATCH, job(), INPUTS)
+    assert plain is not None
+    assert SLICE_CHAIN not in plain["metadata"]["annotations"]
+
+
 @pytest.mark.parametrize(
     ("slices", "expected"),
     [

@@ -460,6 +460,38 @@ def test_a_job_that_ends_leaves_no_slice_waiting() -> None:
     assert world.counted() == 0
 
 
+def test_the_workload_of_a_job_that_ended_may_be_deleted() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.edit(("Job", "ns/grows"), {"status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+    world.rounds(10)
+
+    (made,) = [whole for (kind, _), whole in world.objects.items() if kind == "Workload"]
+    assert not made["metadata"].get("finalizers")
+
+
+def test_a_job_that_is_deleted_in_the_foreground_lets_all_its_slices_go() -> None:
+    """The garbage collector deletes them first, and waits for them."""
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 4)
+    world.settle()
+    slices = [key for key in world.objects if key[0] == "Workload"]
+    gone = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    world.edit(("Job", "ns/grows"), {"metadata": {"finalizers": ["foregroundDeletion"], **gone}})
+    for key in slices:
+        world.edit(key, {"metadata": gone})
+    for pod in world.pods("ns/grows"):
+        world.remove(pod)
+    world.edit(("Job", "ns/grows"), {"status": {"active": 0}})
+    world.rounds(20, apart=10**9)
+
+    assert len(slices) == 2
+    assert not [key for key in slices if key in world.objects]
+
+
 def test_a_slice_that_is_deleted_stops_its_job_which_queues_again_in_its_size() -> None:
     world = Play()
     world.submit("grows", 2)

@@ -15,7 +15,7 @@ def text(*patterns: str) -> str:
 
 
 SECURITY, ATTEMPTS, SUPPLY = map(text, ("security.md", "security-*.md", "supply-chain.md"))
-KUEUE = text("kueue.md", "kueue-workloads.md", "kueue-jobs.md", "kueue-topology.md")
+KUEUE = text("kueue.md", "kueue-workloads.md", "kueue-jobs.md", "kueue-elastic-jobs.md", "kueue-topology.md")
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(test_\w+)`", SECURITY + ATTEMPTS + KUEUE + SUPPLY)))
 
 

@@ -89,9 +89,9 @@ class AdmissionEngine:
 
     def _requeue(self, entry: PendingEntry, decision: Wait, now: int) -> Wait:
         keeps = decision.requeue in _KEEP_LOOKING and decision.assignment is not None
-        entry.progress = None
+        last, entry.progress = entry.progress, None
         if keeps and decision.assignment is not None:
-            entry.progress = progress_of(decision.assignment, self.cycles, entry.scheduling_hash)
+            entry.progress = progress_of(decision.assignment, self.cycles, entry.scheduling_hash, last)
         active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now, decision.reserves_capacity)
         requeued = decision if active else replace(decision, inadmissible=True)
         self.world.record_attempt(entry, requeued)

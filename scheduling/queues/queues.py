@@ -91,6 +91,8 @@ class PendingQueues:
         self._local_of.setdefault(settings.cluster_queue, {})[settings.key] = None
         self._local_in.setdefault(settings.namespace, {})[settings.key] = None
         self._admit_all(settings.key, now)
+        if settings.cluster_queue in self.pending and self._at.get(settings.key):
+            self.wake(settings.cluster_queue)  # they show that their LocalQueue was stopped or missing
 
     def drop_local_queue(self, key: str) -> None:
         """Remove a LocalQueue. Its workloads are in no ClusterQueue until one of that name exists again."""

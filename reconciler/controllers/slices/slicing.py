@@ -16,10 +16,11 @@ from reconciler.core.controller import Busy
 from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.elastic import chain_of, resizable, sliced
 from reconciler.jobs.kind import JobKind, notes, prebuilt
+from reconciler.jobs.reported import report_patch
 from reconciler.jobs.slices import Chain, chain, steps
 from reconciler.jobs.step import JobInputs, JobStep
 from scheduling.objects.priority import UnknownPriorityClass
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import PODS_READY, Workload
 
 _WORKLOAD = "Workload"
 
@@ -85,6 +86,10 @@ class Slicing:
         for name, step in steps(found, asked, self._workloads.manifest, kind.suspended(job), now, bound):
             if not busy(_WORKLOAD, name):
                 yield name, step
+        waits = found.pending
+        if waits is None or PODS_READY in waits.conditions or not inputs.pods_ready or busy(_WORKLOAD, waits.key):
+            return
+        yield waits.key, JobStep(report_patch(waits, {}, False, inputs, now))
 
     def _bound(self, workload: str) -> Mapping[str, int]:
         """The number of the job's Pods that have a node, by pod set."""

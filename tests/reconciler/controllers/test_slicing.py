@@ -18,6 +18,7 @@ from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.observed import Key, Listed
 from scheduling.objects.workload import Workload
+from scheduling.status.deadlines import WaitForPodsReady
 from tests import builders
 from tests.merging import merged
 from tests.profiles import seeds
@@ -45,11 +46,11 @@ class Play(Prompt):
     `grace`: Pods get a node as soon as they may, and stay there when they are deleted, until `kubelet` ends them.
     """
 
-    def __init__(self, *, grace: bool = False) -> None:
+    def __init__(self, *, grace: bool = False, waiting: WaitForPodsReady | None = None) -> None:
         self.made = 0
         self.grace = grace
         self.left: int | None = None
-        super().__init__((elastic_jobs, slice_pods), quota=QUOTA)
+        super().__init__((elastic_jobs, slice_pods), quota=QUOTA, waiting=waiting)
 
     # --- what users do
 
@@ -458,6 +459,51 @@ def test_a_job_that_ends_leaves_no_slice_waiting() -> None:
 
     assert world.slices() == [(2, "Succeeded"), (9, "Succeeded")]
     assert world.counted() == 0
+
+
+def test_a_larger_slice_says_from_its_first_moment_that_its_pods_are_not_ready() -> None:
+    world = Play(waiting=WaitForPodsReady())
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 9)
+    world.settle()
+
+    assert world.slices() == [(2, "admitted"), (9, "waits")]
+    made = [whole for (kind, _), whole in world.objects.items() if kind == "Workload"]
+    found = [{each["type"]: each["reason"] for each in whole["status"]["conditions"]} for whole in made]
+    assert [each.get("PodsReady") for each in found] == ["WaitForStart"] * 2
+
+
+def test_the_workload_of_a_job_that_ended_may_be_deleted() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.edit(("Job", "ns/grows"), {"status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+    world.rounds(10)
+
+    (made,) = [whole for (kind, _), whole in world.objects.items() if kind == "Workload"]
+    assert not made["metadata"].get("finalizers")
+
+
+def test_a_job_that_is_deleted_in_the_foreground_lets_all_its_slices_go() -> None:
+    """The garbage collector deletes them first, and waits for them."""
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 4)
+    world.settle()
+    slices = [key for key in world.objects if key[0] == "Workload"]
+    gone = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    world.edit(("Job", "ns/grows"), {"metadata": {"finalizers": ["foregroundDeletion"], **gone}})
+    for key in slices:
+        world.edit(key, {"metadata": gone})
+    for pod in world.pods("ns/grows"):
+        world.remove(pod)
+    world.edit(("Job", "ns/grows"), {"status": {"active": 0}})
+    world.rounds(20, apart=10**9)
+
+    assert len(slices) == 2
+    assert not [key for key in slices if key in world.objects]
 
 
 def test_a_slice_that_is_deleted_stops_its_job_which_queues_again_in_its_size() -> None:

@@ -222,6 +222,24 @@ def test_who_may_not_be_queued_is_told_that_its_queue_stops_or_goes(kept_out: Ca
     assert why(world) == ("False", "Inadmissible", "LocalQueue q0 is inactive")
 
 
+def test_who_cannot_be_admitted_is_told_the_amounts_again_once_the_local_queue_is_not_stopped() -> None:
+    """Also where another one that asks for the same was tried before."""
+    world = Prompt(())
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 9, 0))
+    world.put(("Workload", "ns/same"), workload("same", 1, "q0", 9, 0))
+    world.rounds(5)
+    before, local = why(world), world.objects["LocalQueue", "ns/q0"]
+    assert before[1] == "Pending"
+
+    world.put(("LocalQueue", "ns/q0"), {**local, "spec": STOPPED})
+    world.rounds(5)
+    assert why(world)[2] == "LocalQueue q0 is inactive"
+    world.put(("LocalQueue", "ns/q0"), local)
+    world.rounds(5)
+
+    assert why(world) == before
+
+
 def test_quota_that_a_deleted_local_queue_gives_back_goes_to_who_waits_in_another() -> None:
     """Kueue tries those who wait again when something else changes."""
     world = Prompt(())

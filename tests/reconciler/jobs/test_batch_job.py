@@ -375,6 +375,24 @@ def test_an_update_leaves_a_deactivated_workload_deactivated() -> None:
     assert (world.read.active, world.read.pod_sets[0].count) == (False, 2)
 
 
+def test_an_edit_of_a_job_that_was_evicted_stays_where_its_workload_need_not_follow() -> None:
+    """No more than `completions` pods are asked for, and labels of pods are not: the Workload fits the job as it is."""
+    world = running(notes={f"{K}job-min-parallelism": "1"})
+    world.preempt()
+    world.settle()
+    edit = {"spec": {"parallelism": 3, "template": {"metadata": {"labels": {"team": "blue"}}}}}
+    world.edit_job(edit)
+
+    assert world.settle() == []
+    assert world.job["spec"]["parallelism"] == 3
+    assert world.job["spec"]["template"]["metadata"]["labels"]["team"] == "blue"
+
+    world.admit()
+    assert world.settle() == ["Started"]
+    assert world.job["spec"]["parallelism"] == 1
+    assert world.job["spec"]["template"]["metadata"]["labels"]["team"] == "blue"
+
+
 def test_a_limit_of_its_time_that_changes_is_taken_over() -> None:
     world = queued(labels={**QUEUE, f"{K}max-exec-time-seconds": "60"})
     assert world.read.maximum_seconds == 60

@@ -245,6 +245,15 @@ def test_a_pod_that_cannot_be_replaced_ends_the_group() -> None:
     assert world.read.conditions[FINISHED].message == "Pods succeeded: 1/2."
 
 
+def test_a_group_that_has_ended_waits_for_no_pods() -> None:
+    world = running(*group(2, notes={"retriable-in-group": "false"}))
+    for name in ("a", "b"):
+        world.end(name, "Failed")
+
+    assert world.settle() == ["FinishedWorkload"]
+    assert WAITING_FOR_REPLACEMENT not in world.read.conditions
+
+
 def test_pods_run_on_while_a_check_is_pending_again() -> None:
     world = running(*group(2))
     world.decide(lambda read: replace(read, checks=(CheckState("c", "Pending", since=NOW),)))

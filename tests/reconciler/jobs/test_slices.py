@@ -82,6 +82,13 @@ def test_a_slice_has_the_name_that_kueue_gives_it() -> None:
     assert FIRST.key != SECOND.key
 
 
+def test_the_first_slice_names_itself_as_the_first() -> None:
+    assert FIRST.annotations[SLICE_CHAIN] == FIRST.name
+    plain = composed(BATCH, job(), INPUTS)
+    assert plain is not None
+    assert SLICE_CHAIN not in plain["metadata"]["annotations"]
+
+
 @pytest.mark.parametrize(
     ("slices", "expected"),
     [
@@ -159,13 +166,6 @@ def test_a_job_that_grows_gets_another_slice_of_the_pods_that_it_was_submitted_w
         f"{K}workload-slice-name": FIRST.name,
     }
     assert action.body["metadata"]["ownerReferences"] == first["metadata"]["ownerReferences"]
-
-
-def test_the_first_slice_of_a_chain_names_itself() -> None:
-    first = made_for(elastic_job(2))
-
-    assert first["metadata"]["annotations"][SLICE_CHAIN] == first["metadata"]["name"]
-    assert composed(BATCH, elastic_job(2), WITHOUT)["metadata"]["annotations"].get(SLICE_CHAIN) is None  # type: ignore[index]
 
 
 def test_the_name_of_the_first_slice_goes_from_slice_to_slice() -> None:

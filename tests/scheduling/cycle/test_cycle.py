@@ -73,6 +73,32 @@ def test_quota_lent_comes_back_by_preemption() -> None:
     assert reported(made.step())["b1"] == "in b"
 
 
+@pytest.mark.parametrize(
+    ("borrowing", "counts", "policy"),
+    [
+        (None, (1, 1, 1), PreemptionPolicy(LOWER_PRIORITY)),
+        (3, (1, 1, 3), PreemptionPolicy()),
+        (None, (1, 1, 2), PreemptionPolicy(LOWER_PRIORITY)),
+    ],
+)
+def test_pod_sets_that_fit_in_no_flavors_together_wait_until_something_changes(
+    borrowing: int | None, counts: tuple[int, ...], policy: PreemptionPolicy
+) -> None:
+    """One flavor for each pod set is tried after the other, where the first one then begins again."""
+    made, (on_demand, spot) = Cluster(), FLAVORS
+    quota = {on_demand: Terms(1, borrowing), spot: Terms(1 if borrowing is None else 2)}
+    made.put_queue(queue_settings("a", "team", quota, preemption=policy))
+    sets = [pod_set(f"r{index}", gpu=str(count)) for index, count in enumerate(counts)]
+    made.put(workload(*sets, spec={"queueName": "a", "priority": 0}, name="w", uid="w"))
+
+    made.settle(12)
+    assert made.running() == []
+
+    made.put_queue(queue_settings("a", "team", {**quota, spot: Terms(5)}, preemption=policy))
+    made.settle(12)
+    assert made.running() == ["ns/w"]
+
+
 def test_two_preemptors_do_not_count_on_the_same_victim() -> None:
     policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
     made = cluster(("a", "team", 1), ("b", "team", 1), ("c", "team", 0), preemption=policy)

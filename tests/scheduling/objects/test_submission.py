@@ -315,6 +315,16 @@ def test_a_group_waits_for_its_pods_unless_it_is_admitted_fast() -> None:
     assert [entry["count"] for entry in made["spec"]["podSets"]] == [3]
 
 
+def test_a_group_of_several_roles_waits_for_all_its_pods() -> None:
+    fast = {f"{K}pod-group-fast-admission": "true"}
+    small, large = pod("a", "1", "g", "3", fast), pod("b", "2", "g", "3", fast)
+
+    with pytest.raises(IncompleteGroup, match="Pod group g has 2 of 3 Pods"):
+        workload_of_group([small, large], CLASSES)
+    made = workload_of_group([small, large, pod("c", "2", "g", "3", fast)], CLASSES)
+    assert sorted(entry["count"] for entry in made["spec"]["podSets"]) == [1, 2]
+
+
 @pytest.mark.parametrize("size", ["", "x", "0", "-1"])
 def test_a_group_that_does_not_say_its_size_is_told(size: str) -> None:
     with pytest.raises(IncompleteGroup, match="pod-group-total-count"):

@@ -145,9 +145,25 @@ class _Cycle:
                 assignment, targets = self._best(queue, entry, asks, places)
             if shape is not None:
                 self.known.keep(queue, entry, shape, assignment, asked=asks.asked)
+        kept = self._preempted_for(queue, entry, places) if assignment.outcome != FlavorOutcome.FIT else None
+        if kept is not None:
+            assignment, targets = kept, []
         claims = self.world.queues.pending[queue.name].sticky == entry.key
         preemptor = claims and self.world.state.options.preemptors_first
         return Nomination(entry, queue, assignment, targets, preemptor, replaced, places)
+
+    def _preempted_for(
+        self, queue: ClusterQueueState, entry: PendingEntry, places: TopologyPlacer | None
+    ) -> FlavorAssignment | None:
+        """The assignment for which it preempted others, if that fits now; None for another one, and in Kueue.
+
+        The first pod set of several may find what was freed for a later one, which does not fit then.
+        """
+        before: FlavorAssignment | None = entry.preempted_for
+        if before is None or len(before.pod_sets) < 2 or self.world.state.options.compat:
+            return None
+        found, _ = self._tried(queue, entry, self._preemptor(queue, entry), places, before.counts, before)
+        return found if found.outcome == FlavorOutcome.FIT else None
 
     def _best(
         self,

@@ -90,6 +90,8 @@ class AdmissionEngine:
     def _requeue(self, entry: PendingEntry, decision: Wait, now: int) -> Wait:
         keeps = decision.requeue in _KEEP_LOOKING and decision.assignment is not None
         last, entry.progress = entry.progress, None
+        if decision.requeue == Requeue.PENDING_PREEMPTION:
+            entry.preempted_for = decision.assignment
         if keeps and decision.assignment is not None:
             entry.progress = progress_of(decision.assignment, self.cycles, entry.scheduling_hash, last)
         active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now, decision.reserves_capacity)

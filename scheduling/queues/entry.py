@@ -32,14 +32,16 @@ class PendingEntry:
     """A pending workload. The scheduler treats entries with the same `scheduling_hash` alike; empty: no other is alike.
 
     `timestamp` decides the order. `progress` is how far the search for flavors came, None to start from the first
-    flavor. `requests` is what the workload requests, None until it is counted. `basis` is all that the hash and the
-    requests were made of; empty if that is not known.
+    flavor. `preempted_for` is the assignment for which it preempted others last. `requests` is what the workload
+    requests, None until it is counted. `basis` is all that the hash and the requests were made of; empty if that is not
+    known.
     """
 
     workload: Workload
     scheduling_hash: Hashable
     timestamp: int
     progress: Any = None
+    preempted_for: Any = None
     requests: tuple[PodSetRequests, ...] | None = None
     basis: tuple[object, ...] = ()
     key: str = field(init=False)

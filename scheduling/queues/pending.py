@@ -319,9 +319,11 @@ class PendingQueue:
         return reason in _AT_ONCE
 
     def _carry(self, old: PendingEntry, new: PendingEntry) -> None:
-        """Let the search for flavors continue where it stopped."""
+        """Let the search for flavors continue where it stopped, and know what it preempted for."""
         if self.keep_progress and new.progress is None and new.scheduling_hash == old.scheduling_hash:
             new.progress = old.progress
+        if new.workload.pod_sets == old.workload.pod_sets:
+            new.preempted_for = old.preempted_for
 
     def _activate(self, entry: PendingEntry) -> None:
         self.stuck = False

@@ -312,6 +312,26 @@ def test_two_workloads_do_not_take_turns_in_preempting_each_other(fair_sharing: 
     assert made.running() == ["ns/a1"]
 
 
+@pytest.mark.parametrize(("compat", "left"), [(False, ["ns/a1", "ns/d0"]), (True, None)])
+def test_who_has_several_pod_sets_takes_the_flavors_that_it_preempted_for(compat: bool, left: list[str] | None) -> None:
+    """Its first pod set would take what was freed for its second one, and the victim would come back, for ever."""
+    made = Cluster(Options(compat=compat))
+    policy = PreemptionPolicy(reclaim_within_cohort=ANY)
+    quota = {FLAVORS[0]: Terms(4), FLAVORS[1]: Terms(2)}
+    made.put_queue(queue_settings("a", "team", quota, preemption=policy))
+    made.put_queue(queue_settings("d", "team", {FLAVORS[0]: Terms(6)}, preemption=policy))
+    running(made, asks("d0", "d", 6), asks("d1", "d", 3))
+
+    two = workload(pod_set("p0", gpu="2"), pod_set("p1", gpu="3"), spec={"queueName": "a"}, name="a1", uid="a1")
+    made.put(replace(two, created=made.now))
+    if left is None:
+        with pytest.raises(AssertionError):
+            made.settle(most=20)
+    else:
+        made.settle(most=20)
+        assert made.running() == left
+
+
 @pytest.mark.parametrize(("priority", "left"), [(0, "ns/b1"), (5, "ns/b1"), (-1, "ns/a1")])
 def test_who_borrows_something_else_takes_no_turns_with_its_victim_without_the_gate(priority: int, left: str) -> None:
     """It would count as borrowing once its victim has left, and lose to a victim of the same or a higher priority."""

@@ -241,6 +241,33 @@ def test_the_object_and_the_command_that_changes_it() -> None:
     assert "&lt;b&gt;\\u202E" in shown or "&lt;b&gt;\\\\u202E" in shown
 
 
+def test_a_queue_of_yunikorn_is_not_the_object_of_volcano_with_its_name() -> None:
+    root = {"kind": "Queue", "name": "root", "parent": None, "children": [], "quota": []}
+    finding = {
+        "severity": "error",
+        "rule": "parent-missing",
+        "message": "of Volcano",
+        "dialect": "volcano",
+        "object": {"kind": "Queue", "name": "root"},
+    }
+    found = cluster(
+        **{
+            "/v1/volcano/tree": tree({"dialect": "Volcano", **root}),
+            "/v1/yunikorn/tree": tree({"dialect": "YuniKorn", **root}),
+            "/v1/findings": {"items": [finding], "roots": []},
+            KINDS["Queue"].item("root", None): {"kind": "Queue", "metadata": {"name": "root"}, "spec": {"weight": 7}},
+        }
+    )
+    seen = signed_in(found, ADMIN)
+    of_volcano, of_yunikorn = (seen.get(f"/queues/{each}/Queue/root").text for each in ("volcano", "yunikorn"))
+
+    for text in ("kubectl edit queues.scheduling.volcano.sh root", "weight: 7", "of Volcano"):
+        assert text in of_volcano
+        assert text not in of_yunikorn
+    assert "Manifests are not available" not in of_yunikorn
+    assert "<code>queues.yaml</code> of the ConfigMap <code>yunikorn-configs</code>" in of_yunikorn
+
+
 @pytest.mark.parametrize("path", ["/v1/clusterqueues/a/history", KINDS["ClusterQueue"].item("a", None)])
 def test_the_rest_is_there_for_who_may_not_see_a_part(path: str) -> None:
     shown = page(cluster(**{path: Forbidden(403, "Forbidden", "tina may not")}))

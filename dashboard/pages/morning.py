@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -53,8 +53,8 @@ _ROOTS = 3
 class Notice:
     """One thing that is wrong, in a sentence that begins with its subject.
 
-    `kind` is its word, and the class of its color. `url` is that of the subject; `step`, `step_url`: what to do next.
-    `sentence` is Markup where it has links.
+    `kind` is its word, and the class of its color. `url` is that of the subject, if it has a page. `step`, `step_url`:
+    what to do next. `sentence` is Markup where it has links.
     """
 
     kind: str
@@ -113,6 +113,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     heads = {dialect: _heads(reader, dialect, tree) for dialect, tree in seen.items()}
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree, audited=findings.value is not None)),
+        *_unread(trees, findings, reader.problems),
         *_lost(reader),
         *_failing(here),
         *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
@@ -127,8 +128,6 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
         "totals": _totals(seen, sum(notice.kind in WRONG for notice in notices)),
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
         "installed": here,
-        "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
-        + ([("findings", findings)] if _failed(findings) else []),
         "denied": not seen and all(each.denied or each.absent for each in trees.values()),
         "nodes": sum(len(tree.nodes) for tree in seen.values()),
     }
@@ -157,6 +156,19 @@ def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[Tile]:
 
 def _failed(found: Part[Any]) -> bool:
     return found.error is not None and not (found.absent or found.denied)
+
+
+def _unread(trees: Mapping[str, Part[Any]], findings: Part[Any], above: Sequence[str]) -> Iterator[Notice]:
+    """What could not be read, once for each cause. `above`: causes that stand on top of the page."""
+    causes: dict[str, list[str]] = {}
+    for dialect, each in [*trees.items(), ("", findings)]:
+        if _failed(each):
+            causes.setdefault(each.why, []).append(dialect)
+    for why, dialects in causes.items():
+        of = ", ".join(filter(None, dialects))
+        subject = " and ".join([*([f"Trees of {of}"] if of else []), *(["findings"] if "" in dialects else [])])
+        said = "cannot be read now" + (", see above." if why in above else f": {why}.")
+        yield Notice("lost", f"{subject[0].upper()}{subject[1:]}", "", said)
 
 
 def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:

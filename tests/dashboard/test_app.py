@@ -14,7 +14,7 @@ from dashboard.app import compile_templates
 from dashboard.login.authenticators import ByProxy
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import AnswerCache
-from dashboard.reading.remote import RemoteBackend, Servers
+from dashboard.reading.remote import RemoteBackend, ServerAway, Servers
 from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in, tiles
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -263,7 +263,8 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
     cluster = Cluster()
     client = signed_in(cluster, ADMIN)
     assert "This is stale" not in client.get("/trees/kueue").text
-    cluster.down = Unreachable("https://v1", "no answer", "wait")
+    cluster.down = ServerAway("the reconciler", Unreachable("https://v1", "refused", "wait"))
+    cluster.answers["/v1/self"] = cluster.down
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashboard.app.FRESH", 0.0)
         page = client.get("/trees/kueue", headers=NEWS)
@@ -271,9 +272,15 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
         late = client.get("/trees/kueue", headers=NEWS)
 
     assert page.status_code == 200
-    assert "This is stale" in page.text
-    assert "https://v1: no answer" in page.text
+    assert 'stale: it was read <time datetime="20' in page.text
+    assert "less than a minute ago</time>" in page.text
+    assert (
+        "<p>The reconciler at https://v1 does not answer: refused; look at its Pods with <code>kubectl -n" in page.text
+    )
     assert late.status_code == 503
+    assert "<span>Bearer admin</span>" in late.text, "the API server still knows who looks"
+    assert "<h1>The reconciler does not answer</h1>" in late.text
+    assert "<p>The reconciler at https://v1 does not answer" in late.text
 
 
 @pytest.mark.parametrize(

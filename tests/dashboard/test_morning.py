@@ -14,6 +14,7 @@ import pytest
 from certs.pki import new_authority
 from certs.presented import TlsServer
 from cluster.errors import Forbidden, Unreachable
+from dashboard.reading.remote import ServerAway
 from dashboard.reading.served import NamedServer
 from dashboard.trees.contention import MOST
 from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in, tiles
@@ -461,6 +462,33 @@ def test_a_part_that_cannot_be_read_is_not_taken_for_good_news(path: str) -> Non
 
     assert "cannot be read now" in page
     assert "Nothing is wrong" not in page
+
+
+def test_what_cannot_be_read_is_one_notice_for_each_cause() -> None:
+    away = ServerAway("the reconciler", Unreachable("https://v1", "refused", ""))
+    found = cluster(**{f"/v1/{each}tree": away for each in ("", "volcano/", "yunikorn/")})
+    found.answers["/v1/findings"] = Unreachable("the audit", "it has not ended yet", "wait")
+    word, text = re.findall(
+        r'<li class="(\w+)">(.*?)</li>', signed_in(found, ADMIN).get("/").text.partition('id="notices"')[2], re.DOTALL
+    )[0]
+
+    assert word == "lost"
+    assert "<p>Trees of Kueue, Volcano, YuniKorn cannot be read now: the reconciler at https://v1 does not" in text
+    page = signed_in(found, ADMIN).get("/").text
+    assert page.count("does not answer") == 1
+    assert "<p>Findings cannot be read now: the audit: it has not ended yet; wait.</p>" in page
+
+
+def test_a_cause_on_top_of_the_page_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cluster()
+    client = signed_in(found, ADMIN)
+    client.get("/")
+    found.down = ServerAway("the reconciler", Unreachable("https://v1", "refused", ""))
+    monkeypatch.setattr("dashboard.app.FRESH", 0.0)
+    page = client.get("/", headers={"Cache-Control": "no-cache"}).text
+
+    assert page.count("does not answer") == 1
+    assert "Trees of Volcano, YuniKorn cannot be read now, see above." in page
 
 
 DEPLOYMENTS = "/apis/apps/v1/deployments"

@@ -376,7 +376,7 @@ def _borrower(found: Borrower) -> Notice:
         if found.other_lenders:
             unused.append(Markup("{} more").format(found.other_lenders))
         sentence += Markup(". Unused at its siblings: {}").format(Markup(", ").join(unused))
-    return _about("borrowing", node, sentence + ".", "Who could get it back", f"{node_url(node)}#neighbours-title")
+    return _about("borrowing", node, sentence + ".", "Its siblings", f"{node_url(node)}#neighbours-title")
 
 
 def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:

@@ -79,7 +79,7 @@ def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> N
     assert notices(cluster()) == [
         ("pending", f"pending ClusterQueue late {late}", "/workloads/team/old"),
         ("pending", f"pending ClusterQueue a {young}", "/workloads/team/young"),
-        ("borrowing", f"borrowing ClusterQueue a {borrows} Who could get it back", f"{QUEUE}#neighbours-title"),
+        ("borrowing", f"borrowing ClusterQueue a {borrows} Its siblings", f"{QUEUE}#neighbours-title"),
         (
             "unused",
             f"unused ClusterQueue spare {spare} What if it had 12 less?",
@@ -364,7 +364,7 @@ def test_who_else_may_have_lent_is_counted() -> None:
     found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="29", used="16"), much, *able)})
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowing"]
-    assert "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, 2 more. Who could" in said
+    assert "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, 2 more. Its siblings" in said
     assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a> 8, <a' in signed_in(found, ADMIN).get("/").text
 
 

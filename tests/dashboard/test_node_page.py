@@ -303,6 +303,20 @@ def test_a_cohort_leads_to_the_queues_where_its_work_is_pending() -> None:
     assert "No pending workloads." not in shown
 
 
+def test_a_sibling_that_is_stopped_says_so() -> None:
+    nodes = (
+        kueue("org", cohort=True, below="16", used="11"),
+        kueue("a", "org", "8", "11", borrowed="3"),
+        {**kueue("b", "org", "8"), "inactive": "is stopped"},
+        kueue("c", "org", "8"),
+    )
+    below = page(cluster(**{"/v1/tree": tree(*nodes)})).partition('id="neighbours-title"')[2].partition("</table>")[0]
+    rows = dict(re.findall(r'<th scope="row"><a href="[^"]+">(\w)</a>(.*?)</th>', below, re.DOTALL))
+
+    assert 'class="state stopped"' in rows["b"]
+    assert rows["c"] == ""
+
+
 def held(name: str, *usage: tuple[str, str], admitted: bool = True) -> dict[str, Any]:
     return {
         "metadata": {"namespace": "team", "name": name, "ownerReferences": []},

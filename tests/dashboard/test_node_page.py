@@ -115,6 +115,22 @@ def test_without_a_history_the_page_draws_what_it_sees() -> None:
     assert "<table data-history>" in page(made)
 
 
+def test_what_the_page_draws_is_written_as_in_the_table() -> None:
+    """512Gi, not 549755813888; the script has both, one to draw and one to read."""
+    own = {"deserved": "1Ti", "allocated": "512Gi"}
+    queue = {
+        "dialect": "Volcano",
+        "kind": "Queue",
+        "name": "prod",
+        "parent": None,
+        "children": [],
+        "quota": [{"flavor": "", "resource": "memory", "own": own, "children": {}}],
+    }
+    shown = signed_in(cluster(**{"/v1/volcano/tree": tree(queue)}), ADMIN).get("/queues/volcano/Queue/prod").text
+
+    assert '<tr data-pair="memory" data-used="549755813888.0" data-written="512Gi">' in shown
+
+
 def test_what_if_it_had_more_is_asked_on_its_page_and_answered_with_one_click() -> None:
     form = page(cluster()).partition('action="/what-if"')[2].partition("</form>")[0]
     sent = dict(re.findall(r'name="(quota-\w+)" value="([^"]*)"', form))

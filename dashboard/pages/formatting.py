@@ -117,6 +117,11 @@ def workload_url(namespace: str, name: str) -> str:
     return f"/workloads/{path_part(namespace)}/{path_part(name)}"
 
 
+def findings_url(root: str) -> str:
+    """The findings of the tree with this root."""
+    return "/findings?" + urlencode({"root": root})
+
+
 def namespace_url(name: str) -> str:
     return f"/namespaces/{path_part(name)}"
 

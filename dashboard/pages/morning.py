@@ -15,6 +15,7 @@ from dashboard.pages.formatting import (
     UsageBar,
     amount,
     bar_of,
+    findings_url,
     linked,
     node_text,
     node_url,
@@ -180,7 +181,7 @@ def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
         alike = f", and so {'are' if len(others) > 1 else 'is'} {named}{more}" if others else ""
         below = "below them" if others else "below it"
         said = f"is on a cycle{alike}: nothing {below} is admitted. Give one of them another parent."
-        step, url = ("All findings of this tree", _findings_url(first.name)) if audited else ("", "")
+        step, url = ("All findings of this tree", findings_url(first.name)) if audited else ("", "")
         yield _about("stopped", first, said, step or "Its parents", url or node_url(first))
 
 
@@ -229,22 +230,26 @@ def _errors(found: dict[str, Any], on_cycles: set[NodeKey]) -> Iterator[Notice]:
     roots = []
     for each in found.get("roots") or []:
         reported = {_CYCLE} if NodeKey(each["root"]["kind"], each["root"]["name"]) in on_cycles else set()
-        mine = [item for item in found.get("items") or [] if _of_root(item, each["root"])]
+        mine = [item for item in found.get("items") or [] if _of_root(item, each)]
         if each["errors"] > sum(item.get("rule") in reported for item in mine):
-            roots.append((each, [item["message"] for item in mine if item.get("rule") not in reported]))
-    for each, messages in roots[:_ROOTS]:
+            roots.append((each, [item for item in mine if item.get("rule") not in reported]))
+    for each, items in roots[:_ROOTS]:
         count, name = each["errors"], each["root"]["name"]
-        url, first = _findings_url(name), next(iter(messages), "")
-        sentence = f"has {count} error{'s' * (count > 1)}" + (f". The first: {first}" if first else ".")
-        yield Notice("error", f"{each['root']['kind']} {name}", url, sentence, "All findings of this tree", url)
+        url = findings_url(name)
+        sentence = " ".join([f"has {count} error{'s' * (count > 1)}.", *map(_said_of, items[:1])])
+        yield Notice("error", f"Tree {name}", url, sentence, "All findings of this tree", url)
 
 
-def _findings_url(root: str) -> str:
-    return "/findings?" + urlencode({"root": root})
+def _said_of(item: Manifest) -> str:
+    """The message after the object that it is about, which may be any of the tree."""
+    name = "/".join(filter(None, (item["object"].get("namespace"), item["object"]["name"])))
+    return f"{item['object']['kind']} {name}: {item['message']}"
 
 
-def _of_root(item: dict[str, Any], root: dict[str, Any]) -> bool:
-    return str(item["severity"]) == "error" and item.get("root") == root
+def _of_root(item: Manifest, found: Manifest) -> bool:
+    """Whether it is an error of this tree; trees of two projects may have the same name."""
+    alike = all(item.get(name) == found.get(name) for name in ("root", "dialect"))
+    return alike and str(item["severity"]) == "error"
 
 
 def _over(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> Iterator[Notice]:

@@ -14,6 +14,7 @@ from dashboard.pages.formatting import (
     amount,
     bar_of,
     columns,
+    findings_url,
     node_text,
     node_url,
     path_part,
@@ -71,6 +72,14 @@ class Neighbour(NamedTuple):
     pair: FlavorPair
     borrowed: str
     spare: str
+
+
+class NodeFindings(NamedTuple):
+    """`own`: about the node itself; `below`: how many about the nodes below it. `url`: of all in the tree."""
+
+    own: Sequence[dict[str, Any]]
+    below: int
+    url: str
 
 
 def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | None:
@@ -237,11 +246,17 @@ def _holders(reader: CachedReader, node: TreeNode) -> dict[str, Any]:
     return dict(reader.ask(f"/v1/clusterqueues/{path_part(node.name)}/workloads", {"limit": str(HOLDERS)}))
 
 
-def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> list[dict[str, Any]]:
-    """The findings about the node. The audit is asked for its tree only, if the audit knows the root."""
+def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> NodeFindings:
+    """The findings about the node, and how many there are below it.
+
+    The audit is asked for its tree only, if the audit knows the root.
+    """
     if _resource(node) is None:
-        return []  # what has its kind and name is another object
+        return NodeFindings([], 0, "")  # what has its kind and name is another object
     root = tree.path(node)[0]
     known = node.dialect != "YuniKorn" and root.key not in tree.on_cycles
     items = reader.findings({"limit": str(_FINDINGS), **({"root": root.name} if known else {})})["items"]
-    return [each for each in items if (each["object"]["kind"], each["object"]["name"]) == node.key]
+    keys = [NodeKey(each["object"]["kind"], each["object"]["name"]) for each in items]
+    own = [each for each, key in zip(items, keys, strict=True) if key == node.key]
+    below = {each.key for _, each in tree.walk(node)} - {node.key}
+    return NodeFindings(own, sum(key in below for key in keys), findings_url(root.name))

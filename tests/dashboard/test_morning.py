@@ -218,7 +218,12 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     found = {
         "items": [
             {"severity": "warning", "message": "odd", "root": root},
-            {"severity": "error", "message": "children get more than org has", "root": root},
+            {
+                "severity": "error",
+                "message": "children get more than it has",
+                "root": root,
+                "object": {"kind": "ClusterQueue", "name": "a"},
+            },
         ],
         "roots": [
             {"root": {"kind": "Cohort", "name": "fine"}, "errors": 0, "warnings": 2},
@@ -245,7 +250,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     )
     assert said[2][1].startswith("lost Worker two has been lost for 1 h 30 min: no route. It gets no new work.")
     assert said[3][1:] == (
-        "error Cohort org has 2 errors. The first: children get more than org has All findings of this tree",
+        "error Tree org has 2 errors. ClusterQueue a: children get more than it has All findings of this tree",
         "/findings?root=org",
     )
 
@@ -281,7 +286,13 @@ def test_limits_that_are_exceeded_are_counted_where_they_are_not_named() -> None
 def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
     root = {"kind": "Cohort", "name": "x"}
     cycle = {"severity": "error", "rule": "parent-cycle", "message": "its parents form a cycle", "root": root}
-    other = {"severity": "error", "rule": "missing-flavor", "message": "flavor gold is missing", "root": root}
+    other = {
+        "severity": "error",
+        "rule": "missing-flavor",
+        "message": "flavor gold is missing",
+        "root": root,
+        "object": {"kind": "Cohort", "name": "y"},
+    }
     nodes = tree(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True))
 
     def told(*items: dict[str, Any]) -> list[str]:
@@ -290,10 +301,32 @@ def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
 
     assert [text.split()[0] for text in told(cycle)] == ["stopped"]
     assert told(cycle, other)[1] == (
-        "error Cohort x has 2 errors. The first: flavor gold is missing All findings of this tree"
+        "error Tree x has 2 errors. Cohort y: flavor gold is missing All findings of this tree"
     )
     page = signed_in(cluster(**{"/v1/tree": nodes}), ADMIN).get("/").text
     assert "Busiest trees" not in page, "a cycle is not a tree"
+
+
+def test_trees_of_two_projects_with_one_name_have_their_own_errors() -> None:
+    root = {"kind": "Queue", "name": "root"}
+    items = [
+        {
+            "severity": "error",
+            "rule": "x",
+            "message": f"of {dialect}",
+            "root": root,
+            "dialect": dialect,
+            "object": {"kind": kind, "namespace": space, "name": "one"},
+        }
+        for dialect, kind, space in (("volcano", "Queue", None), ("yunikorn", "ConfigMap", "yk"))
+    ]
+    roots = [{"root": root, "dialect": each["dialect"], "errors": 1, "warnings": 0} for each in items]
+    said = notices(cluster(**{"/v1/findings": {"items": items, "roots": roots}}))
+
+    assert [text for kind, text, _ in said if kind == "error"] == [
+        "error Tree root has 1 error. Queue one: of volcano All findings of this tree",
+        "error Tree root has 1 error. ConfigMap yk/one: of yunikorn All findings of this tree",
+    ]
 
 
 def test_the_head_of_a_queue_waits_for_what_its_own_page_says() -> None:

@@ -333,6 +333,21 @@ def test_a_sibling_that_is_stopped_says_so() -> None:
     assert rows["c"] == ""
 
 
+def test_a_cohort_counts_the_findings_below_it() -> None:
+    findings = [
+        {"severity": "error", "rule": "x", "message": f"about {name}", "object": {"kind": kind, "name": name}}
+        for kind, name in (("ClusterQueue", "a"), ("ClusterQueue", "elsewhere"))
+    ]
+    found = cluster(**{"/v1/findings": {"items": findings, "roots": []}})
+    seen = signed_in(found, ADMIN)
+
+    assert '<p>None of its own, <a href="/findings?root=org">1 below it</a></p>' in seen.get(f"{COHORT}/org").text
+    assert "below it" not in page(found)
+    assert "about a" in page(found)
+    found.answers["/v1/findings"]["items"] = findings[1:]
+    assert '<p class="muted">No findings.</p>' in signed_in(found, ADMIN).get(f"{COHORT}/org").text
+
+
 def held(name: str, *usage: tuple[str, str], admitted: bool = True) -> dict[str, Any]:
     return {
         "metadata": {"namespace": "team", "name": name, "ownerReferences": []},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import ssl
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 
@@ -238,6 +239,22 @@ def test_a_tenant_sees_no_tree_and_what_there_is_instead() -> None:
     assert "tenant may not list clusterqueues" in answer.text
     assert "/namespaces/" in answer.text
     assert "11 of 8" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("project", "off", "component"),
+    [
+        ("volcano", "manage Volcano&#39;s queues", "reconciler-volcano"),
+        ("yunikorn", "enforce YuniKorn", "yunikorn-gates"),
+    ],
+)
+def test_a_project_that_is_off_says_how_to_turn_it_on(project: str, off: str, component: str) -> None:
+    answer = signed_in(Cluster(), ADMIN).get(f"/trees/{project}")
+
+    assert answer.status_code == 404
+    assert f"Quotree does not {off}" in answer.text
+    assert f"  - ../quotree/manifests/components/{component}\n" in answer.text
+    assert (Path(__file__).parents[2] / "manifests/components" / component).is_dir()
 
 
 def test_what_one_may_see_is_not_kept_for_another() -> None:

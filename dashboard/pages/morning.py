@@ -379,7 +379,7 @@ def _borrower(found: Borrower) -> Notice:
             Markup("{} {}").format(linked(each), amount(pair, each.amounts(pair).spare)) for each in found.lenders
         ]
         if found.other_lenders:
-            unused.append(Markup("{} more").format(found.other_lenders))
+            unused.append(Markup("and {} more siblings").format(found.other_lenders))
         sentence += Markup(". Unused at its siblings: {}").format(Markup(", ").join(unused))
     return _about("borrowing", node, sentence + ".", "Its siblings", f"{node_url(node)}#neighbours-title")
 

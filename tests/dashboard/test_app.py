@@ -112,7 +112,7 @@ def test_findings_begin_with_how_many_of_each_severity_there_are() -> None:
     worker = {"name": "west", "connection": "lost"}
     cluster.answers |= {"/v1/findings": {"items": [], "roots": []}, "/v1/clusters": {"items": [worker]}}
     found = tiles(signed_in(cluster, ADMIN).get("/findings").text)
-    assert found == [("bad", "1 of workers and Quotree"), ("", "0 errors"), ("", "0 warnings")]
+    assert found == [("bad", "1 problem of workers or Quotree"), ("", "0 errors"), ("", "0 warnings")]
 
 
 def test_without_an_audit_no_menu_leads_to_findings() -> None:

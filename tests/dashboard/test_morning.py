@@ -397,7 +397,10 @@ def test_who_else_may_have_lent_is_counted() -> None:
     found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="29", used="16"), much, *able)})
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowing"]
-    assert "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, 2 more. Its siblings" in said
+    assert (
+        "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, and 2 more siblings. Its siblings"
+        in said
+    )
     assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a> 8, <a' in signed_in(found, ADMIN).get("/").text
 
 

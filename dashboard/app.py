@@ -41,6 +41,7 @@ from dashboard.pages.outlined import outline_picture, quota_word
 from dashboard.pages.times import lasting, past, relative
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
+from dashboard.reading.remote import ServerAway
 from dashboard.reading.self_access import SelfAccess
 from dashboard.reading.served import ServedCertificates
 from dashboard.settings import DashboardSettings
@@ -383,9 +384,7 @@ def _page(template: str, **names: Any) -> Response:
     """The page, or nothing where the one that the browser has is the same."""
     reader: CachedReader | None = g.get("reader")
     read = formatting.clock(reader.oldest) if reader else ""
-    body = render_template(
-        template, problems=reader.problems if reader else [], timed=bool(read), back=_last_page(), **names
-    )
+    body = render_template(template, problems=reader.problems if reader else [], read=read, back=_last_page(), **names)
     answer = Response(body.replace(_STAMP, read), mimetype="text/html")
     answer.headers["Cache-Control"] = "private, no-cache"
     answer.headers[READ] = read
@@ -430,7 +429,7 @@ def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
     if isinstance(error, Forbidden) and (role := missing_role(message)):
         message = f"{message}; {role}"
-    if isinstance(error, NotFound):
+    if isinstance(error, NotFound | ServerAway):
         message = message[:1].upper() + message[1:]
     message = message if message.endswith((".", "?", "!")) else f"{message}."
     links = _OF_A_TENANT if isinstance(error, Forbidden) else ()
@@ -443,6 +442,8 @@ def _kind_of(error: ClusterError) -> tuple[int, str]:
             return 403, "You may not see this"
         case NotFound():
             return 404, "Not found"
+        case ServerAway():
+            return 503, f"{error.subject[:1].upper()}{error.subject[1:]} does not answer"
         case Unreachable():
             return 503, "No answer"
     return 502, "Unusable answer"

@@ -44,7 +44,18 @@ def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSou
 
 def _tiles(items: Sequence[Mapping[str, Any]], beside: int) -> list[Tile]:
     counts = Counter(str(each["severity"]) for each in items)
-    found = [(beside, "of workers and Quotree", "#beside", "bad")] if beside else []
+    found = (
+        [
+            (
+                beside,
+                "problem of workers or Quotree" if beside == 1 else "problems of workers or Quotree",
+                "#beside",
+                "bad",
+            )
+        ]
+        if beside
+        else []
+    )
     for name, state in (("error", "bad"), ("warning", "pending")):
         number = counts[name]
         found.append((number, name if number == 1 else f"{name}s", "#rules" if beside else "", state if number else ""))

@@ -17,7 +17,8 @@ from policies.model.quantity import Quantity
 DIALECTS = ("Kueue", "Volcano", "YuniKorn")
 TREES = {"Kueue": "/v1/tree", "Volcano": "/v1/volcano/tree", "YuniKorn": "/v1/yunikorn/tree"}
 
-_CHANGED = {("Kueue", "ClusterQueue"), ("Kueue", "Cohort"), ("Volcano", "Queue"), ("YuniKorn", "Namespace")}
+OBJECTS = {("Kueue", "ClusterQueue"), ("Kueue", "Cohort"), ("Volcano", "Queue"), ("YuniKorn", "Namespace")}
+"""The nodes that are objects. A queue of YuniKorn is not: it can have the name of one of Volcano."""
 
 
 def amount(pair: FlavorPair, nano: int | None) -> str:
@@ -106,7 +107,7 @@ def what_if_url(node: TreeNode, pair: FlavorPair | None = None, new: str = "") -
 
     `pair`: else the first of its quota. `new`: the amount, or how much more or less.
     """
-    if (node.dialect, node.key.kind) not in _CHANGED:
+    if (node.dialect, node.key.kind) not in OBJECTS:
         return ""
     pair = pair or (node.pairs[0] if node.pairs else FlavorPair("", ""))
     return "/what-if?" + urlencode({**node.key._asdict(), **pair._asdict(), **({"amount": new} if new else {})})
@@ -114,6 +115,11 @@ def what_if_url(node: TreeNode, pair: FlavorPair | None = None, new: str = "") -
 
 def workload_url(namespace: str, name: str) -> str:
     return f"/workloads/{path_part(namespace)}/{path_part(name)}"
+
+
+def findings_url(root: str) -> str:
+    """The findings of the tree with this root."""
+    return "/findings?" + urlencode({"root": root})
 
 
 def namespace_url(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -15,6 +15,7 @@ from dashboard.pages.formatting import (
     UsageBar,
     amount,
     bar_of,
+    findings_url,
     linked,
     node_text,
     node_url,
@@ -53,8 +54,8 @@ _ROOTS = 3
 class Notice:
     """One thing that is wrong, in a sentence that begins with its subject.
 
-    `kind` is its word, and the class of its color. `url` is that of the subject; `step`, `step_url`: what to do next.
-    `sentence` is Markup where it has links.
+    `kind` is its word, and the class of its color. `url` is that of the subject, if it has a page. `step`, `step_url`:
+    what to do next. `sentence` is Markup where it has links.
     """
 
     kind: str
@@ -113,6 +114,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     heads = {dialect: _heads(reader, dialect, tree) for dialect, tree in seen.items()}
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree, audited=findings.value is not None)),
+        *_unread(trees, findings, reader.problems),
         *_lost(reader),
         *_failing(here),
         *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
@@ -127,8 +129,6 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
         "totals": _totals(seen, sum(notice.kind in WRONG for notice in notices)),
         "busiest": [_line(each) for tree in seen.values() for each in tree.busiest],
         "installed": here,
-        "unread": [(f"the trees of {dialect}", each) for dialect, each in trees.items() if _failed(each)]
-        + ([("findings", findings)] if _failed(findings) else []),
         "denied": not seen and all(each.denied or each.absent for each in trees.values()),
         "nodes": sum(len(tree.nodes) for tree in seen.values()),
     }
@@ -159,6 +159,19 @@ def _failed(found: Part[Any]) -> bool:
     return found.error is not None and not (found.absent or found.denied)
 
 
+def _unread(trees: Mapping[str, Part[Any]], findings: Part[Any], above: Sequence[str]) -> Iterator[Notice]:
+    """What could not be read, once for each cause. `above`: causes that stand on top of the page."""
+    causes: dict[str, list[str]] = {}
+    for dialect, each in [*trees.items(), ("", findings)]:
+        if _failed(each):
+            causes.setdefault(each.why, []).append(dialect)
+    for why, dialects in causes.items():
+        of = ", ".join(filter(None, dialects))
+        subject = " and ".join([*([f"Trees of {of}"] if of else []), *(["findings"] if "" in dialects else [])])
+        said = "cannot be read now" + (", see above." if why in above else f": {why}.")
+        yield Notice("lost", f"{subject[0].upper()}{subject[1:]}", "", said)
+
+
 def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
     nodes = [tree.nodes[key] for key in sorted(tree.on_cycles)]
     if nodes:
@@ -168,7 +181,7 @@ def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
         alike = f", and so {'are' if len(others) > 1 else 'is'} {named}{more}" if others else ""
         below = "below them" if others else "below it"
         said = f"is on a cycle{alike}: nothing {below} is admitted. Give one of them another parent."
-        step, url = ("All findings of this tree", _findings_url(first.name)) if audited else ("", "")
+        step, url = ("All findings of this tree", findings_url(first.name)) if audited else ("", "")
         yield _about("stopped", first, said, step or "Its parents", url or node_url(first))
 
 
@@ -217,22 +230,26 @@ def _errors(found: dict[str, Any], on_cycles: set[NodeKey]) -> Iterator[Notice]:
     roots = []
     for each in found.get("roots") or []:
         reported = {_CYCLE} if NodeKey(each["root"]["kind"], each["root"]["name"]) in on_cycles else set()
-        mine = [item for item in found.get("items") or [] if _of_root(item, each["root"])]
+        mine = [item for item in found.get("items") or [] if _of_root(item, each)]
         if each["errors"] > sum(item.get("rule") in reported for item in mine):
-            roots.append((each, [item["message"] for item in mine if item.get("rule") not in reported]))
-    for each, messages in roots[:_ROOTS]:
+            roots.append((each, [item for item in mine if item.get("rule") not in reported]))
+    for each, items in roots[:_ROOTS]:
         count, name = each["errors"], each["root"]["name"]
-        url, first = _findings_url(name), next(iter(messages), "")
-        sentence = f"has {count} error{'s' * (count > 1)}" + (f". The first: {first}" if first else ".")
-        yield Notice("error", f"{each['root']['kind']} {name}", url, sentence, "All findings of this tree", url)
+        url = findings_url(name)
+        sentence = " ".join([f"has {count} error{'s' * (count > 1)}.", *map(_said_of, items[:1])])
+        yield Notice("error", f"Tree {name}", url, sentence, "All findings of this tree", url)
 
 
-def _findings_url(root: str) -> str:
-    return "/findings?" + urlencode({"root": root})
+def _said_of(item: Manifest) -> str:
+    """The message after the object that it is about, which may be any of the tree."""
+    name = "/".join(filter(None, (item["object"].get("namespace"), item["object"]["name"])))
+    return f"{item['object']['kind']} {name}: {item['message']}"
 
 
-def _of_root(item: dict[str, Any], root: dict[str, Any]) -> bool:
-    return str(item["severity"]) == "error" and item.get("root") == root
+def _of_root(item: Manifest, found: Manifest) -> bool:
+    """Whether it is an error of this tree; trees of two projects may have the same name."""
+    alike = all(item.get(name) == found.get(name) for name in ("root", "dialect"))
+    return alike and str(item["severity"]) == "error"
 
 
 def _over(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> Iterator[Notice]:
@@ -362,9 +379,9 @@ def _borrower(found: Borrower) -> Notice:
             Markup("{} {}").format(linked(each), amount(pair, each.amounts(pair).spare)) for each in found.lenders
         ]
         if found.other_lenders:
-            unused.append(Markup("{} more").format(found.other_lenders))
+            unused.append(Markup("and {} more siblings").format(found.other_lenders))
         sentence += Markup(". Unused at its siblings: {}").format(Markup(", ").join(unused))
-    return _about("borrowing", node, sentence + ".", "Who could get it back", f"{node_url(node)}#neighbours-title")
+    return _about("borrowing", node, sentence + ".", "Its siblings", f"{node_url(node)}#neighbours-title")
 
 
 def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:

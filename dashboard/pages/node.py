@@ -7,7 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from dashboard.pages.formatting import UsageBar, amount, bar_of, columns, node_text, node_url, path_part, what_if_url
+from cluster.resource import Resource
+from dashboard.pages.formatting import (
+    OBJECTS,
+    UsageBar,
+    amount,
+    bar_of,
+    columns,
+    findings_url,
+    node_text,
+    node_url,
+    path_part,
+    what_if_url,
+)
 from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.stopped import why_stopped
 from dashboard.pages.trees import read_tree
@@ -60,6 +72,14 @@ class Neighbour(NamedTuple):
     pair: FlavorPair
     borrowed: str
     spare: str
+
+
+class NodeFindings(NamedTuple):
+    """`own`: about the node itself; `below`: how many about the nodes below it. `url`: of all in the tree."""
+
+    own: Sequence[dict[str, Any]]
+    below: int
+    url: str
 
 
 def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | None:
@@ -167,9 +187,14 @@ def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     return QuotaLine(pair, fields, *columns(tree, node, pair), found.used / 10**9)
 
 
+def _resource(node: TreeNode) -> Resource | None:
+    """The kind of its object; None if it is none."""
+    return KINDS[node.key.kind] if (node.dialect, node.key.kind) in OBJECTS else None
+
+
 def _object(reader: CachedReader, node: TreeNode) -> str:
     """The object as YAML, without what the API server notes for itself; empty if none belongs to the node."""
-    kind = KINDS.get(node.key.kind)
+    kind = _resource(node)
     if kind is None or not node.exists:
         return ""
     stored = reader.kept(("object", node.key), lambda: reader.reader.stored(kind, None, node.name))
@@ -179,7 +204,7 @@ def _object(reader: CachedReader, node: TreeNode) -> str:
 
 
 def _command(node: TreeNode) -> str:
-    kind = KINDS.get(node.key.kind)
+    kind = _resource(node)
     return (
         f"kubectl edit {kind.plural}{f'.{kind.group}' if kind.group else ''} {shlex.quote(node.name)}" if kind else ""
     )
@@ -221,9 +246,17 @@ def _holders(reader: CachedReader, node: TreeNode) -> dict[str, Any]:
     return dict(reader.ask(f"/v1/clusterqueues/{path_part(node.name)}/workloads", {"limit": str(HOLDERS)}))
 
 
-def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> list[dict[str, Any]]:
-    """The findings about the node. The audit is asked for its tree only, if the audit knows the root."""
+def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> NodeFindings:
+    """The findings about the node, and how many there are below it.
+
+    The audit is asked for its tree only, if the audit knows the root.
+    """
+    if _resource(node) is None:
+        return NodeFindings([], 0, "")  # what has its kind and name is another object
     root = tree.path(node)[0]
     known = node.dialect != "YuniKorn" and root.key not in tree.on_cycles
     items = reader.findings({"limit": str(_FINDINGS), **({"root": root.name} if known else {})})["items"]
-    return [each for each in items if (each["object"]["kind"], each["object"]["name"]) == node.key]
+    keys = [NodeKey(each["object"]["kind"], each["object"]["name"]) for each in items]
+    own = [each for each, key in zip(items, keys, strict=True) if key == node.key]
+    below = {each.key for _, each in tree.walk(node)} - {node.key}
+    return NodeFindings(own, sum(key in below for key in keys), findings_url(root.name))

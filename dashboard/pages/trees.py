@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from werkzeug.datastructures import MultiDict
 
-from cluster.errors import ApiError, ClusterError
+from cluster.errors import ApiError, ClusterError, NotFound
 from cluster.roles import missing_role
 from dashboard.pages.formatting import TREES, node_text
 from dashboard.pages.picture import picture
@@ -17,6 +17,34 @@ from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.icicle import NARROW, WIDE
 from dashboard.trees.tree import NodeKey
+
+
+class SwitchedOff(NamedTuple):
+    """What Quotree does for a project only where it is turned on, and how to do that."""
+
+    what: str
+    how: str
+    example: str
+
+
+_COMPONENTS = """components:
+  - ../quotree/manifests/components/reconciler
+  - ../quotree/manifests/components/{}
+"""
+_BEHIND = "To turn it on, list its component behind that of the reconciler in your kustomization, and"
+_OFF = {
+    "Volcano": SwitchedOff(
+        "manage Volcano's queues",
+        f"{_BEHIND} stop the queue controller of Volcano.",
+        _COMPONENTS.format("reconciler-volcano"),
+    ),
+    "YuniKorn": SwitchedOff(
+        "enforce YuniKorn's quota",
+        f"{_BEHIND} label the Namespaces whose Pods wait for their quota: `kubectl label namespace NAME"
+        " quotree.dev/quota=yunikorn`.",
+        _COMPONENTS.format("yunikorn-gates"),
+    ),
+}
 
 
 def read_tree(reader: CachedReader, dialect: str, wanted: NodeKey | None = None) -> ContendedTree:
@@ -59,4 +87,5 @@ def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dic
 def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
     """Where these trees cannot be read: the page says so, and what else there is to look at."""
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
-    return {"dialect": dialect, "message": message, "role": missing_role(message)}
+    off = _OFF.get(dialect) if isinstance(error, NotFound) else None
+    return {"dialect": dialect, "message": message, "role": missing_role(message), "off": off}

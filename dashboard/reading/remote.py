@@ -11,7 +11,7 @@ from typing import Protocol
 
 from cluster.client import PAGE, ClusterClient
 from cluster.endpoint import Endpoint
-from cluster.errors import NotFound
+from cluster.errors import NotFound, Unreachable
 from cluster.resource import Resource
 from cluster.wire import Timeouts
 from dashboard.reading.backend import NO_PARAMS, Manifest, UserLogin, UserReader
@@ -26,6 +26,7 @@ _NO_AUDIT = (
     "Findings come from the audit, and this dashboard knows of none: start it with --audit URL, or install"
     " manifests/components/audit and manifests/components/dashboard-audit"
 )
+_PODS = "look at its Pods with `kubectl -n quotree-system get pods`"
 FINDINGS = "/v1/findings"
 _REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -45,6 +46,17 @@ class Getter(Protocol):
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest: ...
 
 
+class ServerAway(Unreachable):
+    """A server of Quotree does not answer. `subject`: which one, since its address tells readers little."""
+
+    def __init__(self, subject: str, error: Unreachable) -> None:
+        super().__init__(error.host, error.problem, _PODS, sent=error.sent, slow=error.slow)
+        self.subject = subject
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.host} does not answer: {self.problem}; {self.cure}"
+
+
 class RemoteReader:
     """See `UserReader`. Without `v1` or `audit` there is no such server. `behind`: see `UserReader.behind`."""
 
@@ -57,12 +69,12 @@ class RemoteReader:
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         if self._v1 is None:
             raise NotFound(404, "NotFound", "no reconciler is configured here; see --reconciler")
-        return self._v1.get(path, params)
+        return _asked(self._v1, "the reconciler", path, params)
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         if self._audit is None:
             raise NotFound(404, "NotFound", _NO_AUDIT)
-        return self._audit.get(FINDINGS, params)
+        return _asked(self._audit, "the audit", FINDINGS, params)
 
     def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
         return self._api.get(resource.item(name, namespace))
@@ -83,6 +95,16 @@ class RemoteReader:
         for client in (self._api, self._v1, self._audit):
             if isinstance(client, ClusterClient):
                 client.close()
+
+
+def _asked(server: Getter, subject: str, path: str, params: Mapping[str, str]) -> Manifest:
+    """What stands in for a server reads the API server, and names that itself."""
+    try:
+        return server.get(path, params)
+    except Unreachable as error:
+        if isinstance(server, ClusterClient):
+            raise ServerAway(subject, error) from error
+        raise
 
 
 class RemoteBackend:

@@ -49,8 +49,17 @@ class SelfAccess:
 
     @property
     def user(self) -> str:
-        """The name under which the cluster knows this person; empty where nobody says."""
-        return str(self._found["user"]) if self._found else ""
+        """The name under which the cluster knows this person; empty where nobody says.
+
+        While the reconciler is away, the API server says it.
+        """
+        return str(self._found["user"]) if self._found else self._reader.aside(("user",), self._named, _KEPT)
+
+    def _named(self) -> str:
+        try:
+            return self._reader.reader.user()
+        except ClusterError:
+            return ""
 
     @cached_property
     def dialects(self) -> Sequence[str]:

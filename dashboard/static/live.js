@@ -166,30 +166,32 @@
     for (const row of table.querySelectorAll("tr[data-pair]")) {
       const key = `${location.pathname} ${row.dataset.pair}`;
       const past = history_.get(key) || [];
-      past.push({ at: Date.now(), used: Number(row.dataset.used) });
+      past.push({ at: Date.now(), used: Number(row.dataset.used), written: row.dataset.written });
       if (past.length > 720) past.shift();
       history_.set(key, past);
       let cell = row.querySelector("[data-past]");
       if (!cell) { cell = document.createElement("td"); cell.dataset.past = ""; cell.dataset.label = "Since the page is open"; row.append(cell); }
       const drawn = document.createElement("span");
       drawn.className = "axis";
-      const most = Math.max(...past.map((each) => each.used)), label = (kind, text) => {
+      const label = (kind, text) => {
         const found = document.createElement("span");
         found.className = kind; found.textContent = text; found.ariaHidden = "true"; // the chart says it to readers
         return found;
       };
-      drawn.append(label("most", most), label("least", 0), line(past, row.dataset.pair), label("from", new Date(past[0].at).toTimeString().slice(0, 5)), label("to", "now"));
+      drawn.append(label("most", largest(past).written), label("least", 0), line(past, row.dataset.pair), label("from", new Date(past[0].at).toTimeString().slice(0, 5)), label("to", "now"));
       cell.replaceChildren(drawn);
     }
   }
 
+  const largest = (past) => past.reduce((most, each) => each.used > most.used ? each : most);
+  const smallest = (past) => past.reduce((least, each) => each.used < least.used ? each : least);
+
   function line(past, pair) {
     const space = "http://www.w3.org/2000/svg";
-    const most = Math.max(...past.map((each) => each.used), 1e-9), first = past[0].at, span = Math.max(Date.now() - first, 1);
+    const most = Math.max(largest(past).used, 1e-9), first = past[0].at, span = Math.max(Date.now() - first, 1);
     const svg = document.createElementNS(space, "svg");
     svg.setAttribute("viewBox", "0 0 120 24"); svg.setAttribute("class", "history"); svg.setAttribute("role", "img");
-    const low = Math.min(...past.map((each) => each.used));
-    svg.setAttribute("aria-label", `${pair}: ${past[0].used} used at first, ${past.at(-1).used} now, at least ${low} and at most ${Math.max(...past.map((each) => each.used))}`);
+    svg.setAttribute("aria-label", `${pair}: ${past[0].written} used at first, ${past.at(-1).written} now, at least ${smallest(past).written} and at most ${largest(past).written}`);
     const points = past.map((each) => `${(118 * (each.at - first) / span + 1).toFixed(1)},${(22 - 20 * each.used / most).toFixed(1)}`);
     const drawn = document.createElementNS(space, "polyline");
     drawn.setAttribute("points", points.length > 1 ? points.join(" ") : `1,${points[0].split(",")[1]} 119,${points[0].split(",")[1]}`);

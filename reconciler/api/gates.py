@@ -36,7 +36,7 @@ def keeper(core: Core) -> YuniKornGatekeeper:
     """The keeper of YuniKorn's quota. Raises NoGates if there is none."""
     found = gatekeeper(core, QuotaGatesController)
     if found is None:
-        raise NoGates("YuniKorn's quota is not kept here")
+        raise NoGates("this process does not enforce YuniKorn's quota")
     return found
 
 

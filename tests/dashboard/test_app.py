@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import ssl
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from dashboard.app import compile_templates
 from dashboard.login.authenticators import ByProxy
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import AnswerCache
-from dashboard.reading.remote import RemoteBackend, Servers
+from dashboard.reading.remote import RemoteBackend, ServerAway, Servers
 from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in, tiles
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -111,7 +112,7 @@ def test_findings_begin_with_how_many_of_each_severity_there_are() -> None:
     worker = {"name": "west", "connection": "lost"}
     cluster.answers |= {"/v1/findings": {"items": [], "roots": []}, "/v1/clusters": {"items": [worker]}}
     found = tiles(signed_in(cluster, ADMIN).get("/findings").text)
-    assert found == [("bad", "1 of workers and Quotree"), ("", "0 errors"), ("", "0 warnings")]
+    assert found == [("bad", "1 problem of workers or Quotree"), ("", "0 errors"), ("", "0 warnings")]
 
 
 def test_without_an_audit_no_menu_leads_to_findings() -> None:
@@ -240,6 +241,22 @@ def test_a_tenant_sees_no_tree_and_what_there_is_instead() -> None:
     assert "11 of 8" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("project", "off", "component"),
+    [
+        ("volcano", "manage Volcano&#39;s queues", "reconciler-volcano"),
+        ("yunikorn", "enforce YuniKorn", "yunikorn-gates"),
+    ],
+)
+def test_a_project_that_is_off_says_how_to_turn_it_on(project: str, off: str, component: str) -> None:
+    answer = signed_in(Cluster(), ADMIN).get(f"/trees/{project}")
+
+    assert answer.status_code == 404
+    assert f"Quotree does not {off}" in answer.text
+    assert f"  - ../quotree/manifests/components/{component}\n" in answer.text
+    assert (Path(__file__).parents[2] / "manifests/components" / component).is_dir()
+
+
 def test_what_one_may_see_is_not_kept_for_another() -> None:
     cluster = Cluster()
     client = signed_in(cluster, ADMIN)
@@ -263,7 +280,8 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
     cluster = Cluster()
     client = signed_in(cluster, ADMIN)
     assert "This is stale" not in client.get("/trees/kueue").text
-    cluster.down = Unreachable("https://v1", "no answer", "wait")
+    cluster.down = ServerAway("the reconciler", Unreachable("https://v1", "refused", "wait"))
+    cluster.answers["/v1/self"] = cluster.down
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashboard.app.FRESH", 0.0)
         page = client.get("/trees/kueue", headers=NEWS)
@@ -271,9 +289,15 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
         late = client.get("/trees/kueue", headers=NEWS)
 
     assert page.status_code == 200
-    assert "This is stale" in page.text
-    assert "https://v1: no answer" in page.text
+    assert 'stale: it was read <time datetime="20' in page.text
+    assert "less than a minute ago</time>" in page.text
+    assert (
+        "<p>The reconciler at https://v1 does not answer: refused; look at its Pods with <code>kubectl -n" in page.text
+    )
     assert late.status_code == 503
+    assert "<span>Bearer admin</span>" in late.text, "the API server still knows who looks"
+    assert "<h1>The reconciler does not answer</h1>" in late.text
+    assert "<p>The reconciler at https://v1 does not answer" in late.text
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_rows_have_the_devices_that_work_waits_for_or_holds_else_cpu_and_memory(
     assert re.findall(r'data-label="Requests">([^<]*)<', page) == [
         "16 nvidia.com/gpu",
         "1 cpu, 2Gi memory",
-        "6 nvidia.com/gpu in 3 Pods",
+        "6 nvidia.com/gpu in&nbsp;3&nbsp;Pods",
     ]
     assert re.findall(r'data-label="Priority">([^<]*)<', page) == ["0", "0", "5"]
 

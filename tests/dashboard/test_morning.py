@@ -14,6 +14,7 @@ import pytest
 from certs.pki import new_authority
 from certs.presented import TlsServer
 from cluster.errors import Forbidden, Unreachable
+from dashboard.reading.remote import ServerAway
 from dashboard.reading.served import NamedServer
 from dashboard.trees.contention import MOST
 from tests.dashboard.people import ADMIN, TENANT, Cluster, signed_in, tiles
@@ -78,7 +79,7 @@ def test_who_waits_longest_comes_first_then_who_borrows_then_unused_quota() -> N
     assert notices(cluster()) == [
         ("pending", f"pending ClusterQueue late {late}", "/workloads/team/old"),
         ("pending", f"pending ClusterQueue a {young}", "/workloads/team/young"),
-        ("borrowing", f"borrowing ClusterQueue a {borrows} Who could get it back", f"{QUEUE}#neighbours-title"),
+        ("borrowing", f"borrowing ClusterQueue a {borrows} Its siblings", f"{QUEUE}#neighbours-title"),
         (
             "unused",
             f"unused ClusterQueue spare {spare} What if it had 12 less?",
@@ -217,7 +218,12 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     found = {
         "items": [
             {"severity": "warning", "message": "odd", "root": root},
-            {"severity": "error", "message": "children get more than org has", "root": root},
+            {
+                "severity": "error",
+                "message": "children get more than it has",
+                "root": root,
+                "object": {"kind": "ClusterQueue", "name": "a"},
+            },
         ],
         "roots": [
             {"root": {"kind": "Cohort", "name": "fine"}, "errors": 0, "warnings": 2},
@@ -244,7 +250,7 @@ def test_what_is_stopped_lost_or_wrong_comes_before_what_waits() -> None:
     )
     assert said[2][1].startswith("lost Worker two has been lost for 1 h 30 min: no route. It gets no new work.")
     assert said[3][1:] == (
-        "error Cohort org has 2 errors. The first: children get more than org has All findings of this tree",
+        "error Tree org has 2 errors. ClusterQueue a: children get more than it has All findings of this tree",
         "/findings?root=org",
     )
 
@@ -280,7 +286,13 @@ def test_limits_that_are_exceeded_are_counted_where_they_are_not_named() -> None
 def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
     root = {"kind": "Cohort", "name": "x"}
     cycle = {"severity": "error", "rule": "parent-cycle", "message": "its parents form a cycle", "root": root}
-    other = {"severity": "error", "rule": "missing-flavor", "message": "flavor gold is missing", "root": root}
+    other = {
+        "severity": "error",
+        "rule": "missing-flavor",
+        "message": "flavor gold is missing",
+        "root": root,
+        "object": {"kind": "Cohort", "name": "y"},
+    }
     nodes = tree(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True))
 
     def told(*items: dict[str, Any]) -> list[str]:
@@ -289,10 +301,32 @@ def test_a_cycle_is_told_once_with_what_else_is_wrong_in_its_tree() -> None:
 
     assert [text.split()[0] for text in told(cycle)] == ["stopped"]
     assert told(cycle, other)[1] == (
-        "error Cohort x has 2 errors. The first: flavor gold is missing All findings of this tree"
+        "error Tree x has 2 errors. Cohort y: flavor gold is missing All findings of this tree"
     )
     page = signed_in(cluster(**{"/v1/tree": nodes}), ADMIN).get("/").text
     assert "Busiest trees" not in page, "a cycle is not a tree"
+
+
+def test_trees_of_two_projects_with_one_name_have_their_own_errors() -> None:
+    root = {"kind": "Queue", "name": "root"}
+    items = [
+        {
+            "severity": "error",
+            "rule": "x",
+            "message": f"of {dialect}",
+            "root": root,
+            "dialect": dialect,
+            "object": {"kind": kind, "namespace": space, "name": "one"},
+        }
+        for dialect, kind, space in (("volcano", "Queue", None), ("yunikorn", "ConfigMap", "yk"))
+    ]
+    roots = [{"root": root, "dialect": each["dialect"], "errors": 1, "warnings": 0} for each in items]
+    said = notices(cluster(**{"/v1/findings": {"items": items, "roots": roots}}))
+
+    assert [text for kind, text, _ in said if kind == "error"] == [
+        "error Tree root has 1 error. Queue one: of volcano All findings of this tree",
+        "error Tree root has 1 error. ConfigMap yk/one: of yunikorn All findings of this tree",
+    ]
 
 
 def test_the_head_of_a_queue_waits_for_what_its_own_page_says() -> None:
@@ -363,7 +397,10 @@ def test_who_else_may_have_lent_is_counted() -> None:
     found = cluster(**{"/v1/tree": tree(kueue("org", cohort=True, below="29", used="16"), much, *able)})
 
     (said,) = [text for kind, text, _ in notices(found) if kind == "borrowing"]
-    assert "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, 2 more. Who could" in said
+    assert (
+        "beyond its quota of 8. Unused at its siblings: gave-8 8, gave-6 6, gave-4 4, and 2 more siblings. Its siblings"
+        in said
+    )
     assert '<a href="/queues/kueue/ClusterQueue/gave-8">gave-8</a> 8, <a' in signed_in(found, ADMIN).get("/").text
 
 
@@ -461,6 +498,33 @@ def test_a_part_that_cannot_be_read_is_not_taken_for_good_news(path: str) -> Non
 
     assert "cannot be read now" in page
     assert "Nothing is wrong" not in page
+
+
+def test_what_cannot_be_read_is_one_notice_for_each_cause() -> None:
+    away = ServerAway("the reconciler", Unreachable("https://v1", "refused", ""))
+    found = cluster(**{f"/v1/{each}tree": away for each in ("", "volcano/", "yunikorn/")})
+    found.answers["/v1/findings"] = Unreachable("the audit", "it has not ended yet", "wait")
+    word, text = re.findall(
+        r'<li class="(\w+)">(.*?)</li>', signed_in(found, ADMIN).get("/").text.partition('id="notices"')[2], re.DOTALL
+    )[0]
+
+    assert word == "lost"
+    assert "<p>Trees of Kueue, Volcano, YuniKorn cannot be read now: the reconciler at https://v1 does not" in text
+    page = signed_in(found, ADMIN).get("/").text
+    assert page.count("does not answer") == 1
+    assert "<p>Findings cannot be read now: the audit: it has not ended yet; wait.</p>" in page
+
+
+def test_a_cause_on_top_of_the_page_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cluster()
+    client = signed_in(found, ADMIN)
+    client.get("/")
+    found.down = ServerAway("the reconciler", Unreachable("https://v1", "refused", ""))
+    monkeypatch.setattr("dashboard.app.FRESH", 0.0)
+    page = client.get("/", headers={"Cache-Control": "no-cache"}).text
+
+    assert page.count("does not answer") == 1
+    assert "Trees of Volcano, YuniKorn cannot be read now, see above." in page
 
 
 DEPLOYMENTS = "/apis/apps/v1/deployments"

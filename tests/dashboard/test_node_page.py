@@ -115,6 +115,22 @@ def test_without_a_history_the_page_draws_what_it_sees() -> None:
     assert "<table data-history>" in page(made)
 
 
+def test_what_the_page_draws_is_written_as_in_the_table() -> None:
+    """512Gi, not 549755813888; the script has both, one to draw and one to read."""
+    own = {"deserved": "1Ti", "allocated": "512Gi"}
+    queue = {
+        "dialect": "Volcano",
+        "kind": "Queue",
+        "name": "prod",
+        "parent": None,
+        "children": [],
+        "quota": [{"flavor": "", "resource": "memory", "own": own, "children": {}}],
+    }
+    shown = signed_in(cluster(**{"/v1/volcano/tree": tree(queue)}), ADMIN).get("/queues/volcano/Queue/prod").text
+
+    assert '<tr data-pair="memory" data-used="549755813888.0" data-written="512Gi">' in shown
+
+
 def test_what_if_it_had_more_is_asked_on_its_page_and_answered_with_one_click() -> None:
     form = page(cluster()).partition('action="/what-if"')[2].partition("</form>")[0]
     sent = dict(re.findall(r'name="(quota-\w+)" value="([^"]*)"', form))
@@ -241,6 +257,33 @@ def test_the_object_and_the_command_that_changes_it() -> None:
     assert "&lt;b&gt;\\u202E" in shown or "&lt;b&gt;\\\\u202E" in shown
 
 
+def test_a_queue_of_yunikorn_is_not_the_object_of_volcano_with_its_name() -> None:
+    root = {"kind": "Queue", "name": "root", "parent": None, "children": [], "quota": []}
+    finding = {
+        "severity": "error",
+        "rule": "parent-missing",
+        "message": "of Volcano",
+        "dialect": "volcano",
+        "object": {"kind": "Queue", "name": "root"},
+    }
+    found = cluster(
+        **{
+            "/v1/volcano/tree": tree({"dialect": "Volcano", **root}),
+            "/v1/yunikorn/tree": tree({"dialect": "YuniKorn", **root}),
+            "/v1/findings": {"items": [finding], "roots": []},
+            KINDS["Queue"].item("root", None): {"kind": "Queue", "metadata": {"name": "root"}, "spec": {"weight": 7}},
+        }
+    )
+    seen = signed_in(found, ADMIN)
+    of_volcano, of_yunikorn = (seen.get(f"/queues/{each}/Queue/root").text for each in ("volcano", "yunikorn"))
+
+    for text in ("kubectl edit queues.scheduling.volcano.sh root", "weight: 7", "of Volcano"):
+        assert text in of_volcano
+        assert text not in of_yunikorn
+    assert "Manifests are not available" not in of_yunikorn
+    assert "<code>queues.yaml</code> of the ConfigMap <code>yunikorn-configs</code>" in of_yunikorn
+
+
 @pytest.mark.parametrize("path", ["/v1/clusterqueues/a/history", KINDS["ClusterQueue"].item("a", None)])
 def test_the_rest_is_there_for_who_may_not_see_a_part(path: str) -> None:
     shown = page(cluster(**{path: Forbidden(403, "Forbidden", "tina may not")}))
@@ -274,6 +317,35 @@ def test_a_cohort_leads_to_the_queues_where_its_work_is_pending() -> None:
     assert "They wait at its queues." in shown
     assert 'href="/trees/kueue?node=Cohort/org&amp;sort=pending#table"' in shown
     assert "No pending workloads." not in shown
+
+
+def test_a_sibling_that_is_stopped_says_so() -> None:
+    nodes = (
+        kueue("org", cohort=True, below="16", used="11"),
+        kueue("a", "org", "8", "11", borrowed="3"),
+        {**kueue("b", "org", "8"), "inactive": "is stopped"},
+        kueue("c", "org", "8"),
+    )
+    below = page(cluster(**{"/v1/tree": tree(*nodes)})).partition('id="neighbours-title"')[2].partition("</table>")[0]
+    rows = dict(re.findall(r'<th scope="row"><a href="[^"]+">(\w)</a>(.*?)</th>', below, re.DOTALL))
+
+    assert 'class="state stopped"' in rows["b"]
+    assert rows["c"] == ""
+
+
+def test_a_cohort_counts_the_findings_below_it() -> None:
+    findings = [
+        {"severity": "error", "rule": "x", "message": f"about {name}", "object": {"kind": kind, "name": name}}
+        for kind, name in (("ClusterQueue", "a"), ("ClusterQueue", "elsewhere"))
+    ]
+    found = cluster(**{"/v1/findings": {"items": findings, "roots": []}})
+    seen = signed_in(found, ADMIN)
+
+    assert '<p>None of its own, <a href="/findings?root=org">1 below it</a></p>' in seen.get(f"{COHORT}/org").text
+    assert "below it" not in page(found)
+    assert "about a" in page(found)
+    found.answers["/v1/findings"]["items"] = findings[1:]
+    assert '<p class="muted">No findings.</p>' in signed_in(found, ADMIN).get(f"{COHORT}/org").text
 
 
 def held(name: str, *usage: tuple[str, str], admitted: bool = True) -> dict[str, Any]:

@@ -95,7 +95,9 @@ def test_edits_add_up_and_one_that_is_not_ticked_is_left_out() -> None:
     assert asked(world) == []
     assert "nominalQuota: &#39;8&#39;" in page
     assert "cohortName: lab" in page
-    client.post("/what-if", data={**move})
+    before = page.partition('<h2 id="keep-title"')[2].partition("<pre")[0]
+    assert '<button form="change" name="do" value="show" class="primary">Show the result</button>' in before
+    assert '<button form="change"' not in client.post("/what-if", data={**move}).text, "it is there"
     assert nominal(asked(world)[0]) == "4"
 
 

@@ -186,13 +186,15 @@ def _command(node: TreeNode) -> str:
 
 
 def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
-    """The largest borrowers and lenders first; only of what this node has a quota for."""
+    """The largest borrowers and lenders first; only of what this node has a quota for. Who may not borrow has no
+    lenders."""
     parent = tree.parent(node)
     if parent is None:
         return []
     siblings = [each for each in tree.children(parent) if each is not node]
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
-    found = [each for each in found if each[2].borrowed or each[2].spare]
+    alone = {pair for pair in node.pairs if node.amounts(pair).own.get("borrowingLimit") == "0"}
+    found = [each for each in found if each[2].borrowed or (each[2].spare and each[1] not in alone)]
     found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # else as they stand
     borrowers, lenders = ([each for each in found if bool(each[2].borrowed) is kind] for kind in (True, False))
     return [

@@ -255,8 +255,8 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
     return min(node.amounts(pair).spare, max(0, tree.borrowed_below(parent, pair) - above.borrowed - own))
 
 
-STATES = ("idle", "used", "borrowing", "over", "stopped")
-"""The best first."""
+STATES = ("idle", "used", "full", "borrowing", "over", "stopped")
+"""The best first. `full`: no quota is left, and work waits."""
 
 
 def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
@@ -267,6 +267,8 @@ def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
         return "over"
     if amounts.borrowed:
         return "borrowing"
+    if amounts.quota and amounts.used >= amounts.quota and node.waiting:
+        return "full"
     return "used" if amounts.used else "idle"
 
 

@@ -155,6 +155,34 @@ def test_the_state_of_a_queue_is_seen_before_its_tables() -> None:
     assert [states[1][0], states[1][3]] == [("idle", "idle"), ("", "8 unused")]
 
 
+@pytest.mark.parametrize(
+    ("entry", "state"),
+    [
+        (kueue("a", quota="8", used="8", pending=1), "full"),
+        (kueue("a", quota="8", used="8"), "used"),
+        (kueue("a", quota="8", used="7", pending=1), "used"),
+        (kueue("a", quota="8", used="11", borrowed="3", pending=1), "borrowing"),
+        (kueue("a", quota="0", pending=1), "idle"),
+    ],
+)
+def test_a_queue_whose_quota_is_used_up_while_work_waits_is_full(entry: dict[str, Any], state: str) -> None:
+    assert tiles(page(cluster(**{"/v1/tree": tree(entry)})))[0] == (state, "within quota" if state == "used" else state)
+
+
+def test_a_queue_that_may_not_borrow_is_offered_nothing_by_its_siblings() -> None:
+    full, lender = kueue("a", "org", "8", "8", pending=1), kueue("b", "org", "8", "2")
+    borrower = kueue("c", "org", "8", "9", borrowed="1")
+    around = kueue("org", cohort=True, below="24"), lender, borrower
+    free = page(cluster(**{"/v1/tree": tree(*around, full)}))
+    full["quota"][0]["own"]["borrowingLimit"] = "0"
+    bound = page(cluster(**{"/v1/tree": tree(*around, full)}))
+
+    titles = [re.findall('neighbours-title">([^<]+)</h2>', each) for each in (free, bound)]
+    assert titles == [["Siblings that borrow or could lend"], ["Siblings that borrow"]]
+    siblings = [re.findall(r'ClusterQueue/(\w)">', each.partition("neighbours-title")[2]) for each in (free, bound)]
+    assert siblings == [["c", "b"], ["c"]]
+
+
 def test_of_several_resources_the_one_in_the_worst_state_is_on_top() -> None:
     busy = kueue("a", quota="8", used="7")
     short = {"flavor": "spot", "resource": "memory", "children": {}}

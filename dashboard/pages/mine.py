@@ -33,10 +33,10 @@ _MOST, _ROWS = 2000, 100
 """Objects that are read, and rows of one page."""
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ACCOUNT = "system:serviceaccount:"
-_ORDER = ("pending", "deactivated", "quota reserved", "admitted", "finished")
+_ORDER = ("pending", "deactivated", "quota reserved", "admitted", "failed", "finished")
 _USUAL = ("pending", "admitted", "finished")
 """States that can always be chosen, so that the others do not move when the last Workload leaves one."""
-_OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finished": "Finished"}
+_OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "failed": "Finished", "finished": "Finished"}
 
 
 class MyWorkload(NamedTuple):

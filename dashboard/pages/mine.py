@@ -160,9 +160,10 @@ def _is_named(queue: LocalQueue, text: str) -> bool:
 def _tiles(rows: list[MyNamespace]) -> list[Tile]:
     queues = [queue for row in rows for queue in row.queues]
     stopped = sum(bool(queue.why) for queue in queues)
+    worst = "bad" if any(queue.state == "inactive" for queue in queues) else "stopped"
     bare = sum(not row.queues for row in rows)
     return [
-        Tile(stopped, "stopped", state="bad" if stopped else ""),
+        Tile(stopped, "stopped", state=worst if stopped else ""),
         pending_tile(sum(row.pending for row in rows), workloads_url("", "pending")),
         Tile(sum(row.admitted for row in rows), "admitted", workloads_url("", "admitted")),
         Tile(len(queues), "LocalQueue" if len(queues) == 1 else "LocalQueues"),

@@ -45,7 +45,7 @@ _NUMBERS, _ROOMY = 75.0, 220.0
 """The width that a tile should have beside its whole name, and the one that is enough for both."""
 _OWN = 40.0
 """The width that a parent's own quota needs."""
-MARKED = ("over", "stopped")
+MARKED = ("over", "stopped", "inactive")
 """States that have a mark."""
 MARK, BESIDE = 15.0, 7.0
 """The width of a mark before a name, and between two things in a block."""

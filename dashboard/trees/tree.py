@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from policies.model.quantity import BadQuantity, Quantity
+from scheduling.world.readiness import IS_STOPPED
 
 _DIGITS = re.compile(r"([0-9]+)")
 _NO_FIELDS: Mapping[str, str] = {}
@@ -131,6 +132,11 @@ class TreeNode:
         state = str(self.entry.get("state") or "Open")
         inactive = str(self.entry.get("inactive") or "")
         return inactive or (f"The Queue is {state.lower()}." if self.dialect == "Volcano" and state != "Open" else "")
+
+    @property
+    def faulty(self) -> bool:
+        """Whether it admits nothing for another cause than that somebody stopped it."""
+        return self.dialect == "Kueue" and bool(self.stopped) and not self.stopped.rstrip(".").endswith(IS_STOPPED)
 
     @property
     def oldest(self) -> str:
@@ -255,13 +261,15 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
     return min(node.amounts(pair).spare, max(0, tree.borrowed_below(parent, pair) - above.borrowed - own))
 
 
-STATES = ("idle", "used", "full", "borrowing", "over", "stopped")
-"""The best first. `full`: no quota is left, and work waits."""
+STATES = ("idle", "used", "full", "borrowing", "over", "stopped", "inactive")
+"""The best first. `full`: no quota is left, and work waits. `stopped`: on purpose. `inactive`: by a fault."""
 
 
 def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
     """The worst of the states that apply."""
-    if node.stopped or node.key in tree.on_cycles:
+    if node.faulty or node.key in tree.on_cycles:
+        return "inactive"
+    if node.stopped:
         return "stopped"
     if amounts.over:
         return "over"

@@ -108,6 +108,23 @@ def test_a_history_ends_when_it_was_read_not_with_a_step_that_still_runs(read: s
     assert (chart.span, chart.line) == (since, points)
 
 
+def test_what_is_used_since_the_last_sample_was_not_used_before_it() -> None:
+    series = [{"flavor": "spot", "resource": "cpu", "changes": [{"at": "2026-11-27T12:21:00Z", "used": "0"}]}]
+    made = Cluster()
+    made.answers["/v1/clusterqueues/a/history"] = {
+        "stepSeconds": 300,
+        "until": "2026-11-27T12:21:00Z",
+        "series": series,
+    }
+    login = UserLogin(ADMIN)
+    reader = CachedReader(AnswerCache(), login, Answering(made, login))
+    node, read = TreeNode(kueue("a", None, "8", "8")), datetime.fromisoformat("2026-11-27T12:24:10Z")
+    (chart,) = charts(reader, node, lambda: read).values()
+
+    assert chart.text.startswith("spot/cpu: 0 used 4 min ago, 8 now")
+    assert chart.line == "0,42 180,42 180,2 240,2"
+
+
 def test_without_a_history_the_page_draws_what_it_sees() -> None:
     made = cluster()
     del made.answers["/v1/clusterqueues/a/history"]

@@ -14,7 +14,7 @@ from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import ContendedTree
-from dashboard.trees.tree import NO_USAGE, STATES, USED, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
+from dashboard.trees.tree import BORROWING, NO_USAGE, STATES, USED, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
 from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
@@ -73,6 +73,8 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
     holders = part(lambda: _holders(reader, node))
     return {
         "dialect": dialect,
+        "borrows": dialect in BORROWING,
+        "lends": dialect == "Kueue",
         "tree": tree,
         "node": node,
         "stopped": why_stopped(node),
@@ -147,6 +149,8 @@ def _tiles(tree: DialectTree, node: TreeNode, holders: Part[dict[str, Any]]) -> 
     for name, count in node.counts.items():
         if name.lower() in ("pending", "waiting"):
             yield pending_tile(count, "#waiting-title")
+        elif node.dialect != "Kueue" and not count and name.lower() != "running":
+            continue  # there are many states, of which most are empty
         elif name != "reserving" or count != node.counts.get("admitted"):
             yield Tile(count, name.lower(), held if name in ("admitted", "reserving") else "")
 
@@ -189,7 +193,7 @@ def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
     """The largest borrowers and lenders first; only of what this node has a quota for. Who may not borrow has no
     lenders."""
     parent = tree.parent(node)
-    if parent is None:
+    if parent is None or node.dialect not in BORROWING:
         return []
     siblings = [each for each in tree.children(parent) if each is not node]
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]

@@ -90,7 +90,7 @@ class Block:
 
     @property
     def filled(self) -> float:
-        return round(self.width * min(1.0, self.amounts.share), 2)
+        return 0.0 if self.amounts.unbounded else round(self.width * min(1.0, self.amounts.share), 2)
 
     @property
     def within(self) -> float:
@@ -247,11 +247,12 @@ def height(blocks: Sequence[Block]) -> float:
 
 
 def _children(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool) -> list[_Sized]:
-    """The widest first. `whole`: no child is left out, so that what they do not have is the parent's own."""
+    """The widest first. `whole`: no child is left out, so that in Kueue what they do not have is the parent's own."""
     sized = [_sized(tree, space, node, pair) for node in space.children]
     sized.sort(key=lambda each: -each.weight)  # else as they stand
     held = sum(each.weight for each in sized)
-    if whole and space.above and held and (own := (space.above.quota or 0) - held) > 0:
+    kueue = space.parent is not None and space.parent.dialect == "Kueue"
+    if whole and kueue and space.above and held and (own := (space.above.quota or 0) - held) > 0:
         sized.append(_Sized(None, PairUsage(own, 0, 0, {}, {}), _OWN, _OWN))
     return sized
 

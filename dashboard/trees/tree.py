@@ -25,6 +25,8 @@ _QUOTA = {
 """The fields of a quota, by dialect. The first one that is set is the width of a node."""
 USED = ("used", "allocated")
 """The fields of what is in use, by dialect."""
+BORROWING = ("Kueue", "Volcano")
+"""Dialects whose queues may use more than their quota. The `max` of YuniKorn is a limit."""
 _LIMIT = {"Volcano": "capability", "YuniKorn": "max"}
 """The field that bounds usage where nothing is borrowed."""
 
@@ -71,6 +73,11 @@ class PairUsage:
     def spare(self) -> int:
         """The unused part of its quota."""
         return max(0, (self.quota or 0) - self.used)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether what it uses is a part of nothing."""
+        return self.quota is None and not self.borrowed and not self.over
 
     @property
     def share(self) -> float:
@@ -164,7 +171,8 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
     if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
         total = (total or 0) + nano_of(below["nominalQuota"])
     used = next((nano_of(own[field]) for field in USED if field in own), 0)
-    borrowed = nano_of(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
+    beyond = max(0, used - total) if total is not None and dialect in BORROWING else 0
+    borrowed = nano_of(own["borrowed"]) if "borrowed" in own else beyond
     limit = nano_of(own.get(_LIMIT.get(dialect, ""), ""))
     over = nano_of(own["over"]) if "over" in own else max(0, used - limit) if limit else 0
     return PairUsage(total, used, borrowed, own, below, over)

@@ -200,6 +200,45 @@ def test_a_queue_that_may_not_borrow_is_offered_nothing_by_its_siblings() -> Non
     assert siblings == [["c", "b"], ["c"]]
 
 
+def other(dialect: str, name: str, parent: str | None, own: dict[str, str], **counts: int) -> dict[str, Any]:
+    named = {"dialect": dialect, "kind": "Queue", "name": name, "parent": parent, "exists": True, "children": []}
+    held = {"podGroups" if dialect == "Volcano" else "applications": counts}
+    return {**named, **held, "quota": [{"flavor": "", "resource": "cpu", "own": own, "children": {}}]}
+
+
+def of_others(dialect: str, *nodes: dict[str, Any]) -> Cluster:
+    return cluster(**{f"/v1/{dialect.lower()}/tree": tree(*nodes)})
+
+
+def test_a_queue_of_yunikorn_has_a_limit_and_neither_borrows_nor_lends() -> None:
+    root = other("YuniKorn", "root", None, {"max": "100"})
+    free = other("YuniKorn", "root.free", "root", {"allocated": "12"})
+    beyond = other("YuniKorn", "root.beyond", "root", {"max": "40", "allocated": "44"})
+    client = signed_in(of_others("YuniKorn", root, free, beyond), ADMIN)
+    pages = [client.get(path).text for path in ("/trees/yunikorn", "/queues/yunikorn/Queue/root.beyond")]
+
+    for each in pages:
+        assert "own quota" not in each.lower()
+        assert [word for word in ("Borrowed<", "</svg> borrowed", "May have lent", "could lend") if word in each] == []
+    assert ("over", "4 over its limit") in tiles(pages[1])
+    free_page = client.get("/queues/yunikorn/Queue/root.free").text
+    assert '<rect class="idle" width="0" height="10"/></svg>' in free_page, "a part of nothing is no full bar"
+    drawn = pages[0].partition("root.free: 12 of –")[2].partition("</a>")[0]
+    assert re.findall(r'<rect class="(\w+)"', drawn) == ["quota", "quota"]
+
+
+def test_a_queue_of_volcano_borrows_and_does_not_say_what_it_lent() -> None:
+    mine = other("Volcano", "a", "root", {"deserved": "4", "allocated": "6"}, Running=2, Inqueue=0, Pending=1)
+    root, b = other("Volcano", "root", None, {"deserved": "12"}), other("Volcano", "b", "root", {"deserved": "8"})
+    client = signed_in(of_others("Volcano", root, mine, b), ADMIN)
+    pages = [client.get(path).text for path in ("/trees/volcano", "/queues/volcano/Queue/a")]
+
+    for each in pages:
+        assert ("Borrowed" in each, "May have lent" in each) == (True, False)
+    assert "Siblings that borrow or could lend" in pages[1]
+    assert tiles(pages[1])[4:] == [("", "2 running"), ("pending", "1 pending")]
+
+
 def test_of_several_resources_the_one_in_the_worst_state_is_on_top() -> None:
     busy = kueue("a", quota="8", used="7")
     short = {"flavor": "spot", "resource": "memory", "children": {}}

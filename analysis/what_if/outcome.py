@@ -159,7 +159,7 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
 
 
 def _reaches(nodes: Sequence[NodeChange]) -> Iterator[ReachRow]:
-    """By flavor and resource, those that could use more, then those that could use less."""
+    """A row for each flavor and resource and direction, more before less."""
     steps = dict[tuple[QuotaPair, bool], list[int | None]]()
     for each in (pair for node in nodes for pair in node.pairs):
         was, now = each.before.reach, each.after.reach

@@ -14,7 +14,7 @@ from analysis.what_if.outlines import NO_OUTLINES, OutlineMarks, Outlines, outli
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.reading import Manifest
 from policies.impact.differences import NodeChange
-from policies.impact.quotas import Excess, amount_text
+from policies.impact.quotas import Excess, QuotaPair, amount_text
 from policies.model.findings import Severity
 from policies.model.objects import Ref
 from scheduling.impact.prediction import AtRisk
@@ -68,9 +68,20 @@ class RiskRow(NamedTuple):
     jobs: tuple[str, ...]
 
 
+class ReachRow(NamedTuple):
+    """`nodes` are not in the change, and could use more of the pair than before, or less if `more` is False: `most` at
+    most, which is empty where there was no limit or is none."""
+
+    pair: str
+    more: bool
+    nodes: int
+    most: str
+
+
 @dataclass(frozen=True, slots=True)
 class WhatIfOutcome:
-    """`work` has an explanation of /v1 for each new workload. `only_reach` counts nodes whose reach alone changes.
+    """`work` has an explanation of /v1 for each new workload. `only_reach` counts nodes that are not in the change and
+    whose reach alone differs, `reaches` has by how much.
 
     Nodes that end up on a cycle or below one are in neither: they are in no tree, so they have no numbers.
 
@@ -94,6 +105,7 @@ class WhatIfOutcome:
     assumptions: Sequence[str] = ()
     settled: bool = True
     only_reach: int = 0
+    reaches: Sequence[ReachRow] = ()
     outlines: Outlines = NO_OUTLINES
     """The tree before and after."""
     more: Mapping[str, int] = field(default_factory=dict)
@@ -104,12 +116,14 @@ class WhatIfOutcome:
 
 
 def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
-    """Nodes whose reach alone changes are counted and not listed."""
+    """Nodes whose reach alone differs are counted and not listed, but for those that the change is about."""
     found, names = impact.prediction, impact.simulation.names
     lost = rootless(impact.quotas[1])
     rooted = [each for each in impact.nodes if each.ref not in lost]
-    nodes = [each for each in rooted if not each.only_reach]
-    changed = [each for each in impact.nodes if not each.only_reach or each.ref in lost]
+    applied = impact.change.applied.objects
+    nodes = [each for each in rooted if not each.only_reach or each.ref in applied]
+    followers = [each for each in rooted if each.only_reach and each.ref not in applied]
+    changed = [each for each in impact.nodes if not each.only_reach or each.ref in applied or each.ref in lost]
     workloads = impact.simulation.world.workloads
     lists = {
         "nodes": nodes,
@@ -137,10 +151,24 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
         unreadable=_unreadable([*judged.unreadable, *impact.files.left_out]),
         assumptions=[*impact.simulation.intake.assumptions(), *impact.files.assumptions()],
         settled=impact.settled,
-        only_reach=len(rooted) - len(nodes),
+        only_reach=len(followers),
+        reaches=list(_reaches(followers))[:MOST],
         outlines=outlines(*impact.quotas, changed, _marks(impact)),
         more={name: len(each) - MOST for name, each in lists.items() if len(each) > MOST},
     )
+
+
+def _reaches(nodes: Sequence[NodeChange]) -> Iterator[ReachRow]:
+    """A row for each flavor and resource and direction, more before less."""
+    steps = dict[tuple[QuotaPair, bool], list[int | None]]()
+    for each in (pair for node in nodes for pair in node.pairs):
+        was, now = each.before.reach, each.after.reach
+        more = now is None or (was is not None and now > was)
+        steps.setdefault((each.pair, not more), []).append(None if was is None or now is None else abs(now - was))
+    for (pair, less), found in sorted(steps.items(), key=lambda each: each[0]):
+        known = [each for each in found if each is not None]
+        most = amount_text(pair.resource, max(known)) if len(known) == len(found) else ""
+        yield ReachRow(str(pair), not less, len(found), most)
 
 
 def _marks(impact: Impact) -> OutlineMarks:

@@ -9,9 +9,11 @@ from typing import Any
 
 from dashboard.pages.formatting import path_part
 from dashboard.pages.parts import Tile
+from dashboard.pages.times import past
 from dashboard.reading.cache import CachedReader
 
 _ORDER = {word: turn for turn, word in enumerate(("lost", "misconfigured", "connecting", "connected"))}
+_EXPIRED = "with expired credentials"
 
 
 def worker_url(name: str) -> str:
@@ -21,16 +23,25 @@ def worker_url(name: str) -> str:
 
 def page(reader: CachedReader) -> dict[str, Any]:
     """The worker clusters for the template, the worst first. Raises ClusterError."""
-    found = sorted(reader.ask("/v1/clusters")["items"], key=lambda each: _ORDER.get(str(each.get("connection")), 0))
+    every = [{**each, "command": _command(each), "state": _worst(each)} for each in reader.ask("/v1/clusters")["items"]]
+    found = sorted(every, key=lambda each: _ORDER.get(each["state"], 0))
     counts = Counter(str(each.get("connection")) for each in found)
-    wrong = [Tile(counts[word], word, state="bad") for word in ("lost", "misconfigured") if counts[word]]
+    counts[_EXPIRED] = sum(past(each.get("credentialsEnd")) for each in found)
+    wrong = [Tile(counts[word], word, state="bad") for word in ("lost", "misconfigured", _EXPIRED) if counts[word]]
     tiles = [
         *wrong,
         *([Tile(counts["connecting"], "connecting", state="pending")] if counts["connecting"] else []),
         Tile(counts["connected"], "connected", state="used" if counts["connected"] else ""),
         Tile(sum(each.get("placed") or 0 for each in found), "Workloads there"),
     ]
-    return {"clusters": [{**each, "command": _command(each)} for each in found], "tiles": tiles if found else []}
+    return {"clusters": found, "tiles": tiles if found else []}
+
+
+def _worst(worker: Mapping[str, Any]) -> str:
+    """Its connection, or the color of what is wrong where that will not last, since its credentials have expired."""
+    connection = str(worker.get("connection") or "")
+    expired = connection in ("connecting", "connected") and past(worker.get("credentialsEnd"))
+    return "misconfigured" if expired else connection
 
 
 def _command(worker: Mapping[str, Any]) -> str:

@@ -62,7 +62,9 @@ def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, s
 
 
 class UsageBar(NamedTuple):
-    """Widths of 100: what is used within the quota, borrowed, and beyond the limit; where the quota ends."""
+    """Widths of 100: what is used within the quota, borrowed, and beyond the limit; where the quota ends.
+
+    All are 0 where there is no quota: the bar is an outline."""
 
     used: float
     borrowed: float
@@ -71,6 +73,8 @@ class UsageBar(NamedTuple):
 
 
 def bar_of(found: PairUsage) -> UsageBar:
+    if found.unbounded:
+        return UsageBar(0, 0, 0, 0)
     quota = found.quota or 0
     most = max(found.used, quota, 1)
     over = min(found.over, found.used)

@@ -5,6 +5,7 @@ The explanation leaves out what this person may not read, so the sentence names 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from dashboard.pages.times import Clock, lasted, now
@@ -13,6 +14,8 @@ from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.visibility.raising import BORROWING_LIMIT
 
 _NOTHING = "0"
+_FAILED = ("Failed", "FailedToStart")
+"""Reasons of the condition Finished. Older versions of Kueue have one reason for every end."""
 
 
 def headline(why: Manifest, stored: Manifest, clock: Clock = now) -> str:
@@ -24,8 +27,17 @@ def headline(why: Manifest, stored: Manifest, clock: Clock = now) -> str:
             return _runs(why, lasted(_since(stored, "Admitted", "True"), clock))
         case "finished":
             ended = lasted(_since(stored, "Finished", "True"), clock)
-            return f"Finished {ended} ago." if ended else "Finished."
+            failure = failed((stored.get("status") or {}).get("conditions") or ())
+            said = str((failure or {}).get("message") or "").rstrip(".")
+            line = f"{'Failed' if failure else 'Finished'}{f' {ended} ago' if ended else ''}"
+            return f"{line}{f': {said}' if said else ''}."
     return ""
+
+
+def failed(conditions: Iterable[Manifest]) -> Manifest | None:
+    """The condition that says that it failed."""
+    ended = (each for each in conditions if (each.get("type"), each.get("status")) == ("Finished", "True"))
+    return next((each for each in ended if each.get("reason") in _FAILED), None)
 
 
 def pending_since(stored: Manifest) -> str:

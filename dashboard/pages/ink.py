@@ -22,6 +22,7 @@ _INKS: Mapping[str, Mapping[str, str]] = {
     "badge-text": {"fill": "ground"},
     "over-mark": {"fill": "over"},
     "stopped-mark": {"fill": "stopped"},
+    "inactive-mark": {"fill": "over"},
     "borrowed-ground": {"fill": "borrowed-ground"},
     "borrowed-stripe": {"fill": "borrowed"},
     "over-ground": {"fill": "ground"},

@@ -15,8 +15,9 @@ from dashboard.reading.self_access import SelfAccess
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import FlavorPair, NodeKey, PairUsage, nano_of
 
-STATES = ("stopped", "pending", "admitted", "idle")
+STATES = ("inactive", "stopped", "pending", "admitted", "idle")
 """The states of a LocalQueue, and of all in a namespace: what is wrong first."""
+_GONE = "does not exist"
 _EXAMPLE = """apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata:
@@ -41,6 +42,8 @@ class LocalQueue(NamedTuple):
 
     @property
     def state(self) -> str:
+        if self.why.endswith(_GONE):
+            return "inactive"
         return "stopped" if self.why else "pending" if self.pending else "admitted" if self.reserving else "idle"
 
 
@@ -72,7 +75,7 @@ def _why(spec: Manifest, status: Manifest) -> str:
         return "it is stopped"
     for each in status.get("conditions") or ():
         if each.get("type") == "Active" and each.get("status") == "False":
-            known = {"ClusterQueueDoesNotExist": "does not exist", "ClusterQueueIsInactive": "admits nothing"}
+            known = {"ClusterQueueDoesNotExist": _GONE, "ClusterQueueIsInactive": "admits nothing"}
             said = known.get(str(each.get("reason")))
             return f"ClusterQueue {spec.get('clusterQueue')} {said}" if said else str(each.get("message"))
     return ""

@@ -33,10 +33,10 @@ _MOST, _ROWS = 2000, 100
 """Objects that are read, and rows of one page."""
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ACCOUNT = "system:serviceaccount:"
-_ORDER = ("pending", "deactivated", "quota reserved", "admitted", "finished")
+_ORDER = ("pending", "deactivated", "quota reserved", "admitted", "failed", "finished")
 _USUAL = ("pending", "admitted", "finished")
 """States that can always be chosen, so that the others do not move when the last Workload leaves one."""
-_OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "finished": "Finished"}
+_OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "failed": "Finished", "finished": "Finished"}
 
 
 class MyWorkload(NamedTuple):
@@ -160,9 +160,10 @@ def _is_named(queue: LocalQueue, text: str) -> bool:
 def _tiles(rows: list[MyNamespace]) -> list[Tile]:
     queues = [queue for row in rows for queue in row.queues]
     stopped = sum(bool(queue.why) for queue in queues)
+    worst = "bad" if any(queue.state == "inactive" for queue in queues) else "stopped"
     bare = sum(not row.queues for row in rows)
     return [
-        Tile(stopped, "stopped", state="bad" if stopped else ""),
+        Tile(stopped, "stopped", state=worst if stopped else ""),
         pending_tile(sum(row.pending for row in rows), workloads_url("", "pending")),
         Tile(sum(row.admitted for row in rows), "admitted", workloads_url("", "admitted")),
         Tile(len(queues), "LocalQueue" if len(queues) == 1 else "LocalQueues"),

@@ -11,6 +11,7 @@ from cluster.errors import Forbidden
 from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_without_workload, owners_of
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import path_part, scarce_text
+from dashboard.pages.headline import failed
 from dashboard.pages.local_queues import STATES, LocalQueue, example, held_by, local_queue, seen_tree
 from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.workload import WORKLOADS
@@ -89,7 +90,8 @@ def _tiles(queues: Sequence[LocalQueue], workloads: Sequence[Mapping[str, Any]] 
         return [pending_tile(pending, "#waiting-title"), Tile(admitted, "admitted")]
     counts = Counter(each["state"] for each in workloads)
     others = (Tile(counts[each], each, "#workloads-title") for each in ("admitted", "finished"))
-    return [pending_tile(counts["pending"], "#waiting-title"), *others]
+    failures = [Tile(counts["failed"], "failed", "#workloads-title", "bad")] if counts["failed"] else []
+    return [pending_tile(counts["pending"], "#waiting-title"), *failures, *others]
 
 
 def _missing(named: Iterable[LocalQueue], workloads: Iterable[Manifest]) -> list[str]:
@@ -155,6 +157,8 @@ def pods_of(spec: Manifest) -> int:
 
 
 def workload_state(spec: Manifest, conditions: Any) -> str:
+    if failed(conditions):
+        return "failed"
     held = {str(each.get("type")) for each in conditions if each.get("status") == "True"}
     for kind, state in (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved", "quota reserved")):
         if kind in held:

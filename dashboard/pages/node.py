@@ -26,7 +26,7 @@ from dashboard.pages.trees import read_tree
 from dashboard.pages.usage import HEIGHT, WIDTH, charts
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import ContendedTree
-from dashboard.trees.tree import NO_USAGE, STATES, USED, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
+from dashboard.trees.tree import BORROWING, NO_USAGE, STATES, USED, DialectTree, FlavorPair, NodeKey, TreeNode, state_of
 from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
@@ -93,6 +93,8 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
     holders = part(lambda: _holders(reader, node))
     return {
         "dialect": dialect,
+        "borrows": dialect in BORROWING,
+        "lends": dialect == "Kueue",
         "tree": tree,
         "node": node,
         "stopped": why_stopped(node),
@@ -167,6 +169,8 @@ def _tiles(tree: DialectTree, node: TreeNode, holders: Part[dict[str, Any]]) -> 
     for name, count in node.counts.items():
         if name.lower() in ("pending", "waiting"):
             yield pending_tile(count, "#waiting-title")
+        elif node.dialect != "Kueue" and not count and name.lower() != "running":
+            continue  # there are many states, of which most are empty
         elif name != "reserving" or count != node.counts.get("admitted"):
             yield Tile(count, name.lower(), held if name in ("admitted", "reserving") else "")
 
@@ -211,13 +215,15 @@ def _command(node: TreeNode) -> str:
 
 
 def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
-    """The largest borrowers and lenders first; only of what this node has a quota for."""
+    """The largest borrowers and lenders first; only of what this node has a quota for. Who may not borrow has no
+    lenders."""
     parent = tree.parent(node)
-    if parent is None:
+    if parent is None or node.dialect not in BORROWING:
         return []
     siblings = [each for each in tree.children(parent) if each is not node]
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
-    found = [each for each in found if each[2].borrowed or each[2].spare]
+    alone = {pair for pair in node.pairs if node.amounts(pair).own.get("borrowingLimit") == "0"}
+    found = [each for each in found if each[2].borrowed or (each[2].spare and each[1] not in alone)]
     found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # else as they stand
     borrowers, lenders = ([each for each in found if bool(each[2].borrowed) is kind] for kind in (True, False))
     return [

@@ -108,8 +108,8 @@ def _of_node(tree: ContendedTree, view: TreePageView, block: Block, node: TreeNo
     label = block.text(node.name, taken)
     beside = taken + width_of(label) + BESIDE if block.tile else 0.0
     said = [_said(view, block), *([f"{waiting} pending"] if waiting else [])]
-    if state == "stopped":
-        said.append("stopped")
+    if state in ("stopped", "inactive"):
+        said.append(state)
     if below:
         said.append(f"{below} below it are not drawn")
     return DrawnBlock(

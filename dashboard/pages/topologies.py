@@ -19,8 +19,8 @@ _ALWAYS = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi", "pods")
 """Resources that every Node has and no work asks for; they are not what a flavor is looked at for."""
 
 
-_STATES = ("stopped", "full", "used", "idle")
-"""The states of a topology or a domain, what is wrong first; `stopped`: there is no Node."""
+_STATES = ("inactive", "full", "used", "idle")
+"""The states of a topology or a domain, what is wrong first; `inactive`: there is no Node."""
 
 _EXAMPLE = """kubectl apply -f - <<END
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -45,7 +45,7 @@ def page(reader: CachedReader) -> dict[str, Any]:
         "topologies": found,
         "example": _EXAMPLE,
         "tiles": [
-            Tile(counts["stopped"], "without Nodes", state="bad" if counts["stopped"] else ""),
+            Tile(counts["inactive"], "without Nodes", state="bad" if counts["inactive"] else ""),
             Tile(counts["full"], "full", state="pending" if counts["full"] else ""),
             Tile(len(found), "flavor" if len(found) == 1 else "flavors"),
             Tile(sum(each["nodes"] for each in found), "Nodes"),
@@ -69,7 +69,7 @@ def _topology(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _state(nodes: int, amounts: Mapping[str, Any] | None) -> str:
     if not nodes:
-        return "stopped"
+        return "inactive"
     if amounts is None or not amounts["used"]:
         return "idle"
     return "full" if amounts["used"] >= 1 else "used"

@@ -16,7 +16,7 @@ from dashboard.pages.view import TreePageView, key_of, view_of
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.contention import ContendedTree
 from dashboard.trees.icicle import NARROW, WIDE
-from dashboard.trees.tree import NodeKey
+from dashboard.trees.tree import BORROWING, NodeKey
 
 
 class SwitchedOff(NamedTuple):
@@ -64,6 +64,8 @@ def page(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dict
     view = view_of(tree, dialect, query)
     return {
         "dialect": dialect,
+        "borrows": dialect in BORROWING,
+        "lends": dialect == "Kueue",
         "view": view,
         "tree": tree,
         "path": [(dialect, view.url(node="")), *_above(tree, view)] if view.top else [],

@@ -47,7 +47,7 @@ def charts(reader: CachedReader, node: TreeNode, clock: Clock = now) -> dict[Fla
 def _chart(
     pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], present: PairUsage, read: float
 ) -> UsageChart:
-    """The last step has what is used at present, which is newer than the history, and ends when that was read.
+    """The last minute has what is used at present, where that is newer than the history, and ends when it was read.
 
     In whole minutes, so that a page stays the same between two refreshes.
     """
@@ -55,11 +55,11 @@ def _chart(
     moments = [datetime.fromisoformat(each["at"]).timestamp() for each in changes]
     used = [Quantity.parse(each["used"]).nano for each in changes]
     last = datetime.fromisoformat(answer["until"]).timestamp()
-    if used[-1] != present.used and last > moments[-1]:
-        moments.append(last)
+    seen = max(moments[-1], min(last + answer["stepSeconds"], read // _MINUTE * _MINUTE))
+    if used[-1] != present.used:
+        moments.append(seen)
         used.append(present.used)
-    used[-1] = present.used
-    end = max(moments[-1] + _MINUTE, min(last + answer["stepSeconds"], read // _MINUTE * _MINUTE))
+    end = max(moments[-1] + _MINUTE, seen)
     span, most = end - moments[0], max(*used, quota or 0, 1)
 
     def height(value: int) -> float:

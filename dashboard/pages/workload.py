@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from cluster.resource import PODS, Resource
-from dashboard.pages.headline import headline
+from dashboard.pages.headline import failed, headline
 from dashboard.pages.parts import Part, part
 from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
@@ -48,6 +48,7 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
         "spec": stored.get("spec") or {},
         "owners": (stored.get("metadata") or {}).get("ownerReferences") or [],
         "headline": headline(explanation.value, stored) if explanation.value else "",
+        "failed": failed((stored.get("status") or {}).get("conditions") or ()),
         "explanation": explanation,
         "remedies": _remedies(explanation.value or {}),
         "pods": part(lambda: _pods(reader, stored)),

@@ -6,7 +6,7 @@ children, so that two siblings of the same quota look the same. What is left aft
 that leads to the table. So a picture of 10 000 queues has as many blocks as one of 400.
 
 On a narrow screen children with children of their own are bands below each other where their columns would be narrower
-than the names in them: the first block of a band is as wide as its quota, and the tiles below it have the whole width.
+than the names in them. A band has the whole width, as the tiles in it do: nothing in it is to scale.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NUMBERS, _ROOMY = 75.0, 220.0
 """The width that a tile should have beside its whole name, and the one that is enough for both."""
 _OWN = 40.0
 """The width that a parent's own quota needs."""
-MARKED = ("over", "stopped")
+MARKED = ("over", "stopped", "inactive")
 """States that have a mark."""
 MARK, BESIDE = 15.0, 7.0
 """The width of a mark before a name, and between two things in a block."""
@@ -90,7 +90,7 @@ class Block:
 
     @property
     def filled(self) -> float:
-        return round(self.width * min(1.0, self.amounts.share), 2)
+        return 0.0 if self.amounts.unbounded else round(self.width * min(1.0, self.amounts.share), 2)
 
     @property
     def within(self) -> float:
@@ -107,16 +107,19 @@ class Block:
         return round(self.filled * max(0, amount) / used, 2) if used > 0 else 0.0
 
     def text(self, name: str, taken: float = 0.0) -> str:
-        """The part of a name that fits into the block: without what all siblings begin with, then without what all end
-        with, then the beginning of the rest, or both of its ends where the beginning is that of a sibling as well.
+        """The part of a name that fits into the block: without what all siblings begin with, then with as much as fits
+        of what all end with, then the beginning of the rest, or both of its ends where the beginning is that of a
+        sibling as well. What is cut has a mark, but for the beginning where the room is for letters.
 
         `taken` is the width that other things need beside it.
         """
         room = self._room(taken)
         begun, own = "…" if self.shared else "", name[self.shared :]
         least = own[: len(own) - self.tail]
-        texts = (name, begun + own, f"{begun}{least}{'…' if self.tail else ''}")
-        return next((text for text in chain(texts, _shortened(least, room, self.apart)) if width_of(text) <= room), "")
+        ends = (f"{begun}{own[:letters]}…" for letters in range(_most(own, room), len(least) - 1, -1))
+        rest = (f"{mark}{text}" for mark in (begun, "") for text in _shortened(least, room, self.apart))
+        texts = chain((name, begun + own), ends if self.tail else (), rest)
+        return next((text for text in texts if width_of(text) <= room), "")
 
     def numbers(self, *texts: str, taken: float = 0.0) -> str:
         """The first of these that fits as a whole, since a part of a number is another number."""
@@ -137,9 +140,14 @@ def number_width(text: str) -> float:
     return len(text) * _LETTER
 
 
+def _most(name: str, room: float) -> int:
+    """How many of its letters may fit; never all of them."""
+    return min(len(name) - 1, int(room / _LETTER) + 1)
+
+
 def _shortened(name: str, room: float, apart: int) -> Iterator[str]:
     """The beginning of the name, or both ends, the longest text first; none has less than two letters."""
-    for letters in range(min(len(name) - 1, int(room / _LETTER) + 1), 1, -1):
+    for letters in range(_most(name, room), 1, -1):
         end = 0 if letters >= apart else (letters + 1) // 2
         yield f"{name[: letters - end]}…{name[len(name) - end :]}"
 
@@ -157,8 +165,8 @@ class _Space(NamedTuple):
     apart: int = 0
     narrow: bool = False
     """The picture is for a narrow screen."""
-    scale: float = 0.0
-    """In a band: the width that stands for all quota of the children. Elsewhere 0, since `width` is that."""
+    band: bool = False
+    """It is within a band."""
     rows: int = _TILE_ROWS
     """Tiles below each other at most."""
 
@@ -239,11 +247,12 @@ def height(blocks: Sequence[Block]) -> float:
 
 
 def _children(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool) -> list[_Sized]:
-    """The widest first. `whole`: no child is left out, so that what they do not have is the parent's own."""
+    """The widest first. `whole`: no child is left out, so that in Kueue what they do not have is the parent's own."""
     sized = [_sized(tree, space, node, pair) for node in space.children]
     sized.sort(key=lambda each: -each.weight)  # else as they stand
     held = sum(each.weight for each in sized)
-    if whole and space.above and held and (own := (space.above.quota or 0) - held) > 0:
+    kueue = space.parent is not None and space.parent.dialect == "Kueue"
+    if whole and kueue and space.above and held and (own := (space.above.quota or 0) - held) > 0:
         sized.append(_Sized(None, PairUsage(own, 0, 0, {}, {}), _OWN, _OWN))
     return sized
 
@@ -253,7 +262,7 @@ def _bands(tree: DialectTree, space: _Space, sized: Sequence[_Sized]) -> list[_S
     parents = [each for each in sized if each.node is not None and tree.children(each.node)]
     if not space.narrow or not 0 < len(parents) <= _BANDS or space.depth + 1 >= ROWS:
         return []
-    if space.scale:  # within a band
+    if space.band:
         return parents if _rows(space, len(parents)) >= _FEWEST_ROWS else []
     widths = dict(zip(map(id, sized), _widths(sized, space.width), strict=True))
     return parents if len(sized) > 1 and any(widths[id(each)] < _named_below(tree, each) for each in parents) else []
@@ -286,23 +295,21 @@ def _stacked(
     """The bands below each other, each with all below it, after tiles for the other children."""
     others = [each for each in sized if each not in bands]
     drawn = list(_tiles(space, others, pair)) if others else []
-    scale = (space.scale or space.width) / (sum(each.weight for each in sized) or 1)
     rows = max(_FEWEST_ROWS, _rows(space, len(bands)))
     for each in bands:
         y = height(drawn) + (2 * _GAP if drawn else space.y)
-        width = min(space.width, max(each.needs + each.badge, scale * each.weight))
-        block = _block(space.x, y, width, ROW, space, each)
+        block = _block(space.x, y, space.width, ROW, space, each)
         drawn.append(block)
         if children := _drawn_below(tree, block, only):
             room = space.width - _INDENT
             at = (space.x + _INDENT, room, block.depth + 1, y + ROW + _GAP, block.amounts)
-            below = _Space(block.node, children, *at, narrow=True, scale=block.width, rows=rows)
+            below = _Space(block.node, children, *at, narrow=True, band=True, rows=rows)
             drawn += _filled(tree, below, pair, only, most - len(drawn))
     return drawn[:most]
 
 
 def _below(tree: DialectTree, space: _Space, sized: Sequence[_Sized], pair: FlavorPair) -> Iterator[Block]:
-    if space.scale:  # beside a band only tiles have no size that means something else
+    if space.band:  # beside a band only tiles have no size that means something else
         yield from _tiles(space, list(sized), pair)
         return
     if sum(each.needs for each in sized) <= space.width:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from policies.model.quantity import BadQuantity, Quantity
+from scheduling.world.readiness import IS_STOPPED
 
 _DIGITS = re.compile(r"([0-9]+)")
 _NO_FIELDS: Mapping[str, str] = {}
@@ -24,6 +25,8 @@ _QUOTA = {
 """The fields of a quota, by dialect. The first one that is set is the width of a node."""
 USED = ("used", "allocated")
 """The fields of what is in use, by dialect."""
+BORROWING = ("Kueue", "Volcano")
+"""Dialects whose queues may use more than their quota. The `max` of YuniKorn is a limit."""
 _LIMIT = {"Volcano": "capability", "YuniKorn": "max"}
 """The field that bounds usage where nothing is borrowed."""
 
@@ -70,6 +73,11 @@ class PairUsage:
     def spare(self) -> int:
         """The unused part of its quota."""
         return max(0, (self.quota or 0) - self.used)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether what it uses is a part of nothing."""
+        return self.quota is None and not self.borrowed and not self.over
 
     @property
     def share(self) -> float:
@@ -133,6 +141,11 @@ class TreeNode:
         return inactive or (f"The Queue is {state.lower()}." if self.dialect == "Volcano" and state != "Open" else "")
 
     @property
+    def faulty(self) -> bool:
+        """Whether it admits nothing for another cause than that somebody stopped it."""
+        return self.dialect == "Kueue" and bool(self.stopped) and not self.stopped.rstrip(".").endswith(IS_STOPPED)
+
+    @property
     def oldest(self) -> str:
         """Since when the workload waits that waits longest, in the format of RFC 3339; empty if that is not known."""
         return str(self.entry.get("oldestPending") or "")
@@ -158,7 +171,8 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
     if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
         total = (total or 0) + nano_of(below["nominalQuota"])
     used = next((nano_of(own[field]) for field in USED if field in own), 0)
-    borrowed = nano_of(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
+    beyond = max(0, used - total) if total is not None and dialect in BORROWING else 0
+    borrowed = nano_of(own["borrowed"]) if "borrowed" in own else beyond
     limit = nano_of(own.get(_LIMIT.get(dialect, ""), ""))
     over = nano_of(own["over"]) if "over" in own else max(0, used - limit) if limit else 0
     return PairUsage(total, used, borrowed, own, below, over)
@@ -255,18 +269,22 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
     return min(node.amounts(pair).spare, max(0, tree.borrowed_below(parent, pair) - above.borrowed - own))
 
 
-STATES = ("idle", "used", "borrowing", "over", "stopped")
-"""The best first."""
+STATES = ("idle", "used", "full", "borrowing", "over", "stopped", "inactive")
+"""The best first. `full`: no quota is left, and work waits. `stopped`: on purpose. `inactive`: by a fault."""
 
 
 def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
     """The worst of the states that apply."""
-    if node.stopped or node.key in tree.on_cycles:
+    if node.faulty or node.key in tree.on_cycles:
+        return "inactive"
+    if node.stopped:
         return "stopped"
     if amounts.over:
         return "over"
     if amounts.borrowed:
         return "borrowing"
+    if amounts.quota and amounts.used >= amounts.quota and node.waiting:
+        return "full"
     return "used" if amounts.used else "idle"
 
 

@@ -35,7 +35,7 @@ class UsageHistory:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._last = 0
+        self._first = self._last = 0
         self._series: dict[NodeName, dict[FlavorResource, _Series]] = {}
 
     def due(self, now: float) -> bool:
@@ -44,6 +44,7 @@ class UsageHistory:
 
     def record(self, states: Iterable[NodeState], now: float) -> None:
         """Take in all nodes. Beyond the most series, Cohorts come before ClusterQueues, then by name."""
+        self._first = self._first or int(now)  # later than the beginning of its step
         step, series = int(now) // STEP, dict[NodeName, dict[FlavorResource, _Series]]()
         for name, pair, amount in islice(_used(list(states)), self._most):
             before = self._series.get(name, {}).get(pair, array("q"))
@@ -57,24 +58,25 @@ class UsageHistory:
             pair: [(at, amount_of(pair.resource, amount)) for at, amount in zip(steps[::2], steps[1::2], strict=True)]
             for pair, steps in found.items()
         }
-        return history_document(is_queue, name, last, series)
+        return history_document(is_queue, name, last, series, self._first)
 
 
 def history_document(
-    is_queue: bool, name: str, last: int, series: Mapping[FlavorResource, Sequence[tuple[int, str]]]
+    is_queue: bool, name: str, last: int, series: Mapping[FlavorResource, Sequence[tuple[int, str]]], first: int = 0
 ) -> dict[str, Any]:
-    """The answer of /v1. `series`: the steps at which an amount changed, each with the quantity from then on."""
+    """The answer of /v1. `series`: the steps at which an amount changed, each with the quantity from then on. `first`:
+    the second of the first sample, before which nothing is known."""
     return {
         "apiVersion": API_VERSION,
         "kind": "UsageHistory",
         "node": {"kind": (CLUSTER_QUEUE if is_queue else COHORT).kind, "name": name},
         "stepSeconds": STEP,
-        "until": _time(last),
+        "until": _time(last, first),
         "series": [
             {
                 "flavor": pair.flavor,
                 "resource": pair.resource,
-                "changes": [{"at": _time(at), "used": used} for at, used in changes],
+                "changes": [{"at": _time(at, first), "used": used} for at, used in changes],
             }
             for pair, changes in series.items()
         ],
@@ -104,5 +106,5 @@ def _appended(before: _Series, step: int, amount: int) -> _Series:
     return kept
 
 
-def _time(step: int) -> str:
-    return time_of(step * STEP * SECOND)
+def _time(step: int, first: int) -> str:
+    return time_of(max(step * STEP, first) * SECOND)

@@ -92,6 +92,18 @@ def test_a_state_is_chosen_by_a_link_that_keeps_the_search_and_counts_what_it_fi
     assert client.get("/workloads/?state=nonsense").text.count('<th scope="row">') == 4
 
 
+def test_what_failed_is_told_from_what_succeeded() -> None:
+    good, bad = workload("a", "good", Finished="True"), workload("a", "bad", Finished="True")
+    good["status"]["conditions"][0]["reason"], bad["status"]["conditions"][0]["reason"] = "Succeeded", "Failed"
+    client = signed_in(everything(good, bad), ADMIN)
+
+    page = client.get("/workloads/").text
+    assert choices(page) == [("all*", "2"), ("pending", "0"), ("admitted", "0"), ("failed", "1"), ("finished", "1")]
+    assert '<span class="state failed">failed</span>' in page
+    page = client.get("/workloads/?state=failed").text
+    assert ("a/bad" in page, "a/good" in page) == (True, False)
+
+
 def test_nothing_in_a_state_leads_back_to_all() -> None:
     client = signed_in(everything(workload("a", "one")), ADMIN)
 

@@ -197,6 +197,9 @@ def test_credentials_that_have_expired_are_an_error() -> None:
     page = signed_in(made, ADMIN).get("/clusters").text
     assert page.count('<span class="severity error">expired <time') == 4, "in the table and below it"
     assert "no; next attempt due" in page
+    cards = re.findall(r'<section class="card (\w+)" id="worker-(\w+)"', page)
+    assert cards == [("lost", "off"), ("misconfigured", "on"), ("connected", "fine")], "the worse of the two"
+    assert ("bad", "2 with expired credentials") in tiles(page)
 
 
 def test_the_name_of_a_secret_is_one_word_of_the_command() -> None:

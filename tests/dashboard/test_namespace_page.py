@@ -99,6 +99,16 @@ def test_a_namespace_has_its_numbers_on_top_and_a_path_that_ends_there() -> None
     assert ": it is stopped" in page
 
 
+def test_what_failed_in_a_namespace_is_counted_apart() -> None:
+    ended = [
+        {"conditions": [{"type": "Finished", "status": "True", "reason": each}]} for each in ("Failed", "Succeeded")
+    ]
+    found = cluster(*(workload(f"old-{turn}", "main", **each) for turn, each in enumerate(ended)))
+
+    shown = tiles(signed_in(found, ADMIN).get("/namespaces/team").text)
+    assert shown == [("", "0 pending"), ("bad", "1 failed"), ("", "0 admitted"), ("", "1 finished")]
+
+
 def test_a_namespace_that_does_not_exist_is_not_one_without_queues() -> None:
     known = cluster()
     empty = {path.collection("gone"): {"items": []} for path in (LOCAL_QUEUES, WORKLOADS)}

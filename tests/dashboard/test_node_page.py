@@ -108,6 +108,23 @@ def test_a_history_ends_when_it_was_read_not_with_a_step_that_still_runs(read: s
     assert (chart.span, chart.line) == (since, points)
 
 
+def test_what_is_used_since_the_last_sample_was_not_used_before_it() -> None:
+    series = [{"flavor": "spot", "resource": "cpu", "changes": [{"at": "2026-11-27T12:21:00Z", "used": "0"}]}]
+    made = Cluster()
+    made.answers["/v1/clusterqueues/a/history"] = {
+        "stepSeconds": 300,
+        "until": "2026-11-27T12:21:00Z",
+        "series": series,
+    }
+    login = UserLogin(ADMIN)
+    reader = CachedReader(AnswerCache(), login, Answering(made, login))
+    node, read = TreeNode(kueue("a", None, "8", "8")), datetime.fromisoformat("2026-11-27T12:24:10Z")
+    (chart,) = charts(reader, node, lambda: read).values()
+
+    assert chart.text.startswith("spot/cpu: 0 used 4 min ago, 8 now")
+    assert chart.line == "0,42 180,42 180,2 240,2"
+
+
 def test_without_a_history_the_page_draws_what_it_sees() -> None:
     made = cluster()
     del made.answers["/v1/clusterqueues/a/history"]
@@ -169,6 +186,73 @@ def test_the_state_of_a_queue_is_seen_before_its_tables() -> None:
     states = [tiles(page(cluster(**{"/v1/tree": tree(each)})))[:4] for each in (over, idle)]
     assert [states[0][0], states[0][3]] == [("over", "over"), ("over", "2 over its limit")]
     assert [states[1][0], states[1][3]] == [("idle", "idle"), ("", "8 unused")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "state"),
+    [
+        (kueue("a", quota="8", used="8", pending=1), "full"),
+        (kueue("a", quota="8", used="8"), "used"),
+        (kueue("a", quota="8", used="7", pending=1), "used"),
+        (kueue("a", quota="8", used="11", borrowed="3", pending=1), "borrowing"),
+        (kueue("a", quota="0", pending=1), "idle"),
+    ],
+)
+def test_a_queue_whose_quota_is_used_up_while_work_waits_is_full(entry: dict[str, Any], state: str) -> None:
+    assert tiles(page(cluster(**{"/v1/tree": tree(entry)})))[0] == (state, "within quota" if state == "used" else state)
+
+
+def test_a_queue_that_may_not_borrow_is_offered_nothing_by_its_siblings() -> None:
+    full, lender = kueue("a", "org", "8", "8", pending=1), kueue("b", "org", "8", "2")
+    borrower = kueue("c", "org", "8", "9", borrowed="1")
+    around = kueue("org", cohort=True, below="24"), lender, borrower
+    free = page(cluster(**{"/v1/tree": tree(*around, full)}))
+    full["quota"][0]["own"]["borrowingLimit"] = "0"
+    bound = page(cluster(**{"/v1/tree": tree(*around, full)}))
+
+    titles = [re.findall('neighbours-title">([^<]+)</h2>', each) for each in (free, bound)]
+    assert titles == [["Siblings that borrow or could lend"], ["Siblings that borrow"]]
+    siblings = [re.findall(r'ClusterQueue/(\w)">', each.partition("neighbours-title")[2]) for each in (free, bound)]
+    assert siblings == [["c", "b"], ["c"]]
+
+
+def other(dialect: str, name: str, parent: str | None, own: dict[str, str], **counts: int) -> dict[str, Any]:
+    named = {"dialect": dialect, "kind": "Queue", "name": name, "parent": parent, "exists": True, "children": []}
+    held = {"podGroups" if dialect == "Volcano" else "applications": counts}
+    return {**named, **held, "quota": [{"flavor": "", "resource": "cpu", "own": own, "children": {}}]}
+
+
+def of_others(dialect: str, *nodes: dict[str, Any]) -> Cluster:
+    return cluster(**{f"/v1/{dialect.lower()}/tree": tree(*nodes)})
+
+
+def test_a_queue_of_yunikorn_has_a_limit_and_neither_borrows_nor_lends() -> None:
+    root = other("YuniKorn", "root", None, {"max": "100"})
+    free = other("YuniKorn", "root.free", "root", {"allocated": "12"})
+    beyond = other("YuniKorn", "root.beyond", "root", {"max": "40", "allocated": "44"})
+    client = signed_in(of_others("YuniKorn", root, free, beyond), ADMIN)
+    pages = [client.get(path).text for path in ("/trees/yunikorn", "/queues/yunikorn/Queue/root.beyond")]
+
+    for each in pages:
+        assert "own quota" not in each.lower()
+        assert [word for word in ("Borrowed<", "</svg> borrowed", "May have lent", "could lend") if word in each] == []
+    assert ("over", "4 over its limit") in tiles(pages[1])
+    free_page = client.get("/queues/yunikorn/Queue/root.free").text
+    assert '<rect class="idle" width="0" height="10"/></svg>' in free_page, "a part of nothing is no full bar"
+    drawn = pages[0].partition("root.free: 12 of –")[2].partition("</a>")[0]
+    assert re.findall(r'<rect class="(\w+)"', drawn) == ["quota", "quota"]
+
+
+def test_a_queue_of_volcano_borrows_and_does_not_say_what_it_lent() -> None:
+    mine = other("Volcano", "a", "root", {"deserved": "4", "allocated": "6"}, Running=2, Inqueue=0, Pending=1)
+    root, b = other("Volcano", "root", None, {"deserved": "12"}), other("Volcano", "b", "root", {"deserved": "8"})
+    client = signed_in(of_others("Volcano", root, mine, b), ADMIN)
+    pages = [client.get(path).text for path in ("/trees/volcano", "/queues/volcano/Queue/a")]
+
+    for each in pages:
+        assert ("Borrowed" in each, "May have lent" in each) == (True, False)
+    assert "Siblings that borrow or could lend" in pages[1]
+    assert tiles(pages[1])[4:] == [("", "2 running"), ("pending", "1 pending")]
 
 
 def test_of_several_resources_the_one_in_the_worst_state_is_on_top() -> None:

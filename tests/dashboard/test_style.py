@@ -18,7 +18,18 @@ DOCS = HERE.parent / "docs"
 SHEET = (HERE / "static" / "style.css").read_text()
 TEXTS = ("text", "muted", "link", "error", "warning")
 STATES = ("used", "borrowed", "over", "stopped")
-KINDS = ("waiting", "running", "finished", "connected", "connecting", "lost", "misconfigured", "error", "warning")
+KINDS = (
+    "waiting",
+    "running",
+    "finished",
+    "failed",
+    "connected",
+    "connecting",
+    "lost",
+    "misconfigured",
+    "error",
+    "warning",
+)
 """States of Workloads, workers and findings."""
 WORDS = {"connected", "finished", "running", "unused"}
 """States that look like text, or like all notices."""

@@ -57,7 +57,7 @@ def test_the_topology_without_nodes_comes_first_then_the_fullest_each_with_what_
     page = signed_in(made, ADMIN).get("/topologies").text
 
     cards = re.findall(r'<section class="card (\w+)".*?<a href="[^"]+">(\w+)</a>', page, re.DOTALL)
-    assert cards == [("stopped", "bare"), ("full", "full"), ("used", "half"), ("idle", "cold")]
+    assert cards == [("inactive", "bare"), ("full", "full"), ("used", "half"), ("idle", "cold")]
     assert tiles(page) == [("bad", "1 without Nodes"), ("pending", "1 full"), ("", "4 flavors"), ("", "6 Nodes")]
     assert '<rect class="used" width="50.0" height="10"/>' in page
     assert "50%, 4 of 8 free" in page

@@ -137,7 +137,7 @@ def test_what_is_used_without_a_quota_is_not_drawn_as_borrowed() -> None:
     picture, table = page.partition("<figcaption>")[0], page.partition("<table")[2]
 
     assert '<rect class="borrowed"' not in picture.partition("</defs>")[2] + table
-    assert '<rect class="used" width="100.0"' in table
+    assert '<rect class="used"' not in picture.partition("</defs>")[2] + table, "an outline, not a full bar"
     assert '<span class="percent">–</span>' in table, "a share of nothing"
 
 
@@ -180,6 +180,30 @@ def test_the_page_of_a_stopped_queue_says_why_it_admits_nothing() -> None:
         " Resume it with <code>quotree resume clusterqueue held</code>."
     ) in found.get("/queues/kueue/ClusterQueue/held").text
     assert "Stopped:" not in found.get("/queues/kueue/ClusterQueue/used").text
+
+
+@pytest.mark.parametrize(
+    ("fault", "state"),
+    [
+        ("Can't admit new workloads: is stopped.", "stopped"),
+        ("Can't admit new workloads: references missing ResourceFlavor(s): spot.", "inactive"),
+        ("Can't admit new workloads: is stopped, references missing ResourceFlavor(s): spot.", "inactive"),
+    ],
+)
+def test_a_queue_stopped_on_purpose_is_told_from_one_with_a_fault_everywhere(fault: str, state: str) -> None:
+    held = kueue("held", "org", "4", "1") | {"inactive": fault}
+    client = signed_in(cluster(kueue("org", cohort=True, below="4", used="1"), held), ADMIN)
+
+    tree_page, parent, own = (
+        client.get(path).text
+        for path in ("/trees/kueue", "/queues/kueue/Cohort/org", "/queues/kueue/ClusterQueue/held")
+    )
+    word = f'<span class="state {state}"><svg class="sign"'
+    for each in (tree_page, parent, own):
+        assert word in each
+    assert f'class="block {state}"' in tree_page
+    assert f"1 of 4 spot/cpu used, {state}" in tree_page
+    assert f'<p class="notice {state}">ClusterQueue held ' in own
 
 
 def test_a_large_tree_is_folded_at_first_and_links_unfold_parts_of_it() -> None:
@@ -237,13 +261,15 @@ def test_cohorts_on_a_cycle_are_a_problem_with_links() -> None:
     page = (
         signed_in(cluster(kueue("x", "y", cohort=True), kueue("y", "x", cohort=True)), ADMIN).get("/trees/kueue").text
     )
-    said = re.search(r'<p class="notice stopped" role="note">(.*?)</p>', page)
+    said = re.search(r'<p class="notice inactive" role="note">(.*?)</p>', page)
 
     assert said
     assert re.sub("<[^>]+>", "", said[1]) == (
         "On a cycle, so that nothing on it or below it is admitted: Cohort x, Cohort y."
         " Give one of them another parent."
     )
+    of_one = signed_in(cluster(kueue("x", "x", cohort=True)), ADMIN).get("/queues/kueue/Cohort/x").text
+    assert '<p class="notice inactive">It is on a cycle' in of_one
     assert 'href="/queues/kueue/Cohort/x"' in said[1]
 
 

@@ -211,6 +211,31 @@ def test_what_runs_says_where_and_since_when() -> None:
     assert found == "Admitted 2 h 30 min ago in vision on cluster west."
 
 
+LIMIT = "Job has reached the specified backoff limit."
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "text", "color"),
+    [
+        ("Succeeded", "Job finished successfully", "Finished", "finished"),
+        ("JobFinished", "Job finished", "Finished", "finished"),
+        ("OwnerNotFound", "The owner no longer exists", "Finished", "finished"),
+        ("Failed", LIMIT, f"Failed{{}}: {LIMIT}", "failed"),
+        ("FailedToStart", "", "Failed", "failed"),
+    ],
+)
+def test_what_failed_does_not_look_like_success(reason: str, message: str, text: str, color: str) -> None:
+    ended = {"type": "Finished", "status": "True", "reason": reason, "message": message}
+    at = {**ended, "lastTransitionTime": "2026-11-27T11:55:00Z"}
+    made = cluster(state="finished")
+    made.answers[WORKLOADS.item("late", "team")] = {**STORED, "status": {"conditions": [ended]}}
+    page = signed_in(made, ADMIN).get("/workloads/team/late").text
+
+    assert f'<p class="headline {color}">{text.format("").rstrip(".")}.</p>' in page
+    found = headline({"state": "finished"}, {**STORED, "status": {"conditions": [at]}}, lambda: NOW)
+    assert found == text.partition("{")[0] + " 5 min ago" + (f": {LIMIT}" if message == LIMIT else ".")
+
+
 @pytest.mark.parametrize(
     ("since", "text"),
     [

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from analysis.impact import effect_text
-from analysis.what_if.outcome import GainRow, RiskRow, WhatIfOutcome
+from analysis.what_if.outcome import GainRow, ReachRow, RiskRow, WhatIfOutcome
 from analysis.what_if.outlines import OutlinedNode, OutlineMarks, outlines
 from analysis.what_if.state import ProposedChange, Resting
 from policies import dialects
@@ -62,6 +62,24 @@ def test_quota_before_and_after() -> None:
     ]
     assert [(each.before.own, each.after.own) for each in found.nodes[0].pairs] == [(4 * 10**9, 6 * 10**9)]
     assert found.only_reach == 1
+    assert found.reaches == [ReachRow("spot/cpu", True, 1, "2")], "b could borrow what is new"
+    assert answered(state(), with_quota(A, "1")).reaches == [ReachRow("spot/cpu", False, 1, "3")]
+
+
+def test_a_limit_alone_that_changes_is_listed_with_what_it_allows() -> None:
+    found = answered(state(), _limited("1"))
+
+    assert [(str(each.ref), effect_text(each)) for each in found.nodes] == [("ClusterQueue a", "loses")]
+    assert [(each.before.reach, each.after.reach) for each in found.nodes[0].pairs] == [(8 * 10**9, 5 * 10**9)]
+    assert (found.only_reach, found.reaches) == (0, [])
+    drawn = [each.amounts for each in found.outlines.after if each.ref.name == "a"]
+    assert [(each.number, each.amount) for amounts in drawn for each in amounts] == [("reach", "5")]
+
+
+def _limited(cpu: str) -> dict[str, Any]:
+    limited = flavor("spot", cpu=4)
+    limited["resources"][0]["borrowingLimit"] = cpu
+    return cluster_queue("a", "org", group("cpu", limited), preemption={"reclaimWithinCohort": "Any"})
 
 
 def test_a_node_that_moves_says_from_where() -> None:
@@ -164,14 +182,14 @@ def test_the_tree_before_and_after_marks_what_moves_grows_and_stops() -> None:
 
     assert outlined(found.before) == [
         "org subtree 8 +0",
-        " a [stopPolicy None]",
+        " a [stopPolicy None] reach 8 +0",
         " b [moves away] subtree 4 +0",
     ]
     assert outlined(found.after) == [
         "lab [is new] subtree 6 +1",
         " b [moved here] subtree 6 +1",
         "org subtree 4 -1",
-        " a [stopPolicy HoldAndDrain] [1 loses quota]",
+        " a [stopPolicy HoldAndDrain] [1 loses quota] reach 4 -1",
     ]
 
 

@@ -42,11 +42,13 @@ def _nodes() -> list[dict[str, Any]]:
     beyond = kueue("queue-over", "org", "10", "16", borrowed="6")
     beyond["quota"][0]["own"]["over"] = "3"
     return [
-        kueue("org", cohort=True, quota="10", below="70", used="38"),
+        kueue("org", cohort=True, quota="10", below="80", used="48"),
         kueue("queue-idle", "org", "10"),
         kueue("queue-used", "org", "10", "6", pending=2),
+        kueue("queue-full", "org", "10", "10", pending=3),
         kueue("queue-borrowing", "org", "10", "16", borrowed="6"),
         beyond,
         kueue("queue-stopped", "org", "10", pending=1) | {"inactive": "Can't admit: is stopped."},
+        kueue("queue-inactive", "org", "10") | {"inactive": "Can't admit: references missing ResourceFlavor(s): spot."},
         kueue("another", "org", "10", "5"),
     ]

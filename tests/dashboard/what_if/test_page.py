@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from analysis.what_if.outcome import GainRow, LossRow, RiskRow
+from analysis.what_if.outcome import GainRow, LossRow, ReachRow, RiskRow
 from analysis.what_if.outlines import OutlinedAmount, OutlinedNode, Outlines
 from analysis.what_if.state import ProposedChange
 from dashboard.what_if.unanswered import ReadingCluster, TryAgain, Unanswered
@@ -171,6 +171,18 @@ def test_what_comes_of_it() -> None:
         "read at <time>2026-11-23T10:00:00Z",
     ):
         assert text in page, text
+
+
+def test_who_could_use_more_or_less_is_told_by_how_much() -> None:
+    reach = PairChange(CPU, PairQuota(8, 8, 8, 96 * 10**9), PairQuota(8, 8, 8, 136 * 10**9))
+    rows = [ReachRow("spot/cpu", True, 8, "16"), ReachRow("spot/cpu", False, 1, "")]
+    node = NodeChange(A, NodeQuotas(A, "org"), NodeQuotas(A, "org"), (reach,), Effect.GAINS)
+    page = signed_in(cluster(answer(nodes=[node], only_reach=9, reaches=rows)), ADMIN).post("/what-if", data=QUOTA).text
+
+    assert "most that it can use 96 → 136" in page
+    end = "than before while others are idle."
+    assert f"8 other queues or Cohorts keep their quota, and could use up to 16 more spot/cpu {end}" in page
+    assert f"1 other queue or Cohort keeps its quota, and could use less spot/cpu {end}" in page
 
 
 def test_the_tree_is_drawn_before_and_after() -> None:

@@ -47,6 +47,16 @@ def test_only_steps_at_which_the_amount_changed_are_kept() -> None:
     assert found.of(True, "a")["until"] > changes(found)[-2][0]
 
 
+def test_a_history_begins_with_its_first_sample_not_with_the_step_of_that() -> None:
+    history = UsageHistory()
+    history.record([queue("a", 4)], START + 200)
+    history.record([queue("a", 4), queue("b", 1)], START + STEP)
+
+    assert changes(history) == [("2026-09-21T14:13:20Z", "4")]
+    history.record([queue("a", 5)], START + 2 * STEP)
+    assert changes(history)[1] == ("2026-09-21T14:20:00Z", "5"), "later samples are taken when a step begins"
+
+
 def test_a_step_is_due_once() -> None:
     history = recorded(1)
 

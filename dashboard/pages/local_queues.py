@@ -28,7 +28,7 @@ spec:
 """
 
 
-class LocalQueue(NamedTuple):
+class LocalQueueRow(NamedTuple):
     """`why`: why it admits nothing, empty if it does. `held`: what its Workloads hold, in nano."""
 
     namespace: str
@@ -55,10 +55,10 @@ class QuotaHeld(NamedTuple):
     bar: UsageBar | None = None
 
 
-def local_queue(manifest: Manifest) -> LocalQueue:
+def local_queue(manifest: Manifest) -> LocalQueueRow:
     spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
     meta = manifest["metadata"]
-    return LocalQueue(
+    return LocalQueueRow(
         str(meta["namespace"]),
         str(meta["name"]),
         str(spec.get("clusterQueue") or ""),
@@ -94,7 +94,7 @@ def seen_tree(reader: CachedReader, may: SelfAccess) -> ContendedTree | None:
     return part(lambda: read_tree(reader, "Kueue")).value if may.opens("ClusterQueue") else None
 
 
-def held_by(queues: Sequence[LocalQueue], tree: ContendedTree | None) -> QuotaHeld | None:
+def held_by(queues: Sequence[LocalQueueRow], tree: ContendedTree | None) -> QuotaHeld | None:
     """What they hold together of the quota of their ClusterQueues; None if they hold nothing and no quota is known."""
     held: Counter[FlavorPair] = Counter()
     for queue in queues:

@@ -19,7 +19,7 @@ from cluster.errors import ClusterError, Forbidden, Unauthorized
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import offset_of, scarce_text
 from dashboard.pages.headline import pending_since
-from dashboard.pages.local_queues import STATES, LocalQueue, QuotaHeld, example, held_by, local_queue, seen_tree
+from dashboard.pages.local_queues import STATES, LocalQueueRow, QuotaHeld, example, held_by, local_queue, seen_tree
 from dashboard.pages.namespace import LOCAL_QUEUES, held, pods_of, workload_state
 from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.workload import WORKLOADS
@@ -63,7 +63,7 @@ class MyNamespace(NamedTuple):
     """A row. `held`: what its Workloads hold of the quota behind its LocalQueues."""
 
     name: str
-    queues: tuple[LocalQueue, ...]
+    queues: tuple[LocalQueueRow, ...]
     held: QuotaHeld | None = None
 
     @property
@@ -153,7 +153,7 @@ def namespaces_page(
     return {**shown, "found": found, "all": len(every), "tiles": _tiles(every), "example": example()}
 
 
-def _is_named(queue: LocalQueue, text: str) -> bool:
+def _is_named(queue: LocalQueueRow, text: str) -> bool:
     return text in queue.name or text in queue.cluster_queue
 
 
@@ -248,7 +248,7 @@ def _names(reader: CachedReader) -> list[str]:
 
 
 def _namespaces(queues: Iterable[Manifest], names: Iterable[str]) -> list[MyNamespace]:
-    by_name: dict[str, list[LocalQueue]] = {name: [] for name in names}
+    by_name: dict[str, list[LocalQueueRow]] = {name: [] for name in names}
     for each in map(local_queue, queues):
         by_name.setdefault(each.namespace, []).append(each)
     rows = [MyNamespace(name, tuple(mine)) for name, mine in by_name.items()]

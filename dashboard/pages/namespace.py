@@ -12,7 +12,7 @@ from cluster.jobs_without_workload import CLASSES, JobWithoutWorkload, jobs_with
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.formatting import path_part, scarce_text
 from dashboard.pages.headline import failed
-from dashboard.pages.local_queues import STATES, LocalQueue, example, held_by, local_queue, seen_tree
+from dashboard.pages.local_queues import STATES, LocalQueueRow, example, held_by, local_queue, seen_tree
 from dashboard.pages.parts import Part, Tile, part, pending_tile
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest, UserReader
@@ -81,7 +81,7 @@ def _stored(reader: CachedReader, namespace: str) -> Manifest:
     return reader.reader.stored(NAMESPACES, None, namespace)
 
 
-def _tiles(queues: Sequence[LocalQueue], workloads: Sequence[Mapping[str, Any]] | None) -> list[Tile]:
+def _tiles(queues: Sequence[LocalQueueRow], workloads: Sequence[Mapping[str, Any]] | None) -> list[Tile]:
     """The Workloads by state, as far as they are listed; else what the LocalQueues count."""
     if not queues and not workloads:
         return []
@@ -94,7 +94,7 @@ def _tiles(queues: Sequence[LocalQueue], workloads: Sequence[Mapping[str, Any]] 
     return [pending_tile(counts["pending"], "#waiting-title"), *failures, *others]
 
 
-def _missing(named: Iterable[LocalQueue], workloads: Iterable[Manifest]) -> list[str]:
+def _missing(named: Iterable[LocalQueueRow], workloads: Iterable[Manifest]) -> list[str]:
     """Names that pending Workloads have, and no LocalQueue: a slip, most likely. Where not all can be read, a name too
     many costs no more than a question."""
     known = {each.name for each in named}

@@ -70,8 +70,10 @@ def test_a_job_goes_the_whole_way_over_workers_that_run_kueue(world: World, kueu
         lambda: progress_of(world, kueues, "whole"),
     )
     eventually(lambda: world.copies("whole") == [], lambda: progress_of(world, kueues, "whole"))
-    here: Any = world.manager.get("Job", "whole")
-    assert here["status"]["succeeded"] == 1
+    manager: Any = world.manager
+    eventually(
+        lambda: manager.get("Job", "whole")["status"].get("succeeded") == 1, lambda: progress_of(world, kueues, "whole")
+    )
 
 
 def test_why_kueue_has_no_room_is_said_here(world: World, kueues: dict[str, KueueWorker]) -> None:

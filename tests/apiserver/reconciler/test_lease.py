@@ -21,7 +21,7 @@ from tests.apiserver.webhook.guard import ROOT
 from tests.waiting import eventually
 
 NAME = "writer"
-SLACK = 3.0
+SLACK = 6.0
 """Seconds that a busy machine may take on top."""
 
 
@@ -148,7 +148,7 @@ def test_after_kill_9_a_standby_takes_over_within_the_time_of_the_lease(holders:
 
     holders.end("first", signal.SIGKILL)
     killed = time.monotonic()
-    eventually(lambda: holders.holds("second", killed), lambda: "not taken over", TIMES.duration + SLACK)
+    eventually(lambda: holders.holds("second", killed), lambda: "not taken over", TIMES.duration + TIMES.retry + SLACK)
 
     begin = next(begin for begin, _, name in holders.all_spans() if name == "second")
     assert begin - killed <= TIMES.duration + TIMES.retry + SLACK

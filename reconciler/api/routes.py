@@ -77,7 +77,7 @@ _FEW = 200
 _PATIENCE = 5.0
 """Seconds that a request waits for its turn."""
 _TREE_KEPT = 2.0
-"""Seconds. One copy of the trees, or of the order of Pods at a gate, serves all callers for this long."""
+"""Seconds. One copy of trees, topologies, or the order of Pods at a gate serves all callers for this long."""
 _MOST_PLACES = 8
 """Namespaces and queues whose order is kept."""
 _PODS = Access("list", "", "pods")
@@ -120,7 +120,7 @@ class ReconcilerApi:
         self._ask = ask
         self._callers = Callers(reviews)
         self._documents = TreeDocuments()
-        self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 3)
+        self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 4)
         self._places: Remembered[list[PendingPod]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._namespaces: Remembered[tuple[Sequence[str], bool]] = Remembered(NAMESPACES_KEPT, _MOST_CALLERS)
         self._turn = threading.Lock()
@@ -269,8 +269,9 @@ class ReconcilerApi:
         return clusters_json(self._read_loop(clusters), named=named)
 
     def topologies(self, caller: Caller, _query: str) -> dict[str, Any]:
+        """Sums over all Nodes: one copy serves all callers, as of trees."""
         self._callers.demand(caller, _NODES)
-        return self._read(topologies_json)
+        return self._trees.get("topologies", lambda: ApiDocument(self._read(topologies_json)))
 
     def domains(self, caller: Caller, flavor: str, query: str) -> dict[str, Any]:
         """A caller who may list Workloads in all namespaces gets their names; others get their number."""

@@ -109,12 +109,14 @@ def _lowest(domain: Domain) -> Iterator[RoomDomain]:
 
 def _add(usage: DomainUsage, lowest: RoomDomain) -> None:
     usage.nodes += len(lowest.nodes)
-    capacity: Counter[str] = Counter()
+    capacity: dict[str, int] = {}
     for node in lowest.nodes.values():
-        capacity.update(node.allocatable)
-    _sum(usage.capacity, capacity)
-    _sum(usage.outside, {name: amount - lowest.free.get(name, 0) for name, amount in capacity.items()})
-    _sum(usage.held, {name: lowest.free.get(name, 0) - lowest.remain.get(name, 0) for name in capacity})
+        _sum(capacity, node.allocatable)
+    for name, amount in capacity.items():
+        free, remain = lowest.free.get(name, 0), lowest.remain.get(name, 0)
+        usage.capacity[name] = usage.capacity.get(name, 0) + amount
+        usage.outside[name] = usage.outside.get(name, 0) + amount - free
+        usage.held[name] = usage.held.get(name, 0) + free - remain
 
 
 def _sum(total: dict[str, int], amounts: Mapping[str, int]) -> None:

@@ -9,7 +9,7 @@ from reconciler.core.core import Core
 from scheduling.topology.assignment import HOSTNAME
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode
-from tests.reconciler.api.asking import code, get
+from tests.reconciler.api.asking import api, code, get
 from tests.reconciler.api.organisation import core, organisation
 
 DOMAINS = "/v1/topologies/gpu/domains"
@@ -37,6 +37,16 @@ def test_domains_of_each_level() -> None:
     assert get(known, DOMAINS)["items"][0]["resources"] == [
         {"resource": "cpu", "capacity": "16", "outside": "0", "held": "0", "free": "16", "used": 0}
     ]
+
+
+def test_sums_over_all_nodes_are_made_once_for_all_callers() -> None:
+    known = placed()
+    server, fleet = api(known), known.state.world.state.fleet
+    assert fleet is not None
+    first = server.answer("/v1/topologies", "Bearer admin")
+    fleet.put_node(TopologyNode("d", {"rack": "r2", HOSTNAME: "d"}, (), {"cpu": 8000}))
+
+    assert server.answer("/v1/topologies", "Bearer admin") == first
 
 
 def test_what_is_not_there_is_not_found() -> None:

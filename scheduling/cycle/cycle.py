@@ -155,13 +155,15 @@ class _Cycle:
     def _preempted_for(
         self, queue: ClusterQueueState, entry: PendingEntry, places: TopologyPlacer | None
     ) -> FlavorAssignment | None:
-        """The assignment for which it preempted others, if that fits now; None for another one, and in Kueue.
+        """The assignment for which it preempted others, if that fits now; always None with profile compat.
 
-        The first pod set of several may find what was freed for a later one, which does not fit then.
+        The first pod set of several may find what was freed for a later one, which then does not fit.
         """
         before: FlavorAssignment | None = entry.preempted_for
         if before is None or len(before.pod_sets) < 2 or self.world.state.options.compat:
             return None
+        if any(amount > queue.node.available(pair) for pair, amount in before.usage.items()):
+            return None  # without a search
         found, _ = self._tried(queue, entry, self._preemptor(queue, entry), places, before.counts, before)
         return found if found.outcome == FlavorOutcome.FIT else None
 

@@ -314,7 +314,7 @@ def test_two_workloads_do_not_take_turns_in_preempting_each_other(fair_sharing: 
 
 @pytest.mark.parametrize(("compat", "left"), [(False, ["ns/a1", "ns/d0"]), (True, None)])
 def test_who_has_several_pod_sets_takes_the_flavors_that_it_preempted_for(compat: bool, left: list[str] | None) -> None:
-    """Its first pod set would take what was freed for its second one, and the victim would come back, for ever."""
+    """Its first pod set would take what was freed for its second one, and the victim would come back without end."""
     made = Cluster(Options(compat=compat))
     policy = PreemptionPolicy(reclaim_within_cohort=ANY)
     quota = {FLAVORS[0]: Terms(4), FLAVORS[1]: Terms(2)}

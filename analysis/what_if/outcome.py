@@ -69,8 +69,11 @@ class RiskRow(NamedTuple):
 
 
 class ReachRow(NamedTuple):
-    """`nodes` are not in the change, and could use more of the pair than before, or less if `more` is False: `most` at
-    most, which is empty where there was no limit or is none."""
+    """How the change affects what other nodes can use of a flavor and resource.
+
+    `more`: whether they can use more than before, or less. `nodes`: how many do. `most`: the largest difference; empty
+    if one of them had no limit, or has none now.
+    """
 
     pair: str
     more: bool

@@ -38,7 +38,7 @@ def page(reader: CachedReader) -> dict[str, Any]:
 
 
 def _worst(worker: Mapping[str, Any]) -> str:
-    """Its connection, or the color of what is wrong where that will not last, since its credentials have expired."""
+    """The state of its card: its connection, or `misconfigured` if its credentials have expired."""
     connection = str(worker.get("connection") or "")
     expired = connection in ("connecting", "connected") and past(worker.get("credentialsEnd"))
     return "misconfigured" if expired else connection

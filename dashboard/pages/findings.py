@@ -43,23 +43,16 @@ def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSou
 
 
 def _tiles(items: Sequence[Mapping[str, Any]], beside: int) -> list[Tile]:
+    found = []
+    if beside:
+        what = "problem of workers or Quotree" if beside == 1 else "problems of workers or Quotree"
+        found.append(Tile(beside, what, "#beside", "bad"))
     counts = Counter(str(each["severity"]) for each in items)
-    found = (
-        [
-            (
-                beside,
-                "problem of workers or Quotree" if beside == 1 else "problems of workers or Quotree",
-                "#beside",
-                "bad",
-            )
-        ]
-        if beside
-        else []
-    )
     for name, state in (("error", "bad"), ("warning", "pending")):
         number = counts[name]
-        found.append((number, name if number == 1 else f"{name}s", "#rules" if beside else "", state if number else ""))
-    return [Tile(*each) for each in found]
+        what, url = name if number == 1 else f"{name}s", "#rules" if beside else ""
+        found.append(Tile(number, what, url, state if number else ""))
+    return found
 
 
 def _number(first: int, number: int, *, whole: bool) -> str:

@@ -64,7 +64,8 @@ def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, s
 class UsageBar(NamedTuple):
     """Widths of 100: what is used within the quota, borrowed, and beyond the limit; where the quota ends.
 
-    All are 0 where there is no quota: the bar is an outline."""
+    All are 0 without a quota: the bar is an outline.
+    """
 
     used: float
     borrowed: float

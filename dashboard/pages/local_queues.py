@@ -17,7 +17,8 @@ from dashboard.trees.tree import FlavorPair, NodeKey, PairUsage, nano_of
 
 STATES = ("inactive", "stopped", "pending", "admitted", "idle")
 """The states of a LocalQueue, and of all in a namespace: what is wrong first."""
-_GONE = "does not exist"
+_GONE = "ClusterQueueDoesNotExist"
+_SAID = {_GONE: "does not exist", "ClusterQueueIsInactive": "admits nothing"}
 _EXAMPLE = """apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata:
@@ -29,12 +30,17 @@ spec:
 
 
 class LocalQueueRow(NamedTuple):
-    """`why`: why it admits nothing, empty if it does. `held`: what its Workloads hold, in nano."""
+    """A LocalQueue.
+
+    `why`: why it admits nothing, empty if it does. `faulty`: it names a ClusterQueue that does not exist. `held`: what
+    its Workloads hold, in nano.
+    """
 
     namespace: str
     name: str
     cluster_queue: str
     why: str
+    faulty: bool
     pending: int
     reserving: int
     admitted: int
@@ -42,13 +48,13 @@ class LocalQueueRow(NamedTuple):
 
     @property
     def state(self) -> str:
-        if self.why.endswith(_GONE):
+        if self.faulty:
             return "inactive"
         return "stopped" if self.why else "pending" if self.pending else "admitted" if self.reserving else "idle"
 
 
 class QuotaHeld(NamedTuple):
-    """What is held of the flavor and resource of which most is; no share where the quota may not be seen."""
+    """What is held of one flavor and resource, that with the largest share. No share if the quota may not be seen."""
 
     text: str
     share: str = ""
@@ -58,11 +64,14 @@ class QuotaHeld(NamedTuple):
 def local_queue(manifest: Manifest) -> LocalQueueRow:
     spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
     meta = manifest["metadata"]
+    inactive: Manifest = next((each for each in status.get("conditions") or () if _is_inactive(each)), {})
+    stopped = str(spec.get("stopPolicy") or "None") != "None"
     return LocalQueueRow(
         str(meta["namespace"]),
         str(meta["name"]),
         str(spec.get("clusterQueue") or ""),
-        _why(spec, status),
+        "it is stopped" if stopped else _why(spec, inactive),
+        not stopped and str(inactive.get("reason")) == _GONE,
         int(status.get("pendingWorkloads") or 0),
         int(status.get("reservingWorkloads") or 0),
         int(status.get("admittedWorkloads") or 0),
@@ -70,15 +79,14 @@ def local_queue(manifest: Manifest) -> LocalQueueRow:
     )
 
 
-def _why(spec: Manifest, status: Manifest) -> str:
-    if str(spec.get("stopPolicy") or "None") != "None":
-        return "it is stopped"
-    for each in status.get("conditions") or ():
-        if each.get("type") == "Active" and each.get("status") == "False":
-            known = {"ClusterQueueDoesNotExist": _GONE, "ClusterQueueIsInactive": "admits nothing"}
-            said = known.get(str(each.get("reason")))
-            return f"ClusterQueue {spec.get('clusterQueue')} {said}" if said else str(each.get("message"))
-    return ""
+def _is_inactive(condition: Manifest) -> bool:
+    return condition.get("type") == "Active" and condition.get("status") == "False"
+
+
+def _why(spec: Manifest, inactive: Manifest) -> str:
+    """The reason in the words of the dashboard, if it is a known one."""
+    said = _SAID.get(str(inactive.get("reason")))
+    return f"ClusterQueue {spec.get('clusterQueue')} {said}" if said else str(inactive.get("message") or "")
 
 
 def _held(status: Manifest) -> Mapping[FlavorPair, int]:

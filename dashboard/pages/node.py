@@ -148,7 +148,7 @@ def _worst(tree: DialectTree, node: TreeNode) -> str:
 
 
 def _tiles(tree: DialectTree, node: TreeNode, holders: Part[dict[str, Any]]) -> Iterator[Tile]:
-    """The quota and use of the flavor and resource in the worst state, of which most is used; what is pending."""
+    """Its numbers. Quota and use are of the flavor and resource in the worst state, then with the largest share."""
 
     def badness(pair: FlavorPair) -> tuple[int, float]:
         found = node.amounts(pair)
@@ -170,7 +170,7 @@ def _tiles(tree: DialectTree, node: TreeNode, holders: Part[dict[str, Any]]) -> 
         if name.lower() in ("pending", "waiting"):
             yield pending_tile(count, "#waiting-title")
         elif node.dialect != "Kueue" and not count and name.lower() != "running":
-            continue  # there are many states, of which most are empty
+            continue  # Volcano counts many states, and most are 0
         elif name != "reserving" or count != node.counts.get("admitted"):
             yield Tile(count, name.lower(), held if name in ("admitted", "reserving") else "")
 
@@ -192,7 +192,7 @@ def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
 
 
 def _resource(node: TreeNode) -> Resource | None:
-    """The kind of its object; None if it is none."""
+    """The resource of its object; None if the node is not an object."""
     return KINDS[node.key.kind] if (node.dialect, node.key.kind) in OBJECTS else None
 
 
@@ -215,8 +215,8 @@ def _command(node: TreeNode) -> str:
 
 
 def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
-    """The largest borrowers and lenders first; only of what this node has a quota for. Who may not borrow has no
-    lenders."""
+    """The largest borrowers and lenders first; only of what this node has a quota for. A node that may not
+    borrow has no lenders."""
     parent = tree.parent(node)
     if parent is None or node.dialect not in BORROWING:
         return []
@@ -258,7 +258,7 @@ def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> NodeFi
     The audit is asked for its tree only, if the audit knows the root.
     """
     if _resource(node) is None:
-        return NodeFindings([], 0, "")  # what has its kind and name is another object
+        return NodeFindings([], 0, "")  # an object of this kind and name belongs to another project
     root = tree.path(node)[0]
     known = node.dialect != "YuniKorn" and root.key not in tree.on_cycles
     items = reader.findings({"limit": str(_FINDINGS), **({"root": root.name} if known else {})})["items"]

@@ -20,7 +20,7 @@ _ALWAYS = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi", "pods")
 
 
 _STATES = ("inactive", "full", "used", "idle")
-"""The states of a topology or a domain, what is wrong first; `inactive`: there is no Node."""
+"""The states of a topology or a domain, the worst first. `inactive`: it does not have a Node."""
 
 _EXAMPLE = """kubectl apply -f - <<END
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -34,7 +34,7 @@ spec:
 END
 kubectl patch resourceflavors NAME --type=merge -p '{"spec": {"topologyName": "datacenter"}}'
 """
-"""What to do where there is no topology."""
+"""Shown if no flavor has a topology."""
 
 
 def page(reader: CachedReader) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _COMPONENTS = """components:
   - ../quotree/manifests/components/reconciler
   - ../quotree/manifests/components/{}
 """
-_BEHIND = "To turn it on, list its component behind that of the reconciler in your kustomization, and"
+_BEHIND = "To turn it on, list its component after that of the reconciler in your kustomization, and"
 _OFF = {
     "Volcano": SwitchedOff(
         "manage Volcano's queues",

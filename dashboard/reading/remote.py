@@ -98,7 +98,7 @@ class RemoteReader:
 
 
 def _asked(server: Getter, subject: str, path: str, params: Mapping[str, str]) -> Manifest:
-    """What stands in for a server reads the API server, and names that itself."""
+    """The answer. Raises ServerAway if a server of Quotree does not answer; a stand-in reads the API server instead."""
     try:
         return server.get(path, params)
     except Unreachable as error:

@@ -32,7 +32,7 @@ MOST = 400
 _TILE_ROWS = 16
 """Tiles below each other."""
 _BANDS, _INDENT = 8, 8.0
-"""Bands below each other, and how far what is in one is moved to the right."""
+"""The most bands below each other, and the indentation of what is in one."""
 _FEWEST_ROWS, _HEAD_ROWS = 2, 2
 """Rows of tiles that a band has at least, and as many as the first block of a band takes."""
 _LEAST, _ENOUGH = 24.0, 150.0
@@ -109,7 +109,7 @@ class Block:
     def text(self, name: str, taken: float = 0.0) -> str:
         """The part of a name that fits into the block: without what all siblings begin with, then with as much as fits
         of what all end with, then the beginning of the rest, or both of its ends where the beginning is that of a
-        sibling as well. What is cut has a mark, but for the beginning where the room is for letters.
+        sibling as well. A cut is marked with "…", unless the room at the beginning is needed for letters.
 
         `taken` is the width that other things need beside it.
         """
@@ -258,7 +258,7 @@ def _children(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool
 
 
 def _bands(tree: DialectTree, space: _Space, sized: Sequence[_Sized]) -> list[_Sized]:
-    """The children that have to be bands; none where all names fit beside each other, or there is no room for bands."""
+    """The children that have to be bands; empty if all names fit side by side, or bands do not fit."""
     parents = [each for each in sized if each.node is not None and tree.children(each.node)]
     if not space.narrow or not 0 < len(parents) <= _BANDS or space.depth + 1 >= ROWS:
         return []

@@ -76,7 +76,7 @@ class PairUsage:
 
     @property
     def unbounded(self) -> bool:
-        """Whether what it uses is a part of nothing."""
+        """Whether it has no quota that its usage could be a share of."""
         return self.quota is None and not self.borrowed and not self.over
 
     @property
@@ -142,7 +142,7 @@ class TreeNode:
 
     @property
     def faulty(self) -> bool:
-        """Whether it admits nothing for another cause than that somebody stopped it."""
+        """Whether it admits nothing because of a fault, not because somebody stopped it."""
         return self.dialect == "Kueue" and bool(self.stopped) and not self.stopped.rstrip(".").endswith(IS_STOPPED)
 
     @property

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cluster.errors import Forbidden
-from dashboard.pages.usage import charts
+from dashboard.pages.usage import UsageChart, charts
 from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import AnswerCache, CachedReader
 from dashboard.trees.tree import TreeNode
@@ -79,6 +79,17 @@ def test_the_last_step_has_what_is_used_at_present() -> None:
     assert "spot/cpu: 0 used 6 h ago, 15 now, at least 0, at most 16" in shown
 
 
+def chart_of(changes: list[dict[str, str]], until: str, read: str) -> UsageChart:
+    """The chart of a ClusterQueue that uses 8 of 8 cpu now."""
+    made = Cluster()
+    series = [{"flavor": "spot", "resource": "cpu", "changes": changes}]
+    made.answers["/v1/clusterqueues/a/history"] = {"stepSeconds": 300, "until": until, "series": series}
+    login = UserLogin(ADMIN)
+    reader = CachedReader(AnswerCache(), login, Answering(made, login))
+    (chart,) = charts(reader, TreeNode(kueue("a", None, "8", "8")), lambda: datetime.fromisoformat(read)).values()
+    return chart
+
+
 @pytest.mark.parametrize(
     ("read", "since", "points"),
     [
@@ -90,36 +101,14 @@ def test_the_last_step_has_what_is_used_at_present() -> None:
 )
 def test_a_history_ends_when_it_was_read_not_with_a_step_that_still_runs(read: str, since: str, points: str) -> None:
     changes = [{"at": "2026-11-27T12:15:00Z", "used": "0"}, {"at": "2026-11-27T12:25:00Z", "used": "8"}]
-    series = [{"flavor": "spot", "resource": "cpu", "changes": changes}]
-    made = Cluster()
-    made.answers["/v1/clusterqueues/a/history"] = {
-        "stepSeconds": 300,
-        "until": "2026-11-27T12:25:00Z",
-        "series": series,
-    }
-    login = UserLogin(ADMIN)
-    reader = CachedReader(AnswerCache(), login, Answering(made, login))
-    (chart,) = charts(
-        reader,
-        TreeNode(kueue("a", None, "8", "8")),
-        lambda: datetime.fromisoformat(f"2026-11-27T{read}Z"),
-    ).values()
+    chart = chart_of(changes, "2026-11-27T12:25:00Z", f"2026-11-27T{read}Z")
 
     assert (chart.span, chart.line) == (since, points)
 
 
 def test_what_is_used_since_the_last_sample_was_not_used_before_it() -> None:
-    series = [{"flavor": "spot", "resource": "cpu", "changes": [{"at": "2026-11-27T12:21:00Z", "used": "0"}]}]
-    made = Cluster()
-    made.answers["/v1/clusterqueues/a/history"] = {
-        "stepSeconds": 300,
-        "until": "2026-11-27T12:21:00Z",
-        "series": series,
-    }
-    login = UserLogin(ADMIN)
-    reader = CachedReader(AnswerCache(), login, Answering(made, login))
-    node, read = TreeNode(kueue("a", None, "8", "8")), datetime.fromisoformat("2026-11-27T12:24:10Z")
-    (chart,) = charts(reader, node, lambda: read).values()
+    changes = [{"at": "2026-11-27T12:21:00Z", "used": "0"}]
+    chart = chart_of(changes, "2026-11-27T12:21:00Z", "2026-11-27T12:24:10Z")
 
     assert chart.text.startswith("spot/cpu: 0 used 4 min ago, 8 now")
     assert chart.line == "0,42 180,42 180,2 240,2"
@@ -238,7 +227,7 @@ def test_a_queue_of_yunikorn_has_a_limit_and_neither_borrows_nor_lends() -> None
         assert [word for word in ("Borrowed<", "</svg> borrowed", "May have lent", "could lend") if word in each] == []
     assert ("over", "4 over its limit") in tiles(pages[1])
     free_page = client.get("/queues/yunikorn/Queue/root.free").text
-    assert '<rect class="idle" width="0" height="10"/></svg>' in free_page, "a part of nothing is no full bar"
+    assert '<rect class="idle" width="0" height="10"/></svg>' in free_page, "usage without a quota is not a full bar"
     drawn = pages[0].partition("root.free: 12 of –")[2].partition("</a>")[0]
     assert re.findall(r'<rect class="(\w+)"', drawn) == ["quota", "quota"]
 

@@ -191,7 +191,7 @@ def test_what_is_cut_from_a_name_has_a_mark_and_no_more_is_cut_than_has_to_be(wi
     assert all(len(label) >= 7 for label in labels), labels
     assert all(width_of(label) <= width - 13.8 for label in labels)
     bare = [replace(each, width=55.0).text(each.node.name) for each in blocks if each.node]
-    assert [label.strip("-…") for label in bare] == [str(at) for at in range(8)], "where there is no room"
+    assert [label.strip("-…") for label in bare] == [str(at) for at in range(8)], "as the room is short"
 
 
 def test_a_number_is_shown_as_a_whole_or_not_at_all() -> None:

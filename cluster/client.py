@@ -37,8 +37,9 @@ class ClusterClient:
     """Requests to one API server; thread-safe.
 
     Every method raises Unreachable, BadAnswer or an ApiError (NotFound, Conflict, Gone, Forbidden, ...), never an
-    exception of urllib3. `attempts` limits how often a request is sent that is safe to repeat. `relogin` fetches new
-    credentials when the API server rejects the present ones.
+    exception of urllib3. `attempts` limits how often a request is sent that is safe to repeat. `connections`: how many
+    idle ones are kept, as many as a reconciler writes with at most. `relogin` fetches new credentials when the API
+    server rejects the present ones.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 By Little's law, `latency * rate` writes at a time give a rate. Eight suffice while answers take 5 to 20 ms, but would
 be four a second if answers take two seconds, as in a flood of creations. So the number follows the latency of the last
 writes, up to a limit, at the rate of Kueue's client. A slow API server gets no more than that. After a failure the
-number is halved, and each success after that adds a part of one, as in TCP. Of writes that were under way together,
-the first failure counts.
+number is halved, and each success after that adds a part of one, as in TCP. Failures of writes
+that were in flight together count once.
 """
 
 from __future__ import annotations

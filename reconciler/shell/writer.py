@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -56,7 +57,7 @@ class Writer:
 
     def write(self, key: Key, action: Action) -> None:
         if key[0] in REPORTS:
-            self._later.submit(self._perform_later, key, action)
+            self._later.submit(self._perform_later, key, action, time.monotonic())
         else:
             self._precedence.begin()
             self._window.put(partial(self._perform_first, key, action))
@@ -91,8 +92,8 @@ class Writer:
         finally:
             self._precedence.done()
 
-    def _perform_later(self, key: Key, action: Action) -> None:
-        with self._precedence.report():
+    def _perform_later(self, key: Key, action: Action, asked_at: float) -> None:
+        with self._precedence.report(asked_at):
             self._perform(key, action)
 
     def _perform(self, key: Key, action: Action) -> Exception | None:

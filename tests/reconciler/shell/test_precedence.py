@@ -1,9 +1,10 @@
-"""How many reports are written beside a write with precedence."""
+"""When reports are written: how many beside a write with precedence, and not between two of them."""
 
 from __future__ import annotations
 
 import queue
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,7 +18,7 @@ def test_more_reports_begin_once_more_are_allowed_beside_a_write() -> None:
     precedence, begun, ends = ReportPrecedence(lambda: allowed[0]), queue.SimpleQueue[int](), threading.Semaphore(0)
 
     def report(number: int) -> None:
-        with precedence.report():
+        with precedence.report(0.0):
             begun.put(number)
             assert ends.acquire(timeout=30)
 
@@ -35,3 +36,34 @@ def test_more_reports_begin_once_more_are_allowed_beside_a_write() -> None:
         ends.release(3)
         for each in written:
             each.result(timeout=30)
+
+
+def test_a_report_waits_for_a_pause_after_the_last_write() -> None:
+    """The writes that start a job follow each other at once: the Event of the first is not sent between them."""
+    precedence, begun = ReportPrecedence(lambda: 8, pause=30.0, patience=30.0), threading.Event()
+
+    def report() -> None:
+        with precedence.report(time.monotonic()):
+            begun.set()
+
+    precedence.begin()
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(report)
+        precedence.done()
+        assert not begun.wait(0.1)
+        precedence.begin()
+        assert not begun.wait(0.1)
+        precedence.end()
+        written.result(timeout=30)
+
+
+def test_a_report_waits_only_for_a_while() -> None:
+    precedence, now = ReportPrecedence(lambda: 1, pause=3600.0, patience=60.0), time.monotonic()
+    with precedence.report(now):  # no write came before it
+        pass
+    precedence.begin()
+    with precedence.report(now - 61.0):  # beside the write
+        pass
+    precedence.done()
+    with precedence.report(now - 61.0):  # just after it
+        pass

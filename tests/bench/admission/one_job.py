@@ -1,24 +1,36 @@
-"""`python -m tests.bench --only one_job`: a single Job where nothing else goes on, from its creation to its start."""
+"""`python -m tests.bench --only one_job`: a single Job where nothing else goes on, from its creation to its start.
+
+Its floor is a writer that decides nothing. For each Job it sends what the reconciler sends until the Job starts, one
+request after the other: it creates the Workload, applies the status with the admission, and unsuspends the Job.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from cluster.client import ClusterClient
+from cluster.client import APPLY_PATCH, ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.resource import JOBS
+from reconciler.objects.patches import ADMISSION_MANAGER
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import install
+from tests.apiserver.kueue_world import KUEUE, install
 from tests.bench.admission import gauges, offered
-from tests.bench.admission.lines import Line, make
+from tests.bench.admission.floor import admission
+from tests.bench.admission.lines import MERGE, Line, make
 from tests.bench.admission.process import QUOTREE, reconciling
 from tests.builders import kueue
 
 _NAMESPACE = "team"
 """Not that of the Lease: jobs beside the reconciler itself are not managed."""
 _PATH = JOBS.collection(_NAMESPACE)
+_WORKLOADS = f"{KUEUE}/namespaces/{_NAMESPACE}/workloads"
 _QUEUES = 30
 _COUNT = 200
 _FIRST = 20
@@ -32,19 +44,27 @@ _LONG = 300
 def rows(program: Sequence[str] = (QUOTREE,)) -> None:
     """Print it. `program`: what is run in the place of `quotree`."""
     print(f"\n{'one Job where nothing else goes on, ms':44} {'p50':>6} {'p99':>6} {'cpu each':>9}")
+    with _world() as server:
+        _print("a blind writer", _waits_of_floor(server), "")
+    with _world() as server, reconciling(server.kubeconfig, program) as running:
+        running.until(running.working, lambda: "it to be ready")
+        _jobs(server, [f"warm{number}" for number in range(_FIRST)])
+        before = gauges.cpu_seconds(running.pid)
+        waits = _jobs(server, [f"j{number}" for number in range(_COUNT)])
+        cpu = gauges.cpu_seconds(running.pid) - before
+        _print("from its creation to its start, as shipped", waits, f"{1000 * cpu / _COUNT:9.2f}")
+
+
+@contextmanager
+def _world() -> Iterator[ControlPlane]:
+    """A control plane of its own: the Workloads of another writer would hold the quota."""
     with ControlPlane() as server:
         install(server)
         server.kubectl("create", "namespace", _NAMESPACE)
         queues = [f"q{number}" for number in range(_QUEUES)]
         make(server.kubeconfig, offered.that_fit(_QUEUES, _COUNT + _FIRST, waiting=False).nodes)
         make(server.kubeconfig, [kueue("LocalQueue", q, {"clusterQueue": q}, namespace=_NAMESPACE) for q in queues])
-        with reconciling(server.kubeconfig, program) as running:
-            running.until(running.working, lambda: "it to be ready")
-            _jobs(server, [f"warm{number}" for number in range(_FIRST)])
-            before = gauges.cpu_seconds(running.pid)
-            waits = _jobs(server, [f"j{number}" for number in range(_COUNT)])
-            cpu = gauges.cpu_seconds(running.pid) - before
-        _print("from its creation to its start", waits, f"{1000 * cpu / _COUNT:9.2f}")
+        yield server
 
 
 def _print(title: str, waits: list[float], more: str) -> None:
@@ -69,6 +89,46 @@ def _jobs(server: ControlPlane, names: Sequence[str]) -> list[float]:
                 next(each for each in seen if _started(each.manifest) == name)
                 waits.append(time.monotonic() - began)
     return waits
+
+
+def _waits_of_floor(server: ControlPlane) -> list[float]:
+    with ProcessPoolExecutor(1) as pool:  # like the reconciler, alone in its process
+        version = json.loads(_sent(server.kubeconfig, "GET", _PATH))["metadata"]["resourceVersion"]
+        blind = pool.submit(_start_blindly, server.kubeconfig, version, _FIRST + _COUNT)
+        _jobs(server, [f"blind-warm{number}" for number in range(_FIRST)])
+        waits = _jobs(server, [f"blind{number}" for number in range(_COUNT)])
+        blind.result()
+    return waits
+
+
+def _start_blindly(kubeconfig: Path, version: str, count: int) -> None:
+    """Start so many Jobs. Raises RuntimeError where the API server refuses a write."""
+    applied, spec = admission(), offered.that_fit(1, 1, waiting=True).jobs[0].manifest["spec"]
+    with (
+        ClusterClient(from_kubeconfig(None, str(kubeconfig))) as cluster,
+        Line(kubeconfig) as line,
+        cluster.watch(JOBS, version, namespace=_NAMESPACE, seconds=_LONG) as watch,
+    ):
+        created = (each.manifest["metadata"]["name"] for each in watch if each.kind == "ADDED")
+        for name in islice(created, count):
+            workload = kueue("Workload", name, spec, namespace=_NAMESPACE)
+            made = json.loads(_sent_by(line, "POST", _WORKLOADS, workload))["metadata"]
+            bound = {key: made[key] for key in ("name", "resourceVersion", "uid")}
+            path = f"{_WORKLOADS}/{name}/status?fieldManager={ADMISSION_MANAGER}&force=true"
+            _sent_by(line, "PATCH", path, {**applied, "metadata": bound}, APPLY_PATCH)
+            _sent_by(line, "PATCH", f"{_PATH}/{name}", {"spec": {"suspend": False}}, MERGE)
+
+
+def _sent(kubeconfig: Path, method: str, path: str) -> bytes:
+    with Line(kubeconfig) as line:
+        return _sent_by(line, method, path)
+
+
+def _sent_by(line: Line, method: str, path: str, body: Any = None, kind: str = "application/json") -> bytes:
+    status, answer = line.send(method, path, body, kind)
+    if status not in (200, 201):
+        raise RuntimeError(f"{method} {path}: {status}: {answer[:300]!r}")
+    return answer
 
 
 def _started(job: dict[str, Any]) -> str:

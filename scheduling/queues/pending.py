@@ -173,6 +173,8 @@ class PendingQueue:
         entry = self._active.get(key)
         if entry is not None:
             self._remove_active(entry)
+            if not self.has_hash(entry.scheduling_hash):  # who comes later is tried, and told why it waits
+                self._inadmissible_hashes.discard(entry.scheduling_hash)
             return entry
         entry = self._parked_at(key)
         if entry is not None and self._misfits.pop(key, None) is None:

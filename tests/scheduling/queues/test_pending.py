@@ -73,6 +73,25 @@ def test_what_comes_later_and_is_alike_is_set_aside_at_once() -> None:
     assert queue.pop() is None
 
 
+def test_a_verdict_goes_with_the_last_workload_that_it_was_about() -> None:
+    """Else one that is made again would wait without an attempt, and nothing would say why."""
+    queue = filled(entry("a", "gpu", at=1), entry("b", "gpu", at=2))
+    head = queue.pop()
+    assert head is not None
+    queue.requeue(head, Requeue.NO_FIT, now=0)
+
+    queue.drop("ns/a")
+    queue.push(entry("a", "gpu", at=3), now=0)
+    assert names(queue.active()) == []
+
+    queue.drop("ns/a")
+    queue.drop("ns/b")
+    assert not queue.has_inadmissible()
+    queue.push(entry("a", "gpu", at=4), now=0)
+
+    assert names(queue.active()) == ["a"]
+
+
 def test_a_flush_brings_them_back_where_the_namespace_is_served() -> None:
     queue = filled(entry("a", "gpu", at=1), entry("b", "gpu", at=2))
     queue.block("gpu")

@@ -244,11 +244,11 @@ def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Seque
     versions: dict[str, dict[Ref | str, int]] = defaultdict(dict)
     torn: set[str] = set()
     for each in apart:
-        marks: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
-        marks += [(base, id(each)) for base in each.unit.bases]
+        claims: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
+        claims += [(base, id(each)) for base in each.unit.bases]
         for folder in _upward(each.unit, named):
             here = versions[folder]
-            if any(here.setdefault(name, mark) != mark for name, mark in marks):
+            if any(here.setdefault(name, source) != source for name, source in claims):
                 torn.add(folder)
     return versions.keys() - torn
 

@@ -68,8 +68,8 @@ def _lines(side: Sequence[OutlinedNode], more: int, left: float) -> Iterator[Out
     y = 0.0
     for node in side:
         x = left + node.depth * _STEP
-        marks = "".join(f"  [{each}]" for each in node.marks)
-        yield OutlineLine(x, y := y + _LINE, f"{node.ref.kind} {node.ref.key}{marks}", strong=node.changes)
+        tags = "".join(f"  [{each}]" for each in node.tags)
+        yield OutlineLine(x, y := y + _LINE, f"{node.ref.kind} {node.ref.key}{tags}", strong=node.changes)
         for each in node.amounts:
             step = f"  [{'more' if each.step > 0 else 'less'}]" if each.step else ""
             text = f"{each.pair}: {quota_word(each.number, node.ref.kind)} {each.amount}{step}"

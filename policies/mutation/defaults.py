@@ -14,7 +14,7 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 from policies.mutation import kueue_defaults
-from policies.mutation.kueue_pod_defaults import after_launcher, elastic_gates, held_pod, marked_templates
+from policies.mutation.kueue_pod_defaults import after_launcher, elastic_gates, held_pod, queued_templates
 from policies.mutation.patching import patched
 from policies.mutation.quota_gates import quota_gate, quota_label
 from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
@@ -74,12 +74,16 @@ def _job(
     settings, described = _kueue(manifest, forest, configuration), configuration.reconciler.jobs
     operations = kueue_defaults.queued_job(kind, manifest, forest, settings, described) if created else []
     manifest = patched(manifest, operations)
-    marks = marked_templates(kind, manifest, settings, forest)
+    template_patch = queued_templates(kind, manifest, settings, forest)
     if not created:
-        return marks
-    marks += elastic_gates(kind, manifest, settings, forest)
-    marks += after_launcher(kind, manifest, settings)
-    return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
+        return template_patch
+    template_patch += elastic_gates(kind, manifest, settings, forest)
+    template_patch += after_launcher(kind, manifest, settings)
+    return [
+        *operations,
+        *template_patch,
+        *_yunikorn_work(kind, patched(manifest, template_patch), forest, configuration.yunikorn, user),
+    ]
 
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool) -> Patch:

@@ -141,12 +141,12 @@ class ReconcilerApi:
 
     def answer_to(self, target: str, caller: Caller) -> dict[str, Any]:
         """Answer a caller whom the API server has authenticated, at a path of the aggregated API."""
-        path, mark, query = target.partition("?")
+        path, separator, query = target.partition("?")
         if (found := discovery(path)) is not None:
             return found
         if (own := path_of_v1(path)) is None:
             raise HttpRefusal(404, f"{path} does not exist")
-        return self._routed(f"{own}{mark}{query}", lambda: caller)
+        return self._routed(f"{own}{separator}{query}", lambda: caller)
 
     def _routed(self, target: str, who: Callable[[], Caller]) -> dict[str, Any]:
         try:

@@ -86,13 +86,13 @@ class QuotaTree:
     @contextmanager
     def simulation(self) -> Iterator[None]:
         """Undo at the end what is added and removed within. Simulations nest; nodes and edges must not change."""
-        mark = len(self._log)
+        restore_point = len(self._log)
         self._simulations += 1
         try:
             yield
         finally:
             self._simulations -= 1
-            while len(self._log) > mark:
+            while len(self._log) > restore_point:
                 node, pair, before = self._log.pop()
                 self._set_usage(node, pair, node.usage[pair], before)
 

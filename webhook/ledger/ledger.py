@@ -41,8 +41,8 @@ _LOOK_AFTER = 0.15
 """Seconds; what a watch did not show by then is read, and again after as long."""
 _POLL = 0.005
 SILENT_SECONDS = 120.0
-"""A cache that has not heard from the API server for so long may lag behind any mark. Longer than a watch lasts
-(`cluster.reflector.Pacing`), shorter than a mark (`LINGERING_SECONDS`)."""
+"""The age from which on a cache may be behind a watermark. Longer than a watch (`cluster.reflector.Pacing`), shorter
+than a watermark is kept (`LINGERING_SECONDS`)."""
 
 
 class LedgerCache(Protocol):
@@ -142,7 +142,8 @@ class Ledger:
     def _taken(self, asked: RequestedChange, gone: Sighting | None) -> Sighting | None:
         """Raises AlreadyExists where the API server has an object of that name. Returns what the cache shows in vain.
 
-        Only names in the cache are looked up; any other that is taken has an entry or a mark. `gone` was looked up.
+        Only names in the cache are looked up; any other existing name has an entry or a watermark. `gone` was looked
+        up.
         """
         entry = asked.entry
         if entry is None or entry.operation is not ChangeOperation.CREATE:

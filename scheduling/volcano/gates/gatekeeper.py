@@ -294,7 +294,7 @@ class VolcanoGatekeeper:
 
     def _concerns(self, pod: VolcanoGatedPod) -> bool:
         """A Pod that names no PodGroup is Volcano's only where the webhook has marked it so."""
-        return pod.mark not in self._others and (pod.marked or bool(pod.group))
+        return pod.project not in self._others and (pod.marked or bool(pod.group))
 
     def _gang(self, name: str) -> GatedGang:
         return self._gangs.setdefault(name, GatedGang(name))

@@ -53,7 +53,7 @@ class GateUsage:
         return self._used.get((namespace, resource), 0)
 
     def _ours(self, pod: YuniKornGatedPod | None) -> YuniKornGatedPod | None:
-        return pod if pod is not None and pod.mark not in self._others else None
+        return pod if pod is not None and pod.project not in self._others else None
 
 
 def _add(counts: Counter[tuple[str, str]], change: Mapping[tuple[str, str], int]) -> None:

@@ -240,7 +240,7 @@ class YuniKornGatekeeper:
         return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
 
     def _concerns(self, pod: YuniKornGatedPod) -> bool:
-        if pod.mark in self._others:
+        if pod.project in self._others:
             return False
         if pod.gated:
             return not pod.deleting

@@ -150,14 +150,14 @@ class ReconcilerApi:
 
     def _routed(self, target: str, who: Callable[[], Caller]) -> dict[str, Any]:
         try:
-            parts = urlsplit(target)
+            url = urlsplit(target)
         except ValueError as error:
             raise HttpRefusal(400, f"the path is not valid: {error}") from error
         for pattern, view in ROUTES:
-            if found := re.fullmatch(pattern, parts.path):
+            if found := re.fullmatch(pattern, url.path):
                 names = [unquote(name) for name in found.groups()]
-                return self._seen(view, who, names, parts.query)
-        raise HttpRefusal(404, f"{parts.path} does not exist")
+                return self._seen(view, who, names, url.query)
+        raise HttpRefusal(404, f"{url.path} does not exist")
 
     def _seen(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
         try:

@@ -72,7 +72,7 @@ def cut_off(observed: Observed[PodAtGate]) -> WantedWrite:
 
 def places(said: str) -> list[str]:
     """The reason without amounts: the first sentence, and each queue with the resource that it lacks."""
-    return [part.partition("=")[0] for part in said.split("; ")]
+    return [item.partition("=")[0] for item in said.split("; ")]
 
 
 def _patch(observed: Observed[object], body: Mapping[str, Any]) -> Patch:

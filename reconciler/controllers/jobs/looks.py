@@ -204,8 +204,8 @@ class JobLook:
         if not self.managed or self.visible.deleting:
             return
         children = self.around.owners.gated_children(self.record)
-        parts = (child.visible.packed.manifest() for child in children if child.visible is not None)
-        job = grown(self.kind, self.job, parts)
+        clusters = (child.visible.packed.manifest() for child in children if child.visible is not None)
+        job = grown(self.kind, self.job, clusters)
         for name, step in self.around.slicing.steps(self.kind, job, inputs, self.busy, moment):
             yield wanted(self.kind, self.record.id.key, self.record.id.uid, name, step)
         yield from self._superseded()

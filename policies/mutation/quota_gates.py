@@ -24,9 +24,9 @@ _NOTES = (ADMITTED, WAITS, TOGETHER)
 def quota_gate(
     manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool = False
 ) -> Patch:
-    """Gate and label for a Pod that waits for quota. `demanded`: every Pod of its Namespace is Volcano's.
+    """Add the gate and label of a Pod that waits for quota. `demanded`: all Pods of its Namespace wait for Volcano's.
 
-    A Pod that says that it was admitted says so no more. Mirror pods, which kubelets create, run already.
+    Annotations that say that the Pod was admitted are removed. Mirror pods, which kubelets create, run already.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if not isinstance(meta, dict) or not isinstance(spec, dict) or _KUBELETS in user.groups:
@@ -44,14 +44,16 @@ def quota_gate(
 
 
 def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
-    """The label of a Namespace with quota of YuniKorn, by which the API server knows that its Pods must not slip
-    through. That of another project is an administrator's."""
+    """The label of a Namespace with YuniKorn's quota. The API server selects by it which Pods must be gated.
+
+    An administrator may set the label to another project; it is left unchanged then.
+    """
     if settings.enforce is not Enforce.GATES:
         return []
-    marked = yunikorn_gates.YUNIKORN
+    project = yunikorn_gates.YUNIKORN
     labels, wanted = mapping(metadata(manifest).get("labels")), has_quota(read_namespace(manifest))
-    if wanted and labels.get(QUOTA_KEY) != marked:
-        return [_add({**labels, QUOTA_KEY: marked}, "metadata", "labels")]
+    if wanted and labels.get(QUOTA_KEY) != project:
+        return [_add({**labels, QUOTA_KEY: project}, "metadata", "labels")]
     if not wanted and labels.get(QUOTA_KEY, volcano_gates.VOLCANO) != volcano_gates.VOLCANO:
         return [_remove("metadata", "labels", QUOTA_KEY)]
     return []
@@ -60,8 +62,8 @@ def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
 def _project(manifest: Manifest, forest: Forest, configuration: Configuration, *, demanded: bool) -> str:
     """The project whose quota the Pod waits for; empty if it does not wait.
 
-    YuniKorn's Namespaces come first: there a PodGroup would be the way around the quota. A Namespace that is not known
-    yet may have one.
+    YuniKorn's Namespaces come first, since a PodGroup would evade their quota otherwise. A Namespace that is not known
+    yet may have quota.
     """
     yunikorn, volcano = (each.enforce is Enforce.GATES for each in (configuration.yunikorn, configuration.volcano))
     project = project_of(manifest)

@@ -314,7 +314,7 @@ class Sequencer:
                 why = f"this replica has not seen the newest {', '.join(late)} yet; try again"
                 each.wait((), LedgerUnavailable(why))
             elif own := self._own(each, contents, [*open_, *added]):
-                why = f"your own {own[0]} is not stored yet, as others before; try again in some seconds"
+                why = f"your own {own[0]} is not stored yet, like earlier ones; try again in some seconds"
                 each.wait(own, LedgerBusy(why))
             else:
                 counted = [entry for entry in open_ if not self._lent(entry, contents, each)]

@@ -53,7 +53,7 @@ class AuditApi:
         self._callers = Callers(reviews)
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises HttpRefusal."""
+        """The JSON for a path with its query, for the caller or the user that it impersonates. Raises HttpRefusal."""
         try:
             parts = urlsplit(target)
         except ValueError as error:

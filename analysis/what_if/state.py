@@ -1,4 +1,4 @@
-"""A cluster that was read once, and what becomes of it by a change.
+"""A cluster that was read once, and the effect of changes on it.
 
 The engine of `quotree diff` and the judge of `quotree validate` answer, so the answer is what these commands say.
 """

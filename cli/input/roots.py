@@ -66,7 +66,7 @@ def whole(found: Survey) -> list[FoundRoot]:
 def as_one(
     selection: InputSelection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True
 ) -> InputObjects:
-    """Everything that is selected, as one organisation. If there are several, a note says so.
+    """Everything that is selected, as one organisation. If there are several, a note reports it.
 
     `known` as for `identify`. Raises OutOfReach where a renderer that was asked for is not installed.
     """

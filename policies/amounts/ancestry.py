@@ -1,8 +1,8 @@
 """Whether a job or a Pod is counted by a job above it: found by UID, queued itself, of a kind that makes such children,
 and large enough.
 
-Who only says so is handled by its own queue. Source: Kueue v0.19, FindAncestorJobManagedByKueue, which stops at a UID
-that differs as well, and asks for neither kind nor size.
+A job with a false owner is handled by its own queue. Source: Kueue v0.19, FindAncestorJobManagedByKueue. It stops at a
+UID that differs as well, but does not check kind or size.
 """
 
 from __future__ import annotations

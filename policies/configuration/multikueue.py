@@ -46,7 +46,7 @@ class ConfigRules:
 @dataclass(frozen=True, slots=True)
 class MultiKueueOptions:
     """`kubeconfig_namespace`: where the Secrets with kubeconfigs are, None for the usual place. `without_managed_by`:
-    what becomes of a job that does not say `managedBy: kueue.x-k8s.io/multikueue`."""
+    the handling of a job without `managedBy: kueue.x-k8s.io/multikueue`."""
 
     connection: ConnectionSettings = field(default_factory=ConnectionSettings)
     kubeconfig_namespace: str | None = None

@@ -121,7 +121,7 @@ def _slips_between(wrong: str, name: str) -> int:
 
 
 def _are_units(one: str, other: str) -> bool:
-    """Whether both are numbers with a unit, of which one has a letter more: `80g` and `80gb`."""
+    """Whether both are numbers with a unit, and one unit has an additional letter: `80g` and `80gb`."""
     return len(one) != len(other) and all(word[:1].isdigit() and _letters(word) for word in (one, other))
 
 

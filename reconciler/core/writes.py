@@ -122,7 +122,7 @@ class PendingWrites:
         self._records.send(key, flight)
         self._commands.append(flight.request)
 
-    # --- what came of it
+    # --- results
 
     def written(self, outcome: Written, now: int) -> None:
         self._stats.written += 1

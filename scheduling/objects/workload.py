@@ -50,7 +50,7 @@ OF_GROUP = "kueue.x-k8s.io/is-group-workload"
 
 _SLICES = ("podSetSliceRequiredTopology", "podSetSliceSize", "podsetSliceRequiredTopologyConstraints")
 _LEVELS = ("required", "preferred", "unconstrained", *_SLICES)
-"""The keys of a topologyRequest that say where the pods are to be. `unconstrained: false` says so too."""
+"""The keys of a topologyRequest that constrain where the pods may be, including `unconstrained: false`."""
 
 
 class Condition(NamedTuple):

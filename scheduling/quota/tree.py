@@ -1,4 +1,4 @@
-"""Kueue's quota tree with its usage: who has how much, who borrows, and what is free.
+"""Kueue's quota tree with its usage: how much each node uses and borrows, and what is free.
 
 One mutable tree: a change of a node, an edge or a workload costs the tree's depth. A simulation writes into the same
 tree and an undo log reverts it, so nothing is ever copied. For amounts, S, U and lq see `scheduling.quota.node`.

@@ -384,7 +384,7 @@ def _exclusion(domain: LowestDomain, kind: PodKind, assumed: Assumed, within: Do
 
 
 def shortest(rest: Mapping[str, int], request: PodRequest) -> str:
-    """The resource, the first by name, of which there is not enough for one pod; empty if there is of all."""
+    """The first resource by name that does not suffice for one pod; empty if all suffice."""
     return next((resource for resource, amount in request if amount > max(0, rest.get(resource, 0))), "")
 
 

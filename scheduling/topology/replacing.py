@@ -83,7 +83,7 @@ def _where(
 
 
 def _broken_layer(request: TopologyRequest, lost: int) -> SliceLayer | None:
-    """The innermost layer of which no whole slices were lost; None if only whole slices were."""
+    """The innermost layer that lost a partial slice; None if only whole slices were lost."""
     broken = [layer for layer in request.layers if layer.size > 0 and lost % layer.size]
     return broken[-1] if broken else None
 

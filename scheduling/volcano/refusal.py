@@ -11,7 +11,7 @@ from scheduling.volcano.resources import written
 
 @dataclass(frozen=True, slots=True)
 class QueueRefusal:
-    """`reason` in words; where a limit is the reason, `shortages` has each resource of which there is too little."""
+    """`reason` in words; where a limit is the reason, `shortages` has each resource that is short."""
 
     reason: str
     shortages: tuple[Shortage, ...] = ()

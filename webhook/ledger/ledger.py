@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 DECIDING_SECONDS = 2.0
 """How long a change may wait for others and for the ledger; the API server waits 3 s for the webhook."""
 WASTE_SECONDS = 1.8
-"""How long of it a change may wait for entries of authors whose entries came to nothing before."""
+"""How long of it a change may wait for entries of authors who had a change that was not stored."""
 _LOOK_AFTER = 0.15
 """Seconds; what a watch did not show by then is read, and again after as long."""
 _POLL = 0.005
@@ -55,7 +55,7 @@ class LedgerCache(Protocol):
         """The object as it is stored now. Raises ClusterError."""
 
     def age(self) -> float | None:
-        """Seconds since the API server was last heard."""
+        """Seconds since the API server's last answer."""
 
 
 class ChangeOrder(Protocol):
@@ -251,7 +251,7 @@ def _given(asked: RequestedChange) -> Judgement:
 
 
 def _pending(judgement: Judgement, others: Sequence[LedgerEntry]) -> Judgement:
-    """A refusal that rests on changes which may never be stored: it says so."""
+    """A refusal because of changes that may never be stored. Its message mentions them."""
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
     note = f"it counts what is not stored yet ({others[0]}{more}): should that fail, try again in a minute"
     findings = tuple(

@@ -55,7 +55,7 @@ class LedgerUnavailable(Exception):
 
 
 class LedgerBusy(LedgerUnavailable):
-    """The ledger works: too many other changes around this one are open, which those who make them can bring about."""
+    """The ledger works, but too many other changes around this one are open. A user can cause that on purpose."""
 
     result = "busy"
 
@@ -71,8 +71,8 @@ class SequencedState(Enum):
     """The state of a change.
 
     ALLOWED: entered, or free to pass.
-    REFUSED: refused, whatever becomes of the changes of others.
-    UNDECIDED: it depends on what becomes of the changes of others.
+    REFUSED: refused, whether other changes are stored or not.
+    UNDECIDED: it depends on whether other changes are stored.
     FAILED: it could not be judged or entered.
     """
 
@@ -173,17 +173,17 @@ class Sequencer:
         self._abandoned: set[str] = set()
 
     def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
-        """Take in what was read of the entry's object; None: there is none."""
+        """Note the object of the entry as it was read; None if it does not exist."""
         self._direct_reads.note(entry, found)
         self._looked[entry.request] = self._clock(), _unstored(entry, found)
 
     def abandon(self, request: str) -> None:
-        """Nobody gets the answer to this request, so the API server refuses it: its entry came to nothing."""
+        """The client has ended this request, so the API server refuses it, and its change is not stored."""
         self._void[request] = self._clock()
         self._abandoned.add(request)
 
     def borrowable(self, asked: RequestedChange) -> list[LedgerEntry]:
-        """The entries that `asked` depends on and whose room may be lent to it once a read shows them unstored."""
+        """The entries that `asked` depends on, and need not wait for once a read shows that they are not stored."""
         contents = self._store.newest()
         return [
             each
@@ -202,7 +202,7 @@ class Sequencer:
         return True
 
     def awaits_waste(self, asked: RequestedChange) -> bool:
-        """Whether `asked` depends on entries of authors whose entries came to nothing before."""
+        """Whether `asked` depends on entries of remembered authors."""
         contents = self._store.newest()
         return contents is not None and any(contents.remembers(each.author) for each in asked.others)
 
@@ -226,7 +226,7 @@ class Sequencer:
                 self._times.note(request, self._ages.of(request))
 
     def _overtime(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
-        """Whether others may have its room: it takes longer than usual, and its author has come to nothing before."""
+        """Whether others ignore the entry: it takes longer than usual, and its author is remembered."""
         own = asked.entry is not None and asked.entry.author == entry.author
         known = contents.remembers(entry.author)
         return known and not own and self._ages.over(entry.request, self._times.usual())
@@ -242,8 +242,7 @@ class Sequencer:
     def _own(
         self, asked: RequestedChange, contents: LedgerContents, entries: Sequence[LedgerEntry]
     ) -> tuple[LedgerEntry, ...]:
-        """What an author whose entries came to nothing before has to wait for: the own ones, until others had a turn
-        with their room."""
+        """The own entries for which a remembered author has to wait, so that other users come first."""
         if asked.entry is None or not contents.remembers(asked.entry.author):
             return ()
         enough = self._times.usual() + APART_SECONDS

@@ -87,7 +87,7 @@ class ConfigMapStore:
             raise _explained(error) from error
 
     def try_out(self) -> None:
-        """Write nothing, which the API server allows only to those who may write. Raises as `read` and `write` do."""
+        """Check the right to write, by a write without changes. Raises as `read` and `write` do."""
         self.write(self.read(), (), (), {})
 
     def _take(self, manifest: Manifest) -> LedgerContents:

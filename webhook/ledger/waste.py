@@ -1,4 +1,4 @@
-"""Remembers authors whose changes came to nothing, and measures how long the API server takes to store a change."""
+"""Remembers authors of changes that were not stored, and measures how long the API server takes to store one."""
 
 from __future__ import annotations
 

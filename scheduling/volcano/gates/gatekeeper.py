@@ -165,7 +165,7 @@ class VolcanoGatekeeper:
         return passing
 
     def _keep_promises(self, reclaim: GateReclaim, grant: Callable[[GangWish], None], now: int) -> None:
-        """Let those pass first for whom others gave way. Quota that is not reserved any more is free for all."""
+        """Let Pods pass first if others were preempted for them. Quota without a reservation is free for all."""
         before = self.queues.reserved
         reclaim.begin(now)
         for wish in reclaim.due():
@@ -176,7 +176,7 @@ class VolcanoGatekeeper:
                 self._lines.released[name] = None
 
     def why(self, key: str) -> PodWait | None:
-        """Why the Pod waits; None for one that does not, or of which nothing is decided yet."""
+        """Why the Pod waits; None if it does not wait, or if nothing is decided yet."""
         if key not in self._waiting:
             return None
         pod = self._counted[key].pod

@@ -44,7 +44,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """A task of a Job: how many pods of which request it has, and needs to start."""
+    """A task of a Job: the request of each pod, the number of pods, and how many it needs to start."""
 
     replicas: int
     needed: int

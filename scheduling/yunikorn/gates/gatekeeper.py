@@ -198,7 +198,7 @@ class YuniKornGatekeeper:
     def _take_in(self) -> None:
         """What has changed leaves, then it enters as it is now: what runs first, then by age.
 
-        Pods of Namespaces that have changed do so whatever they are, and those of which a decision is in doubt.
+        Pods of Namespaces that have changed do so whatever they are, and Pods whose decision is in doubt.
         """
         stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.get(name, ()))
         stale |= self._doubted

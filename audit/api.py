@@ -1,8 +1,8 @@
 """/v1/findings: what the last audit found, for callers whom the API server lets.
 
-A finding of a cluster-scoped object is for those who may list the tree: ClusterQueues and Cohorts, Volcano's Queues,
-or Namespaces. A finding of an object in a namespace is for those who may list objects of its kind: in all namespaces,
-or with `?namespace=` in that one. A caller without a right learns nothing, not even how many there are.
+A finding of a cluster-scoped object is shown to users who may list the tree: ClusterQueues and Cohorts, Volcano's
+Queues, or Namespaces. A finding of an object in a namespace is shown to users who may list objects of its kind: in all
+namespaces, or with `?namespace=` in that one. A caller without a right learns nothing, not even how many there are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of the fields of Kueue's objects: those that are not the same here, or not in all versions of Kueue.
+"""The support of the fields of Kueue's objects: those that are not the same here, or not in all versions of Kueue.
 
 All other fields of v1beta2 are the same. The schemas in policies/schema/declarations have the names of all of them.
 A field that follows a feature gate is as far supported as `gates` says of that gate.

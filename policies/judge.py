@@ -37,7 +37,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is there before a change, with the manifests that are at hand.
+    """The state before a change, with the manifests that are at hand.
 
     Without its manifest an object is not asked for fields that must stay.
     """

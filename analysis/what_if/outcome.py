@@ -119,7 +119,7 @@ class WhatIfOutcome:
 
 
 def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
-    """Nodes whose reach alone differs are counted and not listed, but for those that the change is about."""
+    """Nodes whose reach alone differs are counted and not listed, except for those that the change names."""
     found, names = impact.prediction, impact.simulation.names
     lost = rootless(impact.quotas[1])
     rooted = [each for each in impact.nodes if each.ref not in lost]

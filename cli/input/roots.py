@@ -105,7 +105,7 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
 
 
 def context_of(root: FoundRoot, context: Context, configuration: Configuration) -> Context:
-    """What is there before the root is applied: the context, and `around` as it would be stored.
+    """The objects before the root is applied: the context, and `around` as it would be stored.
 
     In files a name is unknown only if no other root has it.
     """

@@ -155,7 +155,7 @@ class Processes:
             return rights(cluster).missing
 
     def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
-        """What comes of applying the change: for this person, with their rights. Raises Unanswered, ClusterError.
+        """The result of applying the change: for this person, with their rights. Raises Unanswered, ClusterError.
 
         Rights are asked for each time, so one that is taken away ends at once.
         """

@@ -42,7 +42,7 @@ def pod_request(requests: Mapping[str, int]) -> PodRequest:
 
 @dataclass(frozen=True, slots=True)
 class PodKind:
-    """All that the counts depend on, but for the state of the cluster.
+    """All that the counts depend on, except the state of the cluster.
 
     worker: one pod.
     leader: the one pod of the smaller set of a group; None if there is none.

@@ -89,7 +89,7 @@ def _broken_layer(request: TopologyRequest, lost: int) -> SliceLayer | None:
 
 
 def _broken_slice(flavor: FlavorTopology, layer: SliceLayer, rest: TopologyAssignment, lost: int) -> Domain | None:
-    """The domain in which the lost pods make up whole slices again, but for the short one; the first of several.
+    """The domain in which the lost pods make up whole slices again, except the short one; the first one if several do.
 
     None if the short slice itself was lost: it may go to another domain.
     """

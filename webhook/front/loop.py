@@ -83,7 +83,7 @@ class Front:
     # -- the loop
 
     def turn(self) -> None:
-        """Do what there is to do; waits a quarter of a second for something to come."""
+        """Handle the pending events; waits a quarter of a second for something to come."""
         ready = [key for key, _ in self._selector.select(_TURN)]
         if any(key.fileobj == self._woken for key in ready):
             os.read(self._woken, 4096)  # before looking at what is finished, or the next to finish would wake nobody

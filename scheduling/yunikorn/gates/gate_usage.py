@@ -57,7 +57,7 @@ class GateUsage:
 
 
 def _add(counts: Counter[tuple[str, str]], change: Mapping[tuple[str, str], int]) -> None:
-    """What comes to nothing leaves nothing behind."""
+    """Entries whose usage is 0 are removed."""
     for key, amount in change.items():
         counts[key] += amount
         if not counts[key]:

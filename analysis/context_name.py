@@ -1,4 +1,4 @@
-"""The name of what a change is compared with. `analysis.context` has what is there, and takes longer to load."""
+"""The name of the state that a change is compared with. `analysis.context` reads it, and takes longer to load."""
 
 from __future__ import annotations
 

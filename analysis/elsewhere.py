@@ -16,7 +16,7 @@ class ManifestsElsewhere:
     yunikorn: tuple[Manifest, ...] = ()
 
     def without(self, manifests: Iterable[Manifest]) -> list[Manifest]:
-        """The manifests, but for work that is there already, by itself or as the owner of a PodGroup or a Pod."""
+        """The manifests, except for work that exists already, by itself or as the owner of a PodGroup or a Pod."""
         there = self._work()
         return [each for each in manifests if _key(each) not in there]
 

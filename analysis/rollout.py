@@ -20,7 +20,7 @@ from policies.model.objects import Ref
 from policies.mutation.stored import stored
 from policies.rollout.edits import Edit, Site
 from policies.rollout.order import ApplyOrder, arrange
-from policies.rollout.waves import Sync, steps
+from policies.rollout.waves import Sync, syncs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
     edits = list(_edits(change, state, configuration))
     whole = judge(site.world, [change_of(it.before, it.after) for it in edits], configuration, site.circumstances)
     order = arrange(site, edits) if whole.verdict.complete().allowed else ApplyOrder(())
-    return Rollout(change, whole.verdict, order, tuple(steps(site.world, order.edits)))
+    return Rollout(change, whole.verdict, order, tuple(syncs(site.world, order.edits)))
 
 
 def _state(change: ChangeSet, configuration: Configuration) -> Before:

@@ -142,7 +142,7 @@ class Beside(Protocol):
 
 @dataclass(slots=True)
 class OtherQueues:
-    """What there is in the queues of others than Kueue."""
+    """The usage and the work in the queues of Volcano and YuniKorn."""
 
     volcano: Volcano
     yunikorn: YuniKorn

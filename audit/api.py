@@ -1,8 +1,8 @@
 """/v1/findings: what the last audit found, for callers whom the API server lets.
 
-A finding of a cluster-scoped object is for those who may list the tree: ClusterQueues and Cohorts, Volcano's Queues,
-or Namespaces. A finding of an object in a namespace is for those who may list objects of its kind: in all namespaces,
-or with `?namespace=` in that one. A caller without a right learns nothing, not even how many there are.
+A finding of a cluster-scoped object is shown to users who may list the tree: ClusterQueues and Cohorts, Volcano's
+Queues, or Namespaces. A finding of an object in a namespace is shown to users who may list objects of its kind: in all
+namespaces, or with `?namespace=` in that one. A caller without a right learns nothing, not even how many there are.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class AuditApi:
         self._callers = Callers(reviews)
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises HttpRefusal."""
+        """The JSON for a path with its query, for the caller or the user that it impersonates. Raises HttpRefusal."""
         try:
             parts = urlsplit(target)
         except ValueError as error:

@@ -34,7 +34,7 @@ class Auditor:
     """`step` is called again and again by one thread; `last` may be read by any. `baseline` has the fingerprints of
     findings that are only counted.
 
-    Nothing is lost: what was judged is compared with what there is, not with events.
+    Nothing is lost: the audited state is compared with the current state, not with events.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ FINDINGS = Family(
 BASELINED = Family(
     "quotree_audit_baselined_findings",
     Type.GAUGE,
-    "Findings of the last audit that the baseline has; no other metric and no report has them.",
+    "Findings of the last audit that are in the baseline. Other metrics and reports leave them out.",
     ("rule", "severity", "dialect"),
 )
 ENTRIES = Family(
@@ -45,16 +45,16 @@ FAILURES = Family(
 WRITES = Family(
     "quotree_audit_report_writes_total",
     Type.COUNTER,
-    "Writes of reports, by what came of them.",
+    "Writes of reports, by result.",
     ("result",),
     initial=(("written",), ("deleted",), ("failed",)),
 )
-REPORTS = Family("quotree_audit_reports", Type.GAUGE, "Reports of ours that the cluster holds, of any API.")
+REPORTS = Family("quotree_audit_reports", Type.GAUGE, "Quotree's reports in the cluster, of either API.")
 LEADER = Family("quotree_audit_leader", Type.GAUGE, "1 where this replica holds the Lease, and so writes the reports.")
 CACHE_AGE = Family(
     "quotree_audit_cache_age_seconds",
     Type.GAUGE,
-    "Time since the API server was last heard, of the oldest cache; NaN where one never was.",
+    "Age of the oldest cache: time since its last answer from the API server; NaN if one never got an answer.",
 )
 CACHE_SYNCED = Family("quotree_audit_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
 FAMILIES = (

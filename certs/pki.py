@@ -1,7 +1,4 @@
-"""Certificates: bytes in, bytes out. No clock, no file, no cluster; the time is an argument with a time zone.
-
-`cryptography` is imported on the first call, so that programs without certificates do not pay for it.
-"""
+"""Certificates: bytes in, bytes out. No clock, no file, no cluster; the time is an argument with a time zone."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -49,7 +46,7 @@ class CertificateFacts:
 
     @property
     def overdue(self) -> datetime:
-        """When it should have been renewed by all means: at three quarters of its lifetime; it is due at one half."""
+        """When renewal is overdue: after three quarters of its lifetime. It is renewed after one half."""
         return self.not_before + (self.not_after - self.not_before) * _OVERDUE
 
 
@@ -69,7 +66,7 @@ def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPa
 
 
 def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
-    """A serving certificate for DNS names and IP addresses, signed by `authority` and not valid longer than that.
+    """A serving certificate for DNS names and IP addresses, signed by `authority`. It does not outlive the authority.
 
     Raises ValueError for a missing or invalid name or an expired authority; BadCertificate for an unreadable authority.
     """
@@ -96,16 +93,16 @@ def inspect(pem: bytes) -> CertificateFacts:
     """The fields of the first certificate in `pem`. Raises BadCertificate."""
     certificate = _certificate(pem)
     try:
-        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+        is_ca = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
-        constraints = False
+        is_ca = False
     return CertificateFacts(
         not_before=certificate.not_valid_before_utc,
         not_after=certificate.not_valid_after_utc,
         names=_names(certificate),
         subject=certificate.subject.rfc4514_string(),
         issuer=certificate.issuer.rfc4514_string(),
-        is_ca=constraints,
+        is_ca=is_ca,
     )
 
 
@@ -214,7 +211,7 @@ def _read(pair: KeyPair) -> "tuple[x509.Certificate, CertificateIssuerPrivateKey
     certificate = _certificate(pair.certificate)
     try:
         key = load_pem_private_key(pair.key, password=None)
-    except (ValueError, TypeError) as error:  # TypeError: it is encrypted
+    except (ValueError, TypeError) as error:  # TypeError: the key is encrypted
         raise BadCertificate(f"not an unencrypted PEM private key: {error}") from error
     if key.public_key() != certificate.public_key():
         raise BadCertificate("the private key belongs to another certificate")

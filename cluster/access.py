@@ -94,7 +94,7 @@ def bearer(authorization: str | None) -> str:
 
 
 def metrics_guard(reviews: Reviews) -> Callable[[str | None], int]:
-    """The HTTP status for who asks for /metrics with this `Authorization` header, as the API server says."""
+    """The HTTP status for a request of /metrics with this `Authorization` header, after a review by the API server."""
 
     def status(authorization: str | None) -> int:
         try:

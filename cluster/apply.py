@@ -124,7 +124,7 @@ def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
         stored = _patch(cluster, action)
         with suppress(ApiError):  # as below
             stored = _applied(cluster, action, stored["metadata"]["resourceVersion"])
-    with suppress(ApiError):  # what was applied is stored, so the answer says so; the next apply tries the rest again
+    with suppress(ApiError):  # the answer reports what was stored; the next apply retries the rest
         if left := leftovers(stored, action.body):
             stored = _then(cluster, action, stored, left, action.subresource)
         ended = {action.manager: None, **({action.ends: action.body} if action.ends else {})}

@@ -9,7 +9,7 @@ from typing import Any
 
 DEEPEST = 200
 """Levels that are kept: far more than any object needs that decisions read, far fewer than Python's stack allows."""
-_MARK = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def decoded(body: bytes) -> Any:
@@ -40,14 +40,14 @@ def _children(value: object) -> Iterable[object]:
 def shallow(body: bytes, deepest: int = DEEPEST) -> bytes:
     """The same JSON with null for each list and object below level `deepest`."""
     kept, depth, start = bytearray(), 0, 0
-    for mark in _MARK.finditer(body):
-        sign = mark.group()
-        if sign in b"[{":
+    for token in _TOKEN.finditer(body):
+        text = token.group()
+        if text in b"[{":
             depth += 1
             if depth == deepest + 1:
-                kept += body[start : mark.start()] + b"null"
-        elif sign in b"]}":
+                kept += body[start : token.start()] + b"null"
+        elif text in b"]}":
             depth -= 1
             if depth == deepest:
-                start = mark.end()
+                start = token.end()
     return bytes(kept + body[start:]) if depth <= deepest else bytes(kept)

@@ -101,13 +101,13 @@ class _Incoming:
         """Whether there is more than was taken."""
         return bool(self._content)
 
-    def until(self, mark: bytes, most: int) -> bytes:
-        """What comes before the mark, which is taken too."""
-        while (at := self._content.find(mark)) < 0:
+    def until(self, delimiter: bytes, most: int) -> bytes:
+        """Take the bytes up to the delimiter and the delimiter itself; returns the bytes before it."""
+        while (at := self._content.find(delimiter)) < 0:
             if len(self._content) > most:
                 raise ProtocolError("the head of the answer is too long")
             self._content += self._piece()
-        found, self._content = self._content[:at], self._content[at + len(mark) :]
+        found, self._content = self._content[:at], self._content[at + len(delimiter) :]
         return found
 
     def take(self, size: int) -> bytes:

@@ -1,6 +1,6 @@
 """The small HTTP server for probes and metrics, of webhook and reconciler, in threads of its own.
 
-It answers whatever the rest of the process does, and who is silent cannot keep others out: there is room for few
+It answers whatever the rest of the process does, and a silent client cannot keep others out: there is room for few
 connections, each for a short time, and one more ends the oldest.
 """
 

@@ -112,7 +112,7 @@ class Reflector(Generic[T]):
 
     @property
     def age(self) -> float | None:
-        """Seconds since the API server was last heard (None: never); failures do not count.
+        """Seconds since the API server's last answer (None: never); failures do not count.
 
         A watch ends after `Pacing.watch` seconds, and the next one is an answer: an age of minutes means that something
         is wrong.

@@ -12,13 +12,13 @@ from policies.dialects.frameworks import SHAPES
 from policies.dialects.kueue_jobs import MANAGED, POD_SET, QUEUE_NAME
 from policies.dialects.kueue_kinds import LABEL
 from policies.dialects.pod_reading import pod_reading
-from policies.dialects.quota_gates import MARK
+from policies.dialects.quota_gates import QUOTA_KEY
 from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, ref_of
-from policies.takeover.removal import MARKED, is_marked, read_by_name
+from policies.takeover.removal import KINDS_WITH_ADDITIONS, has_additions, read_by_name
 from policies.vap.admission_policies import policies
 
-_MARKED_PODS = (MANAGED, MARK, POD_SET)
-"""Labels of which a Pod with our marks has one."""
+_MARKED_PODS = (MANAGED, QUOTA_KEY, POD_SET)
+"""A Pod to which we added something has one of these labels."""
 _AT_A_GATE = "status.phase=Pending"
 """A field selector that matches every Pod with a scheduling gate, also one that lost its label."""
 _PROGRAM = "app.kubernetes.io/component"
@@ -26,7 +26,7 @@ _PROGRAM = "app.kubernetes.io/component"
 
 
 class RemovalReader:
-    """Objects of others are listed once, and again only when the programs have ended: nobody marks them any more."""
+    """Objects of other projects are listed once, and again after our programs have ended and add nothing more."""
 
     def __init__(self, cluster: ClusterClient, names: ReleaseNames) -> None:
         self._cluster = cluster
@@ -65,12 +65,12 @@ class RemovalReader:
         return sum(not pod_reading(each).ended for each in found)
 
     def _marked(self) -> Iterator[Manifest]:
-        """Objects of others with our marks, and jobs of a queue."""
-        for kind in MARKED:
+        """The objects of other projects to which we added something, and the jobs of queues."""
+        for kind in KINDS_WITH_ADDITIONS:
             selectors = _MARKED_PODS if kind == "Pod" else (None,)
             for selector in selectors:
-                yield from filter(is_marked, self._listed(kind, selector))
-        yield from filter(is_marked, self._listed("Pod", fields=_AT_A_GATE))
+                yield from filter(has_additions, self._listed(kind, selector))
+        yield from filter(has_additions, self._listed("Pod", fields=_AT_A_GATE))
         for shape in SHAPES.values():
             yield from self._listed(shape.kind.kind, QUEUE_NAME)
 

@@ -78,7 +78,7 @@ def may(cluster: ClusterClient, caller: Caller, access: Access | PathAccess) -> 
 
 
 def may_i(cluster: ClusterClient, access: Access) -> bool:
-    """Whether the API server allows it to who asks. Raises ClusterError."""
+    """Whether the API server allows the caller to do it. Raises ClusterError."""
     status = _reviewed(cluster, _OWN_ACCESS, "SelfSubjectAccessReview", "authorization.k8s.io/v1", _attributes(access))
     return status.get("allowed") is True and status.get("denied") is not True
 

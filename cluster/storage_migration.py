@@ -59,7 +59,7 @@ class StoredKind:
 
 @dataclass(frozen=True, slots=True)
 class KindMoved:
-    """What became of one kind. `objects` were found, `gone` of them deleted meanwhile.
+    """The result for one kind. `objects` were found, `gone` of them deleted meanwhile.
 
     `refused`: each object that the API server does not store as it is, with its reason; the kind then keeps its old
     versions. `trimmed`: status.storedVersions has the storage version alone.

@@ -47,7 +47,7 @@ class ManifestCache(Protocol):
         """What is not synced yet, in words; empty when everything is."""
 
     def age(self) -> float | None:
-        """Seconds since the API server was last heard, for the source heard longest ago; None if one never was."""
+        """Seconds since the API server's last answer to the oldest source; None if one never had an answer."""
 
     def look(self, ref: Ref) -> FoundManifest | None:
         """An object as it is stored now, read from the API server; None where there is none. Raises ClusterError."""

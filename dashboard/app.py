@@ -85,7 +85,7 @@ _ENDED_HERE = (
     " administrator."
 )
 _OF_A_TENANT = (("/workloads/", "My workloads, and why they wait"), ("/namespaces/", "My namespaces"))
-"""Pages for who may not see a page about all of the cluster."""
+"""Pages for users who may not see the pages about the whole cluster."""
 _NAMESPACES = "quotree-namespaces"
 """The cookie with the namespaces that were opened in this browser."""
 _OPEN = {"static", "sign_in", "sign_in_with", "start"}
@@ -144,7 +144,7 @@ def compile_templates(app: Flask) -> None:
 
 
 def _know(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> Any:
-    """Find out who asks. A caller without a login sees nothing."""
+    """Authenticate the caller. A caller without a login sees nothing."""
     if request.method not in ("GET", "HEAD") and not _same_origin():
         return _page("error.html", code=403, title="Refused", message="This form was not sent from this page."), 403
     if request.endpoint in _OPEN:
@@ -456,7 +456,7 @@ def _http_error(error: HTTPException) -> Any:
 
 
 def _same_origin() -> bool:
-    """Browsers say where a form comes from; who says nothing sends no cookies by itself either."""
+    """Browsers send the origin of a form. A client that sends none does not send cookies automatically either."""
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
         return site in ("same-origin", "none")

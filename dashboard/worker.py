@@ -21,8 +21,8 @@ _LOOK = 1.0
 
 
 class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn has a thread wait 5 s for a client that says nothing yet, and one for the rest of a request, or for a
-    reader, without end; with all connections open it accepts no more. Here those who say nothing hold no thread, and
+    """gunicorn has a thread wait 5 s for a silent client, and one for the rest of a request, or for a
+    reader, without end; with all connections open it accepts no more. Here silent clients hold no thread, and
     everybody else holds one for a bounded time."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -13,7 +13,7 @@ BEGIN, END = "begin generated: ", "end generated: "
 
 
 def filled(path: str, blocks: Mapping[str, str]) -> str:
-    """The file with these blocks, by their names. Raises ValueError where the marks and the names do not agree."""
+    """The file with these blocks, by their names. Raises ValueError if its BEGIN lines have other names."""
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     missing = blocks.keys() - {_name(line) for line in lines}
     if missing:
@@ -33,11 +33,11 @@ def replaced(lines: Iterable[str], blocks: Mapping[str, str]) -> Iterator[str]:
             yield _skipped_to(f"{END}{name}", rest)
 
 
-def _skipped_to(mark: str, lines: Iterator[str]) -> str:
+def _skipped_to(end: str, lines: Iterator[str]) -> str:
     for line in lines:
-        if mark in line:
+        if end in line:
             return line
-    raise ValueError(f"no line has {mark}")
+    raise ValueError(f"no line has {end}")
 
 
 def _name(line: str) -> str:

@@ -21,7 +21,8 @@ ADOPTABLE = {
     "labels": {"app.kubernetes.io/managed-by": "Helm"},
     "annotations": {"meta.helm.sh/release-name": "quotree", "meta.helm.sh/release-namespace": "quotree-system"},
 }
-"""Helm's marks, without which a release would refuse definitions that kubectl has installed. Kueue's lack them."""
+"""Helm's labels and annotations. Without them a release refuses definitions that kubectl has installed; Kueue's lack
+them."""
 
 
 def generate() -> dict[str, str]:
@@ -36,7 +37,7 @@ def generate() -> dict[str, str]:
 
 
 def definitions() -> dict[str, tuple[str, Schema]]:
-    """The first line of each file and its CRD without Helm's marks, by path."""
+    """The first line of each file and its CRD without Helm's labels and annotations, by path."""
     found = {}
     for file in declarations.FILES.values():
         head = f"# {note(f'policies/schema/declarations/{file}')}\n"

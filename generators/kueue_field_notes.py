@@ -1,4 +1,4 @@
-"""What becomes of the fields of Kueue's objects: those that are not the same here, or not in all versions of Kueue.
+"""The support of the fields of Kueue's objects: those that are not the same here, or not in all versions of Kueue.
 
 All other fields of v1beta2 are the same. The schemas in policies/schema/declarations have the names of all of them.
 A field that follows a feature gate is as far supported as `gates` says of that gate.
@@ -62,7 +62,7 @@ NOTES: tuple[FieldNote, ...] = (
     FieldNote("Workload.status.unhealthyNodes", gate="TASFailedNodeReplacement"),
 )
 
-BESIDE: tuple[FieldNote, ...] = (
+OTHER_ADDITIONS: tuple[FieldNote, ...] = (
     FieldNote("the kind CapacityProvider, v1alpha1", since=_NEW, absent="Quotree distributes no quota"),
     FieldNote("the kind DynamicQuotaOrchestrator, v1alpha1", since=_NEW, absent="Quotree distributes no quota"),
     FieldNote("the kind PreemptionConfig, v1alpha1", since=_NEW, gate="ConfigurablePreemptions"),
@@ -72,4 +72,4 @@ BESIDE: tuple[FieldNote, ...] = (
     FieldNote("the annotation `wait-for-pods-ready`", since=_NEW, gate="WorkloadLevelWaitForPodsReady"),
     FieldNote("the label `job-uid` of a Deployment's Pods", since=_NEW, gate="DeploymentJobUIDLabel"),
 )
-"""What v0.20 adds beside the fields of v1beta2. Annotations and labels begin with `kueue.x-k8s.io/`."""
+"""The additions of v0.20 that are not fields of v1beta2. Annotations and labels begin with `kueue.x-k8s.io/`."""

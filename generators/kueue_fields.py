@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from generators.files import table
-from generators.kueue_field_notes import BESIDE, NOTES, FieldNote
+from generators.kueue_field_notes import NOTES, OTHER_ADDITIONS, FieldNote
 from policies.configuration.kueue.gate_table import FeatureGate, Here
 from policies.configuration.kueue.gates import LATEST, TABLES, KueueVersion
 from policies.dialects.kueue_kinds import GROUP
@@ -13,8 +13,8 @@ from policies.schema import declarations
 from policies.schema.declarations import Schema
 
 PAGE = "docs/kueue-fields.md"
-_WHOLE = ("conditions", "template")
-"""Fields that are not shown in parts: Kubernetes defines what is below them."""
+_OF_KUBERNETES = ("conditions", "template")
+"""Fields whose own fields have no rows, since Kubernetes defines them."""
 
 
 def generate() -> dict[str, dict[str, str]]:
@@ -22,17 +22,17 @@ def generate() -> dict[str, dict[str, str]]:
 
 
 def field_table() -> str:
-    """One row for each field of v1beta2, by kind; a field with a note stands for all that is below it."""
+    """One row for each field of v1beta2, by kind. A field with a note has one row for itself and its subfields."""
     head = "".join(f" Kueue v{version} |" for version in KueueVersion)
-    return table(f"| Field |{head} Quotree |", [*map(_row, fields()), *map(_row, BESIDE)])
+    return table(f"| Field |{head} Quotree |", [*map(_row, fields()), *map(_row, OTHER_ADDITIONS)])
 
 
 def fields() -> Iterator[FieldNote]:
-    """Each field that is a row, with its note. Raises ValueError for a note on a field that no schema has."""
+    """The note of each row. Raises ValueError for a note on a field that is not in a schema."""
     notes = {note.path: note for note in NOTES}
     seen = set[str]()
     for path in sorted(declared()):
-        note = next((notes[each] for each in _upward(path) if each in notes), FieldNote(path))
+        note = next((notes[each] for each in _path_and_parents(path) if each in notes), FieldNote(path))
         if note.path not in seen:
             seen.add(note.path)
             yield note
@@ -41,7 +41,7 @@ def fields() -> Iterator[FieldNote]:
 
 
 def declared() -> Iterator[str]:
-    """The paths of all fields of v1beta2 that have no fields below them, with their kind."""
+    """The paths of all fields of v1beta2 without subfields. Each path begins with the kind."""
     for (group, kind), file in declarations.FILES.items():
         if group == GROUP:
             schema = next(each for each in declarations.load(file)["versions"] if each["name"] == "v1beta2")["schema"]
@@ -51,26 +51,26 @@ def declared() -> Iterator[str]:
 
 def _leaves(node: Schema, at: str) -> Iterator[str]:
     below = node.get("items", node).get("properties")
-    if not below or at.endswith(_WHOLE):
+    if not below or at.endswith(_OF_KUBERNETES):
         yield at
         return
-    for name, part in below.items():
-        yield from _leaves(part, f"{at}.{name}")
+    for name, field in below.items():
+        yield from _leaves(field, f"{at}.{name}")
 
 
-def _upward(path: str) -> Iterator[str]:
-    parts = path.split(".")
-    return (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+def _path_and_parents(path: str) -> Iterator[str]:
+    names = path.split(".")
+    return (".".join(names[:length]) for length in range(len(names), 0, -1))
 
 
 def _row(note: FieldNote) -> tuple[str, ...]:
-    name = note.path if note in BESIDE else f"`{note.path}`"
+    name = note.path if note in OTHER_ADDITIONS else f"`{note.path}`"
     known = list(KueueVersion)
     has = ("yes" if known.index(version) >= known.index(note.since) else "-" for version in known)
-    return name, *has, _here(note)
+    return name, *has, _support(note)
 
 
-def _here(note: FieldNote) -> str:
+def _support(note: FieldNote) -> str:
     if note.stricter:
         return f"stricter: {note.stricter}"
     if note.absent:

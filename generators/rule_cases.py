@@ -5,7 +5,7 @@
       apply: [manifests]                             # and, or instead,
       delete: [{apiVersion, kind, metadata}]
       profile: compat                                # strict by default
-      user: {name: anna, groups: [dev]}              # who asks; unknown by default
+      user: {name: anna, groups: [dev]}              # the user; unknown by default
       now: 2026-12-31                                # the day in UTC; long ago by default
       configuration: {yunikorn: {version: "2.0"}}    # a Configuration without apiVersion, kind and profile
       findings: [{object: Queue eng, field: spec.parent, severity: error, says: a piece of the message or the fix}]

@@ -37,7 +37,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is there before a change, with the manifests that are at hand.
+    """The state before a change, with the manifests that are at hand.
 
     Without its manifest an object is not asked for fields that must stay.
     """
@@ -124,7 +124,7 @@ def _results(proposal: Proposal) -> _Results:
                 judged, missed = findings(rule, proposal, results)
                 found += judged
                 unjudged += missed
-        except Exception as error:  # costs this rule only; who asks decides whether the others are enough
+        except Exception as error:  # only this rule fails; the caller decides whether the others are enough
             unjudged.append(Unjudged.failed(rule, error))
     return _Results(found, unjudged)
 

@@ -33,12 +33,12 @@ def _at_gates(
     volcano = Dialect.VOLCANO in dialects and configuration.volcano.enforce is gates
     yunikorn = Dialect.YUNIKORN in dialects and configuration.yunikorn.enforce is gates
     if volcano:
-        others = frozenset([yunikorn_gates.MARKED] if yunikorn else [])
+        others = frozenset([yunikorn_gates.YUNIKORN] if yunikorn else [])
         yield VolcanoGatesController(state.records, others, configuration.volcano)
     elif observes and Dialect.VOLCANO in dialects:
         yield ComparedVolcanoPods()
     if yunikorn:
-        others = frozenset([volcano_gates.MARKED] if volcano else [])
+        others = frozenset([volcano_gates.VOLCANO] if volcano else [])
         yield QuotaGatesController(state.records, configuration.yunikorn, others)
     elif observes and Dialect.YUNIKORN in dialects:
         yield ComparedYuniKornPods()

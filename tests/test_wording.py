@@ -35,6 +35,11 @@ BANNED = {
     r"\bfor ever\b": 'write "indefinitely"',
     r"\bheard of\b": 'write "reachable"',
     r"\bas click has it\b": 'write "click\'s default"',
+    r"\bcom(?:e|es|ing) to nothing\b|\bcame to nothing\b": 'write "was not stored", or what did not happen',
+    r"\bwhat (?:becomes|became|comes|came) of\b": 'write "the effect", "the result" or "the use of"',
+    r"\bwho asks\b": 'write "the user" or "the caller"',
+    r"\bthose who\b": "name the users",
+    r"\bnothing is said\b": 'write "nothing is reported"',
     r"\btold\b": 'write "reported" or "logged", or "distinguished" for "told apart"',
 }
 _ANY = re.compile("|".join(BANNED), re.IGNORECASE).search

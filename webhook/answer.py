@@ -46,9 +46,11 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
 @cache
 def _nothing_found(profile: Profile) -> list[bytes]:
     """What is around the uids in the response to nearly every request."""
-    mark = "the uid of the request"
-    notes = {**_followed(mark), **audit_annotations(Verdict(), profile)}
-    return _body({"uid": mark, "allowed": True, "auditAnnotations": notes}).split(json.dumps(mark).encode())
+    placeholder = "the uid of the request"
+    notes = {**_followed(placeholder), **audit_annotations(Verdict(), profile)}
+    return _body({"uid": placeholder, "allowed": True, "auditAnnotations": notes}).split(
+        json.dumps(placeholder).encode()
+    )
 
 
 def unavailable(review: Review, why: str) -> bytes:

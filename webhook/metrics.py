@@ -26,7 +26,7 @@ REQUESTS = Family(
 FINDINGS = Family(
     "quotree_findings_total",
     Type.COUNTER,
-    "Findings of rules in requests that were no dry runs.",
+    "Findings of rules, without dry runs.",
     ("rule", "severity"),
 )
 DURATION = Family(
@@ -62,7 +62,7 @@ TURNED_AWAY = Family(
 CACHE_AGE = Family(
     "quotree_cache_age_seconds",
     Type.GAUGE,
-    "Time since the API server was last heard, of the oldest cache.",
+    "Age of the oldest cache: time since its last answer from the API server.",
 )
 CACHE_SYNCED = Family("quotree_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
 CERTIFICATE_EXPIRY = Family(

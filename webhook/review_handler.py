@@ -126,7 +126,7 @@ class KnownRequest:
 class ReviewHandler:
     """Judges requests, one or many at a time. Without an `order` each is judged on the cache alone.
 
-    `spans` None: nothing is traced, and `traced` says so to callers that know the headers of a request.
+    `spans` None: nothing is traced, and `traced` reports that to callers that know the headers of a request.
     """
 
     def __init__(

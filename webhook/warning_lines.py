@@ -37,16 +37,16 @@ def warning(judged: Judged) -> list[str]:
 
     Each ends in the rule's id, since warnings of several webhooks may mix.
     """
-    mark = f" [{judged.rule.id}]"
-    room = LENGTH - len(mark)
+    suffix = f" [{judged.rule.id}]"
+    room = LENGTH - len(suffix)
     whole = sentence(judged)
     if len(whole) <= room:
-        return [whole + mark]
+        return [whole + suffix]
     finding = judged.finding
     lines = list(_lines(sentence(replace(judged, finding=replace(finding, fix=""))), room))
     if finding.fix:
         lines += _lines(f"{plain(str(finding.object))}: fix: {flat(finding.fix)}", room)
-    return [line + mark for line in lines]
+    return [line + suffix for line in lines]
 
 
 def _lines(text: str, room: int) -> Iterator[str]:

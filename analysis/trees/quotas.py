@@ -50,7 +50,7 @@ class Quotas:
         keys = [*own, *(key for key in sorted(summed) if key not in own)]
         return [QuotaRow(*key, own.get(key, {}), summed.get(key, {})) for key in keys]
 
-    def mark(self, ref: Ref) -> str:  # noqa: ARG002, for subclasses that know more than the quota
+    def note(self, ref: Ref) -> str:  # noqa: ARG002, for subclasses that know more than the quota
         """The text in parentheses after the name of a node; empty for none."""
         return ""
 

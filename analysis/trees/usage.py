@@ -50,11 +50,11 @@ class QuotasAndWorkloads(QuotasInUse):
         found = self._found.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohort_counts
         return {"workloads": asdict(found.get(ref.name, WorkloadCounts()))}
 
-    def mark(self, ref: Ref) -> str:
-        return counts_mark(self.counts(ref).get("workloads", {}))
+    def note(self, ref: Ref) -> str:
+        return workload_note(self.counts(ref).get("workloads", {}))
 
 
-def counts_mark(counts: Mapping[str, int]) -> str:
+def workload_note(counts: Mapping[str, int]) -> str:
     """How many workloads a node has; empty for none."""
     words = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
     return ", ".join(f"{count} {words[word]}" for word, count in counts.items() if count)
@@ -81,7 +81,7 @@ class QuotasOfVolcano(Quotas):
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
         return {"podGroups": dict(sorted(self._phases.get(ref.name, {}).items()))}
 
-    def mark(self, ref: Ref) -> str:
+    def note(self, ref: Ref) -> str:
         return ", ".join(phase_notes(self.counts(ref)["podGroups"]))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from analysis.documents import Unreadable
 from analysis.impact import Impact
 from analysis.report import Report
-from analysis.what_if.outlines import NO_OUTLINES, OutlineMarks, Outlines, outlines, rootless
+from analysis.what_if.outlines import NO_OUTLINES, Outlines, OutlineTags, outlines, rootless
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.reading import Manifest
 from policies.impact.differences import NodeChange
@@ -119,7 +119,7 @@ class WhatIfOutcome:
 
 
 def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
-    """Nodes whose reach alone differs are counted and not listed, but for those that the change is about."""
+    """Nodes whose reach alone differs are counted and not listed, except for those that the change names."""
     found, names = impact.prediction, impact.simulation.names
     lost = rootless(impact.quotas[1])
     rooted = [each for each in impact.nodes if each.ref not in lost]
@@ -156,7 +156,7 @@ def outcome(judged: Report, impact: Impact, as_of: str) -> WhatIfOutcome:
         settled=impact.settled,
         only_reach=len(followers),
         reaches=list(_reaches(followers))[:MOST],
-        outlines=outlines(*impact.quotas, changed, _marks(impact)),
+        outlines=outlines(*impact.quotas, changed, _tags(impact)),
         more={name: len(each) - MOST for name, each in lists.items() if len(each) > MOST},
     )
 
@@ -174,7 +174,7 @@ def _reaches(nodes: Sequence[NodeChange]) -> Iterator[ReachRow]:
         yield ReachRow(str(pair), not less, len(found), most)
 
 
-def _marks(impact: Impact) -> OutlineMarks:
+def _tags(impact: Impact) -> OutlineTags:
     """Which queues stop or go on, and how many workloads come and go in each."""
     before, after = dict[Ref, tuple[str, ...]](), dict[Ref, tuple[str, ...]]()
     for ref, placed in impact.change.applied.objects.items():
@@ -189,7 +189,7 @@ def _marks(impact: Impact) -> OutlineMarks:
         lose = "loses" if lost[queue] == 1 else "lose"
         texts = ((f"{admitted[queue]} admitted", admitted[queue]), (f"{lost[queue]} {lose} quota", lost[queue]))
         after[ref] = (*after.get(ref, ()), *(text for text, number in texts if number))
-    return OutlineMarks(before, after)
+    return OutlineTags(before, after)
 
 
 def _losses(impact: Impact, losses: Sequence[Evicted | Preempted], end: str) -> Iterator[LossRow]:

@@ -15,7 +15,7 @@ MOST = 200
 """Nodes of one outline."""
 _MOST_PAIRS = 4
 IN_NO_TREE = "in no tree"
-"""The mark of what is on a cycle or below one."""
+"""The tag of a node on or below a cycle."""
 _NUMBERS = ("subtree", "own", "guaranteed", "reach")
 """The first that differs is shown."""
 
@@ -33,35 +33,35 @@ class OutlinedAmount(NamedTuple):
 
     @property
     def kept(self) -> float:
-        """The width of what both outlines have."""
+        """The width that both outlines share."""
         return min(self.width, self.other)
 
 
 class OutlinedNode(NamedTuple):
-    """`marks` say what happens to it. `others` counts children that do not change and are not shown."""
+    """`tags`: what happens to the node. `others`: the number of unchanged children, which are not shown."""
 
     depth: int
     ref: Ref
-    marks: tuple[str, ...]
+    tags: tuple[str, ...]
     amounts: tuple[OutlinedAmount, ...]
     others: int
 
     @property
     def rest(self) -> str:
-        """What is said of those that are not shown; empty if there are none."""
+        """The line about the children that are not shown; empty if all are."""
         if not self.others:
             return ""
-        if IN_NO_TREE in self.marks:
+        if IN_NO_TREE in self.tags:
             return f"and {self.others} below it, {IN_NO_TREE} either"
         return f"and {self.others} below that {'do' if self.others > 1 else 'does'} not change"
 
     @property
     def changes(self) -> bool:
-        return bool(self.marks or any(each.step for each in self.amounts))
+        return bool(self.tags or any(each.step for each in self.amounts))
 
 
 class Outlines(NamedTuple):
-    """`cycles`: those that the change makes, each as a text. What is on a cycle or below one has no numbers there.
+    """`cycles`: the new cycles, each as a text. Nodes on or below a cycle have no numbers.
 
     `more`: how many nodes of the two sides are not shown.
     """
@@ -76,19 +76,19 @@ NO_OUTLINES = Outlines()
 
 
 @dataclass(frozen=True, slots=True)
-class OutlineMarks:
-    """What is said of nodes beside their quota: before the change, and after it."""
+class OutlineTags:
+    """The tags of nodes before and after the change."""
 
     before: Mapping[Ref, tuple[str, ...]] = field(default_factory=dict)
     after: Mapping[Ref, tuple[str, ...]] = field(default_factory=dict)
 
 
-def outlines(before: Quotas, after: Quotas, nodes: Iterable[NodeChange], marks: OutlineMarks) -> Outlines:
-    """Nodes that change or have a mark, with those above them, on both sides."""
+def outlines(before: Quotas, after: Quotas, nodes: Iterable[NodeChange], tags: OutlineTags) -> Outlines:
+    """The nodes that change or have a tag, and their ancestors, before and after."""
     changes = {each.ref: each for each in nodes}
     lost, known = rootless(after), set(cycles(before))
-    was = tuple(_Side(before, changes, marks.before, marks.after, lost, first=True).nodes())
-    now = tuple(_Side(after, changes, marks.after, marks.before, lost, first=False).nodes())
+    was = tuple(_Side(before, changes, tags.before, tags.after, lost, first=True).nodes())
+    now = tuple(_Side(after, changes, tags.after, tags.before, lost, first=False).nodes())
     named = tuple(" -> ".join(ref.name for ref in (*each, each[0])) for each in cycles(after) if each not in known)
     return Outlines(was[:MOST], now[:MOST], named, (max(0, len(was) - MOST), max(0, len(now) - MOST)))
 
@@ -144,13 +144,13 @@ class _Side:
         self,
         quotas: Quotas,
         changes: Mapping[Ref, NodeChange],
-        marks: Mapping[Ref, tuple[str, ...]],
+        tags: Mapping[Ref, tuple[str, ...]],
         opposite: Mapping[Ref, tuple[str, ...]],
         lost: frozenset[Ref],
         *,
         first: bool,
     ) -> None:
-        self._quotas, self._changes, self._marks, self._first = quotas, changes, marks, first
+        self._quotas, self._changes, self._tags, self._first = quotas, changes, tags, first
         self._lost = lost
         self._parents = _parents(quotas)
         self._circles = cycles(quotas)
@@ -159,7 +159,7 @@ class _Side:
         for node in quotas.values():
             self._children.setdefault(self._above(node), []).append(node.ref)
         self._shown = set[Ref]()
-        for ref in (*changes, *marks, *opposite):
+        for ref in (*changes, *tags, *opposite):
             at = quotas.get(ref)
             while at is not None and at.ref not in self._shown:
                 self._shown.add(at.ref)
@@ -184,14 +184,14 @@ class _Side:
 
     def _node(self, depth: int, ref: Ref, others: int) -> OutlinedNode:
         change = self._changes.get(ref)
-        marks = (*(self._happens(change) if change else ()), *self._marks.get(ref, ()))
+        tags = (*(self._happens(change) if change else ()), *self._tags.get(ref, ()))
         if ref in self._rootless:
-            return OutlinedNode(depth, ref, (*marks, IN_NO_TREE), (), others)
+            return OutlinedNode(depth, ref, (*tags, IN_NO_TREE), (), others)
         if change and ref in self._lost:  # only here does it have a number
             amounts = tuple(map(_lone, change.pairs[:_MOST_PAIRS]))
         else:
             amounts = tuple(self._amount(each) for each in change.pairs[:_MOST_PAIRS]) if change else ()
-        return OutlinedNode(depth, ref, marks, amounts, others)
+        return OutlinedNode(depth, ref, tags, amounts, others)
 
     def _happens(self, change: NodeChange) -> Iterator[str]:
         if change.moved:

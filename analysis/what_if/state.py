@@ -1,4 +1,4 @@
-"""A cluster that was read once, and what becomes of it by a change.
+"""A cluster that was read once, and the effect of changes on it.
 
 The engine of `quotree diff` and the judge of `quotree validate` answer, so the answer is what these commands say.
 """
@@ -70,7 +70,7 @@ class Resting:
 
     @classmethod
     def read(cls, cluster: ClusterClient, found: Rights, configuration: Configuration) -> Resting:
-        """What there is now, as far as the caller may list it. Raises ClusterError."""
+        """The current objects, as far as the caller may list them. Raises ClusterError."""
         as_of, kept = datetime.now(UTC), dict[Ref, bytes]()
 
         def keep(ref: Ref, manifest: Manifest) -> None:

@@ -15,7 +15,7 @@ from cli.serving.certificates import LOOPBACK
 
 
 def keep(folder: Path, names: tuple[str, ...], *, show: bool) -> None:
-    """Make what is missing, too old or lacks a name, and print what is there. `show`: change nothing.
+    """Make what is missing, too old or lacks a name, and print the certificates. `show`: change nothing.
 
     Raises Misused, OutOfReach.
     """

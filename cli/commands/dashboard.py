@@ -22,7 +22,7 @@ def dashboard(
     port: int,
     no_browser: bool,
 ) -> None:
-    """Show quota trees in the browser: quota, use, who waits and why.
+    """Show quota trees in the browser: quota, usage, and which workloads wait and why.
 
     It listens on loopback only. Anybody who has the printed address gets the rights of your kubeconfig. Without
     --reconciler it reads the cluster itself; a large cluster is read less often.

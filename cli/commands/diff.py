@@ -24,7 +24,7 @@ from cli.report.formats import OF_IMPACTS, deliver
 @outputs(tuple(OF_IMPACTS))
 @engine_options
 def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOptions) -> None:
-    """Show what PATH... (the files after the change) do to quota, compared with what is there before.
+    """Show what PATH... (the files after the change) do to quota, compared with the state before.
 
     For each node whose quota differs, before and after: its own, that of its subtree, what is guaranteed, and what it
     could reach by borrowing. Then what becomes over quota, which workloads are preempted or evicted, and which

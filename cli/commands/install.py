@@ -58,7 +58,10 @@ def render(vap: bool, file: Path | None) -> None:
 
 @install.command()
 @click.option(
-    "--apply", "applied", is_flag=True, help="Carry the plan out. What was done stays: call it again to go on."
+    "--apply",
+    "applied",
+    is_flag=True,
+    help="Carry the plan out. If it is interrupted, run it again: it continues where it stopped.",
 )
 @click.option("--undo", is_flag=True, help="Give the cluster back to Kueue's manager.")
 @click.option("--plan", "plan_only", is_flag=True, help="With --undo: show the plan; change nothing.")
@@ -76,7 +79,7 @@ def take_over(
     """Take a cluster over from Kueue's manager, or with --undo give it back.
 
     Without --apply and --undo the command shows each step and changes nothing. What was there before is kept in
-    annotations of the objects. Exit code 1: something is missing, and nothing was begun.
+    annotations of the objects. Exit code 1: something is missing, and nothing was changed.
 
     \b
     Examples:

@@ -64,7 +64,7 @@ _CLUSTER_QUEUE = click.option(
 )
 @_listing
 def cluster_queue(active: tuple[str, ...], **asked: Any) -> None:
-    """List ClusterQueues: their Cohort, who waits and runs, and whether they are active.
+    """List ClusterQueues: their Cohort, pending and admitted workloads, and whether they are active.
 
     \b
     Examples:

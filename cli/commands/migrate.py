@@ -102,6 +102,6 @@ def migrate(
 
 
 def _codes(found: Migrated) -> Iterator[Exit]:
-    """The exit codes that apply; input of which nothing could be migrated counts as unreadable."""
+    """The exit codes that apply. Input without anything to migrate counts as unreadable."""
     if found.unreadable or (found.migration.lost and not found.migration.objects):
         yield Exit.UNREADABLE

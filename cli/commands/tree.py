@@ -239,7 +239,7 @@ def _texts(shown: list[tuple[_Drawing, ShownTree]]) -> Iterator[str]:
 
 
 def _context(against: Against, nodes: list[str]) -> Context:
-    """Read the context. Raises OutOfReach, which says so if the cluster was asked because no file was named."""
+    """Read the context. Raises OutOfReach; its message says if the cluster was read because no file was named."""
     try:
         return context_of(against)
     except AccessDenied:

@@ -1,4 +1,4 @@
-"""A change between two states: what is there before, what is applied, and what is deleted."""
+"""A change between two states: the objects before it, the applied ones, and the deleted ones."""
 
 from __future__ import annotations
 

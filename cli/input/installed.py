@@ -29,13 +29,13 @@ def installed(command: Callable[..., Any]) -> Callable[..., Any]:
             "--kueue-name",
             default=DEFAULT.kueue,
             show_default=True,
-            help="What the names of Kueue's objects begin with; for Helm the full name of the release.",
+            help="The prefix of the names of Kueue's objects; with Helm, the full name of the release.",
         ),
         click.option(
             "--kueue-namespace",
             default=DEFAULT.kueue_namespace,
             show_default=True,
-            help="Where Kueue's manager is, or may be.",
+            help="The namespace of Kueue's manager, if it is installed.",
         ),
         quotree_namespace,
     ):

@@ -13,7 +13,7 @@ from policies.configuration.kueue.gates import LATEST, KueueVersion
 def installed_beside(against: Against) -> Installed:
     """The version in the cluster that --against names; without one the latest.
 
-    A cluster that does not answer counts as none: the command says so itself when it reads the cluster.
+    If the cluster does not answer, the command reports it later, when it reads the cluster.
     """
     return partial(_asked, against) if against.kind == "cluster" else lambda: LATEST
 

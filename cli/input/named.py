@@ -16,7 +16,7 @@ _NO_WORKLOAD = "a job without the label kueue.x-k8s.io/queue-name has no Workloa
 
 
 class NoWorkload(Misused):
-    """No Workload has this name. `missing` says so, without what to try next; `near` asks for a name that is near."""
+    """No Workload has this name. `missing`: the message without advice. `near`: the question for a similar name."""
 
     def __init__(self, missing: str, near: str) -> None:
         super().__init__(f"{missing}; {near or _NO_WORKLOAD}")

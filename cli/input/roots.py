@@ -66,7 +66,7 @@ def whole(found: Survey) -> list[FoundRoot]:
 def as_one(
     selection: InputSelection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True
 ) -> InputObjects:
-    """Everything that is selected, as one organisation. If there are several, a note says so.
+    """Everything that is selected, as one organisation. If there are several, a note reports it.
 
     `known` as for `identify`. Raises OutOfReach where a renderer that was asked for is not installed.
     """
@@ -105,7 +105,7 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
 
 
 def context_of(root: FoundRoot, context: Context, configuration: Configuration) -> Context:
-    """What is there before the root is applied: the context, and `around` as it would be stored.
+    """The objects before the root is applied: the context, and `around` as it would be stored.
 
     In files a name is unknown only if no other root has it.
     """
@@ -244,11 +244,11 @@ def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Seque
     versions: dict[str, dict[Ref | str, int]] = defaultdict(dict)
     torn: set[str] = set()
     for each in apart:
-        marks: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
-        marks += [(base, id(each)) for base in each.unit.bases]
+        claims: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
+        claims += [(base, id(each)) for base in each.unit.bases]
         for folder in _upward(each.unit, named):
             here = versions[folder]
-            if any(here.setdefault(name, mark) != mark for name, mark in marks):
+            if any(here.setdefault(name, source) != source for name, source in claims):
                 torn.add(folder)
     return versions.keys() - torn
 

@@ -1,4 +1,4 @@
-"""Simulations of files, how the engine is set, and what is said of both."""
+"""Simulations of files, the settings of the engine, and the notes on both."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ KIND = "Snapshot"
 MAX_SIZE = 256 * 2**20
 """Bytes. 10 000 queues and 50 000 workloads have about 60 MiB."""
 WORK = frozenset({WORKLOAD, volcano.JOB, volcano.POD_GROUP, core.POD})
-"""Kinds of which a snapshot keeps only a part, so that they cannot be compared with a changed manifest."""
+"""Kinds that a snapshot does not keep as a whole, so they cannot be compared with a changed manifest."""
 
 _TEXTS = ("apiVersion", "kind", "takenAt", "cluster", "quotree")
 _KEYS = {*_TEXTS, "namesHashed", "complete", "objects"}

@@ -33,7 +33,7 @@ HOLD, DRAIN, NONE = "Hold", "HoldAndDrain", "None"
 
 @dataclass(frozen=True, slots=True)
 class SpecSwitch:
-    """One field of `spec`: what it becomes, what it is where it is absent, and how that is said."""
+    """One field of `spec`: its new value, its default, and the words for the change."""
 
     field: str
     value: object

@@ -1,6 +1,6 @@
-"""What a reconciler answers to those who may not read the whole cluster: through the API server, or at a URL.
+"""The reconciler's answers to users who may not read the whole cluster: through the API server, or at a URL.
 
-The API server passes on what is asked of the API group `visibility.quotree.dev`, with the name of who asks. So every
+The API server passes on what is asked of the API group `visibility.quotree.dev`, with the name of the user. So every
 login of kubectl works, only that group needs a permission, and no token leaves for another server.
 """
 

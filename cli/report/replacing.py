@@ -13,7 +13,7 @@ from cli.exits import OutOfReach
 from cli.input.regular_file import read_regular
 from cli.links import OwnedFile
 
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BY_FOLDER = os.open in os.supports_dir_fd  # Windows has no descriptors of folders
 
@@ -49,8 +49,8 @@ def _opened(folder: Path, parts: Sequence[str]) -> Iterator[tuple[int | None, st
 
 def _replace(folder: int | None, name: str, before: str, after: str) -> None:
     data, status = read_regular(name, MAX_SIZE + 1, folder=folder, links=False)
-    mark = _MARK if data.startswith(_MARK) else b""
-    if data != mark + before.encode():
+    prefix = _BYTE_ORDER_MARK if data.startswith(_BYTE_ORDER_MARK) else b""
+    if data != prefix + before.encode():
         raise OSError(0, "it has changed since it was read; run the command again")
     parent, base = os.path.split(name)
     draft = os.path.join(parent, f".{base}.{secrets.token_hex(8)}")  # noqa: PTH118, from the descriptor
@@ -58,7 +58,7 @@ def _replace(folder: int | None, name: str, before: str, after: str) -> None:
     handle = os.open(draft, flags, 0o600, dir_fd=folder)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(mark + after.encode())
+            stream.write(prefix + after.encode())
             stream.flush()
             os.fsync(handle)
             if hasattr(os, "fchown"):  # on Windows a file has neither

@@ -40,7 +40,7 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class CallerIdentity:
-    """What a server needs for callers with tokens: who asks the API server about them, and its own certificate."""
+    """What a server needs for callers with tokens: a client for reviews of the API server, and a certificate."""
 
     reviews: Reviews
     tls: Callable[[], SSLContext] | None

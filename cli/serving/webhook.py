@@ -23,7 +23,7 @@ from cluster.wire import Timeouts
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from webhook.ledger.contents import ORDERED
-from webhook.ledger.keeping import KeptLedger
+from webhook.ledger.keeping import MaintainedLedger
 from webhook.ledger.ledger import ChangeOrder, Ledger
 from webhook.ledger.store import ConfigMapStore
 from webhook.server import serve
@@ -97,7 +97,7 @@ class _Cluster:
             return None
         store = ConfigMapStore(self._connect(timeouts=_TIMEOUTS, attempts=1))
         waiting = max(1, self._settings.threads // 2)
-        ledger = KeptLedger(
+        ledger = MaintainedLedger(
             Ledger(store, self._store, patience=self._settings.patience_seconds, waiting=waiting), store
         )
         ledger.start()

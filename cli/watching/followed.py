@@ -58,7 +58,7 @@ def following(against: Against) -> Iterator[ChangeCounter]:
 
 
 def _counted(source: WatchSource, changes: ChangeCounter) -> WatchSource:
-    """The source, of which only names are kept."""
+    """The source of objects; only their names are kept."""
 
     def count(manifest: Mapping[str, Any]) -> dict[str, Any]:
         changes.add()

@@ -1,1 +1,1 @@
-"""What servers of JSON to callers with tokens share: connections, refusals, who asks and what they may do."""
+"""Shared code of the servers that answer callers with tokens: connections, refusals, authentication, authorization."""

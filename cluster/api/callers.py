@@ -24,7 +24,7 @@ _AUTHENTICATED = "system:authenticated"
 
 @dataclass(frozen=True, slots=True)
 class Impersonated:
-    """The user for whom a caller asks, with the groups that it says the user has."""
+    """The user that a caller impersonates, with the groups that the caller names."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Callers:
         self._reviews = reviews
 
     def who(self, authorization: str | None, wanted: Impersonated | None = None) -> Caller:
-        """`wanted`: for whom the owner of the token asks; nobody else where None."""
+        """`wanted`: the user that the owner of the token impersonates; None for no impersonation."""
         token = bearer(authorization)
         if not token:
             raise HttpRefusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")

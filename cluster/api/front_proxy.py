@@ -1,4 +1,4 @@
-"""Questions that the API server passes on as an aggregated API: who asks is in headers, which it alone may set.
+"""Questions that the API server passes on as an aggregated API: the user is in headers, which it alone may set.
 
 It shows a certificate of its own to prove that it is the API server. Which authority made that, which names it may
 have, and how the headers are called is published in a ConfigMap of the cluster.

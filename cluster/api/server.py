@@ -1,6 +1,6 @@
 """JSON over HTTPS, in threads of its own; over plain HTTP for this machine alone, since tokens come along.
 
-A handshake is done in the connection's own thread, so that one who is silent holds up nobody else.
+A handshake is done in the connection's own thread, so that a silent client delays no other client.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Spans to OpenTelemetry's exporter. The only module that imports OpenTelemetry; loaded where traces are on.
 
 The library's queue is bounded and its thread alone waits for the collector: where that hangs or is gone, spans are
-dropped and one line of the log says so.
+dropped and one line of the log reports it.
 """
 
 from __future__ import annotations

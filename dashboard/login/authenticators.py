@@ -27,7 +27,7 @@ class Authenticator(Protocol):
         """Whether a page asks callers without a login for a token."""
 
     def login(self, request: Request) -> UserLogin | None:
-        """None where the request says nothing that holds."""
+        """The login of the request; None if it has no valid one."""
 
 
 @dataclass(frozen=True, slots=True)

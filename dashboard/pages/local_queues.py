@@ -98,7 +98,7 @@ def _held(status: Manifest) -> Mapping[FlavorPair, int]:
 
 
 def seen_tree(reader: CachedReader, may: SelfAccess) -> ContendedTree | None:
-    """Kueue's tree, for who may see it."""
+    """Kueue's tree; only for users who may see it."""
     return part(lambda: read_tree(reader, "Kueue")).value if may.opens("ClusterQueue") else None
 
 
@@ -133,5 +133,5 @@ def _quotas(names: Iterable[str], tree: ContendedTree | None) -> Mapping[FlavorP
 
 
 def example(namespace: str = "NAMESPACE") -> str:
-    """A LocalQueue as YAML, for who has none."""
+    """A LocalQueue as YAML, for users without one."""
     return _EXAMPLE.format(namespace)

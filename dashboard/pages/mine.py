@@ -238,7 +238,7 @@ def tried(reader: CachedReader, may: SelfAccess, known: list[str]) -> list[str]:
 
 
 def _names(reader: CachedReader) -> list[str]:
-    """All namespaces, for those who may list them: one without a LocalQueue has a page as well."""
+    """All namespaces, if the user may list them. A namespace without a LocalQueue has a page as well."""
     try:
         return [str(each["metadata"]["name"]) for each in reader.listed(NAMESPACES, None, _MOST)]
     except Unauthorized:

@@ -141,7 +141,7 @@ def beside_rules(reader: CachedReader, sources: CertificateSources) -> list[Noti
 
 
 def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[Tile]:
-    """What there is in all trees, counted at the queues to which work is submitted."""
+    """The sums over all trees, counted at the queues to which work is submitted."""
     found = {dialect: tree.totals for dialect, tree in seen.items() if tree.totals.queues}
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""What a team sees of its own: the LocalQueues of its namespace, who waits there, and its Workloads."""
+"""The page of a team's namespace: its LocalQueues, what is pending there, and its Workloads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from policies.impact.quotas import amount_text
 
 LOCAL_QUEUES = Resource(GROUP, "v1beta2", "localqueues", namespaced=True)
 MOST = 200
-"""Workloads, and of those who wait at one queue."""
+"""Workloads on the page, and pending ones of one queue."""
 _QUEUES = 20
 """LocalQueues whose waiting work is listed at once; each costs a question."""
 

@@ -1,4 +1,4 @@
-"""One queue: its quota and use, its children, who borrows from whom, who waits, and which rules warn."""
+"""One queue: its quota and usage, its children, borrowing, pending workloads, and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two outlines of a what-if as one picture, for a file."""
+"""The layout of a what-if's two outlines, before and after, in one SVG file."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ from typing import NamedTuple
 from analysis.what_if.outlines import OutlinedNode, Outlines
 from dashboard.trees.icicle import width_of
 
-_LINE, _STEP, _BAR, _GAP, _LEAST = 20.0, 18.0, 110.0, 40.0, 320.0
-"""Height of a line, indentation of a depth, width of a bar with what follows it, between the columns, of a column."""
+_LINE = 20.0
+"""The height of a line."""
+_INDENT = 18.0
+"""The indentation of each level of the tree."""
+_BAR = 110.0
+"""The width of a bar, with the space after it."""
+_GAP = 40.0
+"""The space between the two columns."""
+_MIN_COLUMN = 320.0
+"""The smallest width of a column."""
 QUOTA_WORDS = {
     "subtree": "quota with its children",
     "own": "own quota",
     "guaranteed": "guaranteed",
     "reach": "most that it can use",
 }
-"""What the numbers of an outline are called."""
-_QUEUES = ("ClusterQueue", "Namespace")
-"""Kinds that have nothing below."""
+"""The words for each number of a node. `reach` includes what it may borrow."""
+_LEAVES = ("ClusterQueue", "Namespace")
+"""Kinds without children; their subtree quota is simply their quota."""
 
 
 class OutlineLine(NamedTuple):
-    """`kept`, `gained`, `lost`: widths of a bar, of 100; None for a line without one."""
+    """A line of text, with or without a bar.
+
+    `kept`, `gained`, `lost`: the widths, in percent of a bar, of quota that stays, is new, or is gone. `kept` is None
+    for a line without a bar.
+    """
 
     x: float
     y: float
@@ -34,7 +46,7 @@ class OutlineLine(NamedTuple):
 
 
 class OutlinePicture(NamedTuple):
-    """`columns`: where the two sides begin. Lengths are in units of the picture."""
+    """`columns`: the x of the outline before and of the one after. Lengths are in units of the viewBox."""
 
     width: float
     height: float
@@ -43,19 +55,19 @@ class OutlinePicture(NamedTuple):
 
 
 def quota_word(number: str, kind: str = "Cohort") -> str:
-    """The words for a number of a node of this kind."""
-    return "quota" if number == "subtree" and kind in _QUEUES else QUOTA_WORDS[number]
+    """The label of a number, such as `own`, at a node of this kind."""
+    return "quota" if number == "subtree" and kind in _LEAVES else QUOTA_WORDS[number]
 
 
 def outline_picture(found: Outlines) -> OutlinePicture:
     first = list(_lines(found.before, found.more[0], 0.0))
-    second_at = max(_LEAST, *(_end(each) for each in first)) + _GAP if first else _LEAST + _GAP
-    second = list(_lines(found.after, found.more[1], second_at))
+    second_x = max(_MIN_COLUMN, *(_end(each) for each in first)) + _GAP if first else _MIN_COLUMN + _GAP
+    second = list(_lines(found.after, found.more[1], second_x))
     lines = [*first, *second]
     return OutlinePicture(
-        max((second_at + _LEAST, *(_end(each) for each in lines))),
+        max((second_x + _MIN_COLUMN, *(_end(each) for each in lines))),
         max((each.y for each in lines), default=0.0) + _LINE,
-        (0.0, second_at),
+        (0.0, second_x),
         lines,
     )
 
@@ -67,14 +79,14 @@ def _end(line: OutlineLine) -> float:
 def _lines(side: Sequence[OutlinedNode], more: int, left: float) -> Iterator[OutlineLine]:
     y = 0.0
     for node in side:
-        x = left + node.depth * _STEP
-        marks = "".join(f"  [{each}]" for each in node.marks)
-        yield OutlineLine(x, y := y + _LINE, f"{node.ref.kind} {node.ref.key}{marks}", strong=node.changes)
+        x = left + node.depth * _INDENT
+        tags = "".join(f"  [{tag}]" for tag in node.tags)
+        yield OutlineLine(x, y := y + _LINE, f"{node.ref.kind} {node.ref.key}{tags}", strong=node.changes)
         for each in node.amounts:
-            step = f"  [{'more' if each.step > 0 else 'less'}]" if each.step else ""
-            text = f"{each.pair}: {quota_word(each.number, node.ref.kind)} {each.amount}{step}"
-            beyond = round(each.width - each.kept, 1)
-            gained, lost = (beyond, 0.0) if each.step else (0.0, beyond)
+            trend = f"  [{'more' if each.step > 0 else 'less'}]" if each.step else ""
+            text = f"{each.pair}: {quota_word(each.number, node.ref.kind)} {each.amount}{trend}"
+            difference = round(each.width - each.kept, 1)
+            gained, lost = (difference, 0.0) if each.step else (0.0, difference)
             yield OutlineLine(x, y := y + _LINE, text, kept=each.kept, gained=gained, lost=lost)
         if node.rest:
             yield OutlineLine(x, y := y + _LINE, node.rest)

@@ -1,4 +1,4 @@
-"""The topologies of flavors: the domains of one level, with their room and the workloads there."""
+"""The topologies of flavors: the domains of one level, with their free capacity and their workloads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from dashboard.trees.tree import nano_of
 from policies.impact.quotas import amount_text
 
 PAGE = 100
-"""Domains at once."""
-_ALWAYS = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi", "pods")
-"""Resources that every Node has and no work asks for; they are not what a flavor is looked at for."""
-
+"""Domains on one page."""
+_NOT_SHOWN = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi", "pods")
+"""Resources of every Node that workloads hardly request. They are not shown."""
 
 _STATES = ("inactive", "full", "used", "idle")
-"""The states of a topology or a domain, the worst first. `inactive`: it does not have a Node."""
+"""The states of a topology or a domain, the worst first. `inactive`: it has no Node."""
 
 _EXAMPLE = """kubectl apply -f - <<END
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -38,7 +37,7 @@ kubectl patch resourceflavors NAME --type=merge -p '{"spec": {"topologyName": "d
 
 
 def page(reader: CachedReader) -> dict[str, Any]:
-    """The flavors with a topology, what is wrong first, then the fullest. Raises ClusterError."""
+    """The flavors with a topology: first those without Nodes, then the fullest. Raises ClusterError."""
     found = sorted(map(_topology, reader.ask("/v1/topologies")["items"]), key=_by_state)
     counts = Counter(each["state"] for each in found)
     return {
@@ -54,7 +53,7 @@ def page(reader: CachedReader) -> dict[str, Any]:
 
 
 def _topology(found: Mapping[str, Any]) -> dict[str, Any]:
-    names = _resources([found])  # of an old reconciler none
+    names = _resources([found])  # empty if the reconciler is older than this field
     named = {each["resource"]: each for each in found.get("resources") or ()}
     rows = [{**named[name], "share": f"{named[name]['used']:.0%}", "bar": _bar(named[name]["used"])} for name in names]
     scarce = named.get(_scarcest([found], names))
@@ -84,15 +83,15 @@ def _bar(share: float) -> UsageBar:
 
 
 def domains_page(reader: CachedReader, flavor: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """The domains below the one that the query names, those with the least room first. Raises ClusterError."""
-    within = [part for part in query.get("within", "").split("/") if part][:16]
+    """The domains below the one that the query names, the fullest first. Raises ClusterError."""
+    within = [value for value in query.get("within", "").split("/") if value][:16]
     params = {"within": "/".join(within)} if within else {}
     found = reader.ask(f"/v1/topologies/{path_part(flavor)}/domains", params)
     resources = _resources(found["items"])
     resource = query.get("resource", "")
     resource = resource if resource in resources else _scarcest(found["items"], resources)
-    inner = len(within) + 1 < len(found["levels"])
-    rows = sorted((_row(flavor, each, resource, inner) for each in found["items"]), key=_by_use)
+    has_children = len(within) + 1 < len(found["levels"])
+    rows = sorted((_row(flavor, each, resource, has_children) for each in found["items"]), key=_by_use)
     offset = offset_of(query)
     return {
         "flavor": flavor,
@@ -117,7 +116,7 @@ def domains_page(reader: CachedReader, flavor: str, query: Mapping[str, str]) ->
 
 
 def _tiles(level: str, rows: Sequence[Mapping[str, Any]], resource: str) -> list[Tile]:
-    """Sums over all domains of the level; `full`: those without room for more of the resource."""
+    """Sums over all domains of the level. A domain is full if none of the resource is free."""
     full = sum(row["state"] == "full" for row in rows)
     sums = {
         name: sum(nano_of(str(row["amounts"][name])) for row in rows if row["amounts"]) for name in ("capacity", "free")
@@ -133,19 +132,19 @@ def _tiles(level: str, rows: Sequence[Mapping[str, Any]], resource: str) -> list
 
 
 def url(flavor: str, within: Sequence[str] = (), resource: str = "", offset: int = 0) -> str:
-    parts = {"within": "/".join(within), "resource": resource, "offset": offset or ""}
-    query = urlencode({name: value for name, value in parts.items() if value})
+    options = {"within": "/".join(within), "resource": resource, "offset": offset or ""}
+    query = urlencode({name: value for name, value in options.items() if value})
     return f"/topologies/{path_part(flavor)}" + (f"?{query}" if query else "")
 
 
 def _resources(domains: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Devices first, since these are scarce."""
-    names = {each["resource"] for domain in domains for each in domain.get("resources") or ()} - {*_ALWAYS}
+    """The resources of these domains. Devices come first, since they are scarce."""
+    names = {each["resource"] for domain in domains for each in domain.get("resources") or ()} - {*_NOT_SHOWN}
     return sorted(names, key=lambda name: ("/" not in name, name))
 
 
 def _scarcest(domains: Iterable[Mapping[str, Any]], resources: Sequence[str]) -> str:
-    """The resource of which work holds the largest share somewhere; the first of several."""
+    """The resource with the highest usage in any domain; the first one if several are equal."""
     used = dict.fromkeys(resources, 0.0)
     for each in (each for domain in domains for each in domain.get("resources") or ()):
         if each["resource"] in used:
@@ -153,12 +152,12 @@ def _scarcest(domains: Iterable[Mapping[str, Any]], resources: Sequence[str]) ->
     return max(resources, key=lambda name: used[name], default="")
 
 
-def _row(flavor: str, domain: Mapping[str, Any], resource: str, inner: bool) -> dict[str, Any]:
+def _row(flavor: str, domain: Mapping[str, Any], resource: str, has_children: bool) -> dict[str, Any]:
     amounts = next((each for each in domain["resources"] if each["resource"] == resource), None)
     return {
         **domain,
         "name": domain["values"][-1],
-        "url": url(flavor, domain["values"], resource) if inner else "",
+        "url": url(flavor, domain["values"], resource) if has_children else "",
         "amounts": amounts,
         "share": f"{amounts['used']:.0%}" if amounts else "–",
         "bar": _bar(amounts["used"] if amounts else 0.0),

@@ -87,7 +87,7 @@ def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dic
 
 
 def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
-    """Where these trees cannot be read: the page says so, and what else there is to look at."""
+    """The page for trees that cannot be read: the reason, and links to other pages."""
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
     off = _OFF.get(dialect) if isinstance(error, NotFound) else None
     return {"dialect": dialect, "message": message, "role": missing_role(message), "off": off}

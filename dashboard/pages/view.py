@@ -20,7 +20,7 @@ _MOST_TOGGLED = 200
 
 @dataclass(frozen=True, slots=True)
 class TreePageView:
-    """Below which node, of which pair, whose name has this text, from which row on.
+    """The filter of a table: below this node, of this pair, with this text in the name, from this row on.
 
     `sort`: a column of the table, empty for the order of the tree; `up`: the smallest first. `unfolded`: all rows are
     shown. `toggled`: the nodes whose children are hidden though they would be shown, and the other way round.

@@ -1,4 +1,4 @@
-"""What if: the form of a change, and what comes of it."""
+"""What if: the form of a change, and its effects."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from policies.model.printing import plain
 _DIALECTS = {"Queue": "Volcano", "Namespace": "YuniKorn"}
 """The dialects of the kinds that are not Kueue's."""
 _ALL_IN_TREES = ("ClusterQueue", "Queue")
-"""Kinds of which a tree has every object. A change can make a Cohort, and a Namespace may have no quota."""
+"""Kinds whose objects are all in a tree. A change can make a Cohort, and a Namespace may have no quota."""
 _MOST_NAMES = 500
 """Names that the form suggests; a browser is slow with more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The user who asks, and what answers; `what_if` is None for files."""
+    """The user, and the process that answers; `what_if` is None for files."""
 
     reader: CachedReader
     login: UserLogin
@@ -45,7 +45,7 @@ class Asker:
 
 
 def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
-    """What the template needs, and the status. `ask`: also what comes of the change. Raises ClusterError."""
+    """The data for the template, and the status. `ask`: also the effects of the change. Raises ClusterError."""
     made: tuple[Manifest, ...] = ()
     stored: dict[str, Manifest | None] = {}
     found, problem, status = None, None, 400 if form.problems else 200

@@ -25,7 +25,7 @@ class UserLogin:
     impersonated: Impersonated | None = None
 
     def digest(self) -> bytes:
-        """Tells logins apart; says nothing of the token."""
+        """Identifies the login without revealing the token."""
         named = self.impersonated
         parts = [self.authorization or "", *([named.user, *named.groups] if named else [])]
         return sha256("\n".join(parts).encode()).digest()

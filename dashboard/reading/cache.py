@@ -18,7 +18,7 @@ T = TypeVar("T")
 FRESH = 2.0
 """Seconds for which an answer is as good as a new one, and for which a server that failed is left alone."""
 RECENT = 10.0
-"""Seconds for which an answer is good enough for who goes from page to page. An open page that looks for news keeps it
+"""Seconds for which an answer is good enough while a user changes pages. An open page that looks for news keeps it
 newer than that, so nobody waits for the server at each step."""
 STALE = 300.0
 """Seconds for which an answer stands in for one that cannot be had. A right that is taken away meanwhile ends then."""

@@ -1,4 +1,4 @@
-"""Asks servers over the network, with connections that are kept for those who looked last."""
+"""Sends requests to servers, over connections that are kept for the most recent users."""
 
 from __future__ import annotations
 

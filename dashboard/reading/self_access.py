@@ -33,7 +33,7 @@ class SelfAccess:
             found = self._reader.aside(("self",), self._asked, _KEPT)
             return found or self._reader.aside(("self",), self._asked)
         except Unauthorized:
-            return None  # what the page reads says so
+            return None  # the page reports its own error
 
     def _asked(self) -> Manifest | None:
         """None, which is kept as well, so that a server that hangs delays one page and not each."""

@@ -1,1 +1,1 @@
-"""What if: edits in a form, the manifests that they make, and what comes of them. Nothing is written."""
+"""What if: edits in a form, the manifests that they make, and their effects. Nothing is written."""

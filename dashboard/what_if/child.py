@@ -75,7 +75,7 @@ def main() -> None:
     questions, answers = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
     os.dup2(2, 1)  # other output must not be read as the answer
     os.nice(_NICE)
-    with contextlib.suppress(EOFError, BrokenPipeError):  # who asks has gone
+    with contextlib.suppress(EOFError, BrokenPipeError):  # the parent process has gone
         _serve(questions, answers)
 
 

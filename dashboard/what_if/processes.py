@@ -1,7 +1,7 @@
 """Keeps the processes that hold a cluster for what-ifs: one for each login, few at a time, none for long.
 
 What is read with one login's rights is in a process of its own and is never shared. The memory goes back with the
-process, and the simulation takes no time from those who look at other pages.
+process, and the simulation delays no other page.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DIED = "The process that had read the cluster has ended, perhaps for lack of me
 
 
 class WhatIfProcess:
-    """`busy` is held by who asks. `reading`: the cluster is not read yet. `over`: it is of no more use."""
+    """`busy`: the lock of a question. `reading`: the cluster is not read yet. `over`: the process is not used again."""
 
     def __init__(self, configuration: Configuration, connection: UserWay) -> None:
         self.busy = threading.Lock()
@@ -155,7 +155,7 @@ class Processes:
             return rights(cluster).missing
 
     def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
-        """What comes of applying the change: for this person, with their rights. Raises Unanswered, ClusterError.
+        """The result of applying the change: for this person, with their rights. Raises Unanswered, ClusterError.
 
         Rights are asked for each time, so one that is taken away ends at once.
         """

@@ -13,7 +13,7 @@ class MissingRights(Unanswered):
     """`missing` are the rights that it takes, as `kubectl auth can-i` has them."""
 
     def __init__(self, missing: Sequence[str]) -> None:
-        super().__init__("Only those who may list all of a tree can see what a change does to it.")
+        super().__init__("To see the effects of a change, you need the right to list all objects of the tree.")
         self.missing = tuple(missing)
 
 

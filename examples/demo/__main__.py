@@ -25,7 +25,7 @@ def main() -> int:
     """0 if everything is as the examples say, else 1."""
     parser = argparse.ArgumentParser(prog="make run", description=__doc__)
     parser.add_argument("--once", action="store_true", help="exit after the last request instead of serving on")
-    parser.add_argument("--verbose", action="store_true", help="print each example and what comes of it")
+    parser.add_argument("--verbose", action="store_true", help="print each example and its result")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the webhook is stopped then, too
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with this signal ignored

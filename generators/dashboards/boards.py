@@ -43,7 +43,7 @@ WEBHOOK = Board(
         Panel("Clients turned away", "By reason.", rates("quotree_turned_away_total", "reason"), "reqps"),
         Panel(
             "Age of the caches",
-            "A healthy watch is heard every 75 s.",
+            "A healthy watch receives data every 75 s.",
             {"{{instance}}": "quotree_cache_age_seconds", "synced {{instance}}": "quotree_cache_synced"},
             "s",
         ),
@@ -232,7 +232,7 @@ ELSEWHERE = Board(
         ),
         Panel(
             "Silence of workers",
-            "How long ago each was heard.",
+            "Time since the last answer of each.",
             {"{{cluster}}": "time() - max by (cluster) (quotree_multikueue_last_seen_timestamp_seconds)"},
             "s",
         ),

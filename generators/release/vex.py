@@ -30,7 +30,7 @@ _NEEDS = {
     "fixed": (),
     "under_investigation": (),
 }
-"""The statuses of OpenVEX, and the fields that can justify a statement, one of which it needs."""
+"""The statuses of OpenVEX, and the fields that can justify a statement. A statement needs one of them."""
 
 
 def document(source: Path, version: str, commit: Commit) -> str | None:

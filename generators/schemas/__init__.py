@@ -159,7 +159,7 @@ def _job_states() -> Schema:
         },
         {
             "until": {"description": "Nothing is concluded before.", **TEXT},
-            "waitsSince": {"description": "For so long it has not been shown, or not been queued.", **TEXT},
+            "waitsSince": {"description": "How long it has not been shown, or not been queued.", **TEXT},
             "owner": {"description": "The job that controls it.", **TEXT},
         },
     )

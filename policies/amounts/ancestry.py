@@ -1,8 +1,8 @@
 """Whether a job or a Pod is counted by a job above it: found by UID, queued itself, of a kind that makes such children,
 and large enough.
 
-Who only says so is handled by its own queue. Source: Kueue v0.19, FindAncestorJobManagedByKueue, which stops at a UID
-that differs as well, and asks for neither kind nor size.
+A job with a false owner is handled by its own queue. Source: Kueue v0.19, FindAncestorJobManagedByKueue. It stops at a
+UID that differs as well, but does not check kind or size.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> Queued
     """The job that counts a new Pod. Requests that the job lacks may be from a LimitRange.
 
     The Pod is as its controller makes it, so that it is counted there: it has the labels that the controller selects
-    Pods by, and the marks and gates of one of the templates.
+    Pods by, and the counted labels and the gates of one of the templates.
     """
     meta = metadata(pod)
     namespace, controller = text(meta.get("namespace")) or "default", controller_of(meta)
@@ -88,12 +88,12 @@ def pod_counted_above(pod: Manifest, forest: Forest, *, slicing: bool) -> Queued
 def _as_made_by(job: QueuedJob, pod: Manifest) -> bool:
     if job.selector is not None and not job.selector.matches(texts(metadata(pod).get("labels"))):
         return False
-    marks = _marks(pod)
-    return not job.pod_sets or any(_marks(pods.template) <= marks for pods in job.pod_sets)
+    counted = _counted_by(pod)
+    return not job.pod_sets or any(_counted_by(pods.template) <= counted for pods in job.pod_sets)
 
 
-def _marks(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """What started Pods are counted and held by, of a Pod or its template."""
+def _counted_by(holder: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The labels, annotations and gates by which a started Pod, or its template, is counted and held."""
     meta = mapping(holder.get("metadata"))
     written = {**texts(meta.get("labels")), **texts(meta.get("annotations"))}
     counted = {(key, written[key]) for key in (POD_SET, STARTED_FOR, SLICE_CHAIN) if key in written}

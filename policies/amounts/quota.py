@@ -21,7 +21,7 @@ _MOST_LOOKED_AT = 1000
 
 
 class Potential(NamedTuple):
-    """The most that a subtree could hold were nothing in use, and the node whose limit says so.
+    """The most that a subtree could hold if nothing were in use, and the node whose limit decides.
 
     `limit` is that node's `borrowingLimit`, or `nominalQuota` where it is the root and there is no more to be had: the
     quota is that of `givers`.

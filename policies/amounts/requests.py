@@ -73,7 +73,7 @@ class Transformation:
 
 
 def without(requests: Quantities, prefixes: Iterable[str]) -> Quantities:
-    """The requests but for resources whose name starts with one of the prefixes."""
+    """The requests except for resources whose name starts with one of the prefixes."""
     excluded = tuple(prefixes)
     if not excluded:
         return requests
@@ -83,7 +83,7 @@ def without(requests: Quantities, prefixes: Iterable[str]) -> Quantities:
 def transformed(
     requests: Quantities, by_input: Mapping[str, Transformation], excluded: Iterable[str] = ()
 ) -> Quantities:
-    """The requests as transformed, but for inputs whose name starts with one of the prefixes `excluded`.
+    """The requests as transformed, except for inputs whose name starts with one of the prefixes `excluded`.
 
     An excluded input is transformed all the same: it has its outputs, and multiplies those of others. A negative output
     is an allowance against other outputs of the same name; what is left of it counts as nothing and never lessens a

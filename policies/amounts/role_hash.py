@@ -77,7 +77,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _struct(required: str = "", /, **fields: Reader) -> Reader:
-    """What is empty is left out, but for pointers and for the fields that are `required`."""
+    """What is empty is left out, except for pointers and for the fields that are `required`."""
     kept = required.split()
 
     def write(value: object) -> dict[str, Any]:

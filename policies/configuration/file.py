@@ -196,7 +196,7 @@ def _replaces(section: Section) -> frozenset[str]:
 
 
 def _known(section: Section, key: str, known: Collection[str], named: Collection[str]) -> Collection[str]:
-    """The names, all of which must be known."""
+    """The names. Each must be known."""
     for i, name in enumerate(named):
         if name not in known:
             raise BadConfiguration(

@@ -16,9 +16,13 @@ WITHOUT_MANAGED_BY = ("KeepSuspended", "Reject")
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """`probe_seconds`: between two looks whether a worker still answers; `answer_seconds`: how long it may take for any
-    answer. `longest_wait_seconds`: between two attempts to reach it. `requests_per_second`: writes to it, None: nothing
-    is said. `trust`: what a kubeconfig may ask for."""
+    """The settings of the connections to worker clusters.
+
+    `probe_seconds`: the time between two probes of a worker; `answer_seconds`: its time for any answer.
+    `longest_wait_seconds`: the longest time between two attempts to reach it.
+    `requests_per_second`: the limit of writes to it; None if it is not configured.
+    `trust`: what a kubeconfig may contain.
+    """
 
     probe_seconds: int = 5
     answer_seconds: int = 10
@@ -46,7 +50,7 @@ class ConfigRules:
 @dataclass(frozen=True, slots=True)
 class MultiKueueOptions:
     """`kubeconfig_namespace`: where the Secrets with kubeconfigs are, None for the usual place. `without_managed_by`:
-    what becomes of a job that does not say `managedBy: kueue.x-k8s.io/multikueue`."""
+    the handling of a job without `managedBy: kueue.x-k8s.io/multikueue`."""
 
     connection: ConnectionSettings = field(default_factory=ConnectionSettings)
     kubeconfig_namespace: str | None = None

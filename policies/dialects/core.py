@@ -55,9 +55,9 @@ class Pod(Attached):
 
     `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
     it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
-    to, if Kueue manages its kind. `marks`, `sized` and `ownership`: see `policies.dialects.kueue_pods`. `gates` are its
-    scheduling gates, `bound` says whether it has a node, `odd` are the amounts that it can hardly mean; not of Pods
-    that a controller made.
+    to, if Kueue manages its kind. `marks`, `sized` and `ownership` are the results of `pod_marks`, `sized` and
+    `ownership` in `policies.dialects.kueue_pods`. `gates` are its scheduling gates, `bound` says whether it has a node.
+    `odd` are amounts that are probably mistakes; empty for Pods that a controller made.
     """
 
     annotations: Mapping[str, str]

@@ -289,7 +289,7 @@ def _all(holder: object, steps: list[str]) -> Iterator[object]:
 
 
 def _said(value: object) -> object:
-    """A field that is absent says nothing, as one that is empty."""
+    """An absent field counts as an empty one."""
     return "" if value is None else value
 
 

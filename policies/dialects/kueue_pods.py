@@ -9,7 +9,7 @@ from policies.dialects.kueue_jobs import MANAGED, POD_SET
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.pod_reading import gates_in
-from policies.dialects.quota_gates import mark_of
+from policies.dialects.quota_gates import project_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 
 LABEL = f"label {MANAGED}"
@@ -24,8 +24,8 @@ OWNERS = "metadata.ownerReferences"
 _SIZED = ("containers", "initContainers", "resources", "overhead")
 
 
-def marks(manifest: Manifest) -> dict[str, str]:
-    """The marks that it has, each with the field that it is in."""
+def pod_marks(manifest: Manifest) -> dict[str, str]:
+    """The label, scheduling gates and finalizer that mark a managed Pod, each with its field."""
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     found = {}
     if texts(meta.get("labels")).get(MANAGED) == "true":
@@ -41,7 +41,7 @@ def marks(manifest: Manifest) -> dict[str, str]:
 def sized(manifest: Manifest) -> Mapping[str, Any]:
     """The parts of its spec that say what it asks for; none for a Pod that nobody counts."""
     spec, labels = mapping(manifest.get("spec")), texts(metadata(manifest).get("labels"))
-    counts = labels.get(MANAGED) == "true" or POD_SET in labels or mark_of(manifest) != ""
+    counts = labels.get(MANAGED) == "true" or POD_SET in labels or project_of(manifest) != ""
     return {key: spec[key] for key in _SIZED if key in spec} if counts else {}
 
 

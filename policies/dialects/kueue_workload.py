@@ -281,7 +281,7 @@ def _amounts(values: object, field: str) -> Iterator[PodAmount]:
         try:
             yield PodAmount(fields.join(field, resource), resource, Quantity.parse(value))
         except BadQuantity:
-            continue  # the schema says so
+            continue  # the schema reports it
 
 
 def _admission(content: Mapping[str, Any]) -> WrittenAdmission:

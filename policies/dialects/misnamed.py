@@ -1,6 +1,6 @@
 """Manifests whose kind or group is nearly one that Quotree judges: no API server knows them.
 
-Other projects have a Queue, a Job or a Workload too. So a kind alone says nothing: it is compared in our groups only,
+Other projects have a Queue, a Job or a Workload too. So a kind alone is not enough: it is compared in our groups only,
 and a group that differs by more than a slip counts as somebody else's.
 """
 

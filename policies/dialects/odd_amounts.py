@@ -78,7 +78,7 @@ def odd_value(field: str, resource: object, value: object, *, of_pod: bool = Tru
     try:
         found = odd(field, resource, Quantity.parse(value), of_pod=of_pod)
     except BadQuantity:
-        return  # the API server says so
+        return  # the API server rejects it
     if found:
         yield found
 
@@ -117,7 +117,7 @@ def odd_in_yunikorn(field: str, resource: str, text: str) -> OddAmount | None:
 
 
 def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] | None:
-    """What is wrong and the cure. `outcome` is what becomes of a part of a device."""
+    """What is wrong and the cure. `outcome`: the effect of a fraction of a device."""
     text, nano = quantity.text, quantity.nano
     if resource in _BYTES or resource.startswith("hugepages-"):
         if nano % _UNIT and text[-1] in _FRACTIONS and 0 < nano < _SMALL * _UNIT:

@@ -18,8 +18,7 @@ from policies.dialects import (
 )
 from policies.dialects.cluster_node import read_node
 from policies.dialects.kueue_flavor import read_resource_flavor
-from policies.dialects.kueue_pods import marks as marks_of
-from policies.dialects.kueue_pods import ownership, sized
+from policies.dialects.kueue_pods import ownership, pod_marks, sized
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.misnamed import read_misnamed
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
@@ -32,7 +31,7 @@ def _read_pod(manifest: Manifest) -> core.Pod:
     pod, owner, marks = (
         yunikorn_pods.read_pod(manifest),
         kueue_jobs.managed_owner(metadata(manifest)),
-        marks_of(manifest),
+        pod_marks(manifest),
     )
     size = sized(manifest)
     if not (owner or marks or size):

@@ -1,13 +1,13 @@
-"""How a Pod waits for the quota of Volcano's queues without its scheduler: what marks it, and what it counts by."""
+"""How a Pod waits for the quota of Volcano's queues without its scheduler: its labels and annotations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.dialects.quota_gates import ADMITTED, MARK
+from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY
 from policies.dialects.reading import Manifest, metadata, text, texts
 
-MARKED = "volcano"
+VOLCANO = "volcano"
 """The value of the label."""
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
@@ -16,7 +16,7 @@ TASK_NAME = "volcano.sh/task-spec"
 TOGETHER = "quotree.dev/quota-gang"
 """The annotation that says how many Pods of its PodGroup passed together with it, and when the youngest was created."""
 
-LABELS = (MARK,)
+LABELS = (QUOTA_KEY,)
 ANNOTATIONS = (ADMITTED, TOGETHER, *GROUP_NAMES, TASK_NAME)
 """The annotations by which a Pod is counted: only the admitter of the Pod may change them."""
 WHILE_GATED = (ADMITTED, TOGETHER)

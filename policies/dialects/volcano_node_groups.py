@@ -33,7 +33,7 @@ class NodeGroupAffinity:
     disliked: frozenset[str] = frozenset()
 
     def allows(self, group: str) -> bool:
-        """Whether the queue may use the group: a group that is only disliked may be used, whatever else is said."""
+        """Whether the queue may use the group: a group with only a soft anti-affinity may always be used."""
         chosen = group in self.required or group in self.preferred
         return group in self.disliked or (chosen and group not in self.avoided)
 

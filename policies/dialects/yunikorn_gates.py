@@ -1,16 +1,16 @@
-"""How a Pod waits for YuniKorn's quota without YuniKorn's scheduler: what marks it, and what it counts by."""
+"""How a Pod waits for YuniKorn's quota without YuniKorn's scheduler: its labels and annotations."""
 
 from __future__ import annotations
 
 from policies.dialects import yunikorn
 from policies.dialects.core import APP_ID, Namespace
-from policies.dialects.quota_gates import ADMITTED, MARK
+from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY
 from policies.dialects.yunikorn_gangs import TASK_GROUP, TASK_GROUPS
 
-MARKED = "yunikorn"
+YUNIKORN = "yunikorn"
 """The value of the label."""
 
-LABELS = (MARK, APP_ID, "applicationId", "spark-app-selector", yunikorn.QUEUE, "queue")
+LABELS = (QUOTA_KEY, APP_ID, "applicationId", "spark-app-selector", yunikorn.QUEUE, "queue")
 ANNOTATIONS = (ADMITTED, APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO, TASK_GROUP, TASK_GROUPS)
 """The annotations by which a Pod is counted: only the admitter of the Pod may change them."""
 WHILE_GATED = ANNOTATIONS

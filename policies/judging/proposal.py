@@ -1,4 +1,4 @@
-"""One change as it is judged: the world before, the world after, and who asks for it."""
+"""One change as it is judged: the forest before and after it, and the user who requests it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Proposal:
     """One transaction: many objects, judged together and regardless of their order.
 
     `scope` names what a rule has to look at: the changed objects and the parents of changed nodes, before and after.
-    `stored`: nothing changes, and what is there is judged as a whole.
+    `stored`: nothing changes, and the stored objects are judged as a whole.
     """
 
     before: Forest

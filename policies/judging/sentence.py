@@ -15,7 +15,7 @@ _PREDICATES = ("is required", "is unknown", "is null", "is empty")
 def sentence(judged: Judged) -> str:
     """`object: field: message; fix`, on one line.
 
-    A finding that was there before the change says so, since it does not refuse the change.
+    A finding that existed before the change is labelled so, since it does not refuse the change.
     """
     return f"{plain(str(judged.finding.object))}: {statement(judged)}"
 

@@ -51,7 +51,7 @@ class Words:
 class SourceQueue:
     """A queue of the source.
 
-    `guarantee` is never lent, `deserved` can be won back from those who borrow it, `most` is the limit; a resource that
+    `guarantee` is never lent, `deserved` can be reclaimed from other queues, `most` is the limit; a resource that
     `most` does not name has none. `shielded`: its work may not be preempted for another queue.
     """
 

@@ -1,4 +1,4 @@
-"""What a request does to one object, who asks for it, and when."""
+"""A request's change of one object, with the user and the time."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ _WRITE = (", write ", ": write ")
 
 def apart(text: str, otherwise: str) -> tuple[str, str]:
     """What is wrong, and the cure: what comes after the last semicolon, else from `write` on, else `otherwise`."""
-    message, mark, cure = text.rpartition("; ")
-    if mark:
+    message, separator, cure = text.rpartition("; ")
+    if separator:
         return message, cure
     for word in _WRITE:
-        message, mark, cure = text.rpartition(word)
-        if mark:
+        message, separator, cure = text.rpartition(word)
+        if separator:
             return message, f"write {cure}"
     return text, otherwise
 

@@ -112,7 +112,7 @@ class Finding:
 
     @property
     def edits(self) -> tuple[Mapping[str, Any], ...]:
-        """The fix for one who edits the text of the object."""
+        """The fix for a user who edits the text of the object."""
         return self.patch + self.text_patch
 
     @property

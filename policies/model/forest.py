@@ -37,7 +37,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """One snapshot. `known`: the kinds of which it has every object. Other objects may exist although it lacks them."""
+    """One snapshot. `known`: the kinds whose objects are all in it. Objects of other kinds may be missing."""
 
     known: frozenset[GroupKind] = frozenset()
     _places: Trie[Ref, _Place, None] = _EMPTY

@@ -87,7 +87,7 @@ def _bounded(amount: int) -> int:
 
 
 def subtree_quota(terms: Terms, below: Pool) -> int:
-    """What there is in the subtree: its own quota and what its children lend."""
+    """The quota of the subtree: its own quota and what its children lend."""
     return plus(terms.nominal, below.lent)
 
 

@@ -28,7 +28,7 @@ def suggest(wrong: object, known: Iterable[str]) -> str:
 
 
 def bare(name: str) -> str:
-    """The name but for case and separators."""
+    """The name without case and separators."""
     return name.replace("_", "").replace("-", "").lower()
 
 
@@ -51,7 +51,7 @@ def did_you_mean(near: Sequence[str]) -> str:
 
 
 def choice(wrong: str, words: Sequence[str]) -> tuple[str, str | None]:
-    """The cure where one of a few fixed words is expected, none of which has a digit, and the word that is meant.
+    """The cure where one of a few fixed words without digits is expected, and the word that is meant.
 
     A digit is then a slip as well. None for the word if it is not certain.
     """
@@ -121,7 +121,7 @@ def _slips_between(wrong: str, name: str) -> int:
 
 
 def _are_units(one: str, other: str) -> bool:
-    """Whether both are numbers with a unit, of which one has a letter more: `80g` and `80gb`."""
+    """Whether both are numbers with a unit, and one unit has an additional letter: `80g` and `80gb`."""
     return len(one) != len(other) and all(word[:1].isdigit() and _letters(word) for word in (one, other))
 
 

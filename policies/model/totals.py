@@ -68,7 +68,7 @@ def _pools(total: Mapping[str, Pool], old: Mapping[str, Pool], new: Mapping[str,
 def _pool(total: Pool, old: Pool, new: Pool) -> Pool | None:
     lent, taken = total.lent + new.lent - old.lent, total.taken + new.taken - old.taken
     if UNLIMITED in total or max(lent, taken) >= UNLIMITED:
-        return None  # a sum that was cut off says nothing of its parts
+        return None  # a capped sum does not reveal its addends
     smallest, largest = _least(total.smallest, old.smallest, new.smallest), total.largest
     if new.largest != old.largest:
         if old.largest == largest > new.largest:

@@ -1,4 +1,4 @@
-"""What the mutating webhook fills in, as JSON Patch operations (RFC 6902): minimal, and none the second time."""
+"""The defaults that the mutating webhook fills in, as JSON Patch operations (RFC 6902). They are idempotent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 from policies.mutation import kueue_defaults
-from policies.mutation.kueue_pod_defaults import after_launcher, elastic_gates, held_pod, marked_templates
+from policies.mutation.kueue_pod_defaults import after_launcher, elastic_gates, held_pod, queued_templates
 from policies.mutation.patching import patched
 from policies.mutation.quota_gates import quota_gate, quota_label
 from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
@@ -33,15 +33,15 @@ def patch(
     *,
     demanded: bool = False,
 ) -> Patch:
-    """The operations that complete this object, which `user` is about to have stored; none for other kinds.
+    """The operations that complete an object that `user` creates or updates; none for kinds without defaults.
 
-    Parts whose structure is wrong are left alone: validation says so. `demanded`: it is a Pod of a Namespace that has
-    all its Pods wait for Volcano's quota.
+    Fields of a wrong type are left unchanged, since validation reports them. `demanded`: the object is a Pod, and all
+    Pods of its Namespace must wait for Volcano's quota.
     """
     kind = group_kind(manifest)
     if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is ChangeOperation.CREATE:
         as_kueue = configuration.profile is Profile.COMPAT or configuration.kueue.manage_jobs
-        return kueue_defaults.finalizer(manifest) if as_kueue else []  # else nobody is there to take it away again
+        return kueue_defaults.finalizer(manifest) if as_kueue else []  # otherwise nothing would remove it again
     if kind == kueue.WORKLOAD and operation is ChangeOperation.CREATE:
         return kueue_defaults.min_counts(manifest, configuration.kueue)
     if kind in kueue_jobs.KINDS or kind in configuration.reconciler.jobs:
@@ -69,31 +69,35 @@ def _job(
     operation: ChangeOperation,
     user: User,
 ) -> Patch:
-    """Its queue and its switch, then its templates, which follow the queue on updates too."""
+    """Set the queue of a job, suspend it, and update its pod templates. Updates of a job change the templates only."""
     created = operation is ChangeOperation.CREATE
     settings, described = _kueue(manifest, forest, configuration), configuration.reconciler.jobs
     operations = kueue_defaults.queued_job(kind, manifest, forest, settings, described) if created else []
     manifest = patched(manifest, operations)
-    marks = marked_templates(kind, manifest, settings, forest)
+    template_patch = queued_templates(kind, manifest, settings, forest)
     if not created:
-        return marks
-    marks += elastic_gates(kind, manifest, settings, forest)
-    marks += after_launcher(kind, manifest, settings)
-    return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
+        return template_patch
+    template_patch += elastic_gates(kind, manifest, settings, forest)
+    template_patch += after_launcher(kind, manifest, settings)
+    return [
+        *operations,
+        *template_patch,
+        *_yunikorn_work(kind, patched(manifest, template_patch), forest, configuration.yunikorn, user),
+    ]
 
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool) -> Patch:
-    """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
+    """The gate of Kueue's quota, then the defaults of Volcano or YuniKorn, then the gate of their quota."""
     held = held_pod(manifest, _kueue(manifest, forest, configuration), forest)
     manifest = patched(manifest, held)
-    volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
-    volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)
-    work = volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user)
+    of_volcano = complete_pod(manifest, configuration.volcano.resource_groups)
+    of_volcano += gated_pod(patched(manifest, of_volcano), configuration.volcano.queue_allocation_gate)
+    work = of_volcano or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user)
     return held + work + quota_gate(patched(manifest, work), forest, configuration, user, demanded=demanded)
 
 
 def _kueue(manifest: Manifest, forest: Forest, configuration: Configuration) -> KueueSettings:
-    """The settings as they are in the namespace of this object."""
+    """Kueue's settings for the namespace of this object."""
     namespace = text(metadata(manifest).get("namespace")) or "default"
     return kueue_defaults.in_namespace(configuration.kueue, namespace, forest)
 
@@ -105,7 +109,10 @@ def _namespace(manifest: Manifest, settings: YuniKornSettings) -> Patch:
 
 
 def _queue(manifest: Manifest, configuration: Configuration) -> Patch:
-    """Source: Volcano's queue mutation (M1); the parent is ours, and for `strict` only."""
+    """Volcano's defaults of a Queue; with the profile `strict` also the parent, which Volcano leaves out.
+
+    Source: Volcano's webhook queues/mutate.
+    """
     spec = mapping(manifest.get("spec"))
     values: dict[str, object] = {}
     if spec.get("reclaimable") is None:
@@ -123,7 +130,7 @@ def _is_zero(value: object) -> bool:
 
 
 def _hierarchy(manifest: Manifest) -> Patch:
-    """The path of Volcano's hierarchical DRF begins at root, and so do its weights."""
+    """Put `root` before the path of Volcano's hierarchical DRF, and its weight 1 before the weights."""
     notes = texts(metadata(manifest).get("annotations"))
     path, weights = text(notes.get(volcano.HIERARCHY)), text(notes.get(volcano.HIERARCHY_WEIGHTS))
     if path is None or weights is None or path.startswith("root"):
@@ -135,7 +142,7 @@ def _hierarchy(manifest: Manifest) -> Patch:
 
 
 def _pod_group(manifest: Manifest, forest: Forest) -> Patch:
-    """The queue that the namespace names, if the PodGroup names none. Source: Volcano's webhook podgroups/mutate."""
+    """The queue of the namespace, if the PodGroup has no queue. Source: Volcano's webhook podgroups/mutate."""
     if mapping(manifest.get("spec")).get("queue") not in (None, "", "default"):
         return []
     namespace = forest.get(Ref(*core.NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
@@ -146,7 +153,7 @@ def _pod_group(manifest: Manifest, forest: Forest) -> Patch:
 def _yunikorn_work(
     kind: GroupKind, manifest: Manifest, forest: Forest, settings: YuniKornSettings, user: User
 ) -> Patch:
-    """What YuniKorn's admission controller does, as far as it is switched on. Pods of Volcano's groups are not its."""
+    """The changes of YuniKorn's admission controller, if the configuration has them. Other kinds are left unchanged."""
     if not settings.admission.active or not (kind == core.POD or kind.group in WORKLOAD_GROUPS):
         return []
     filters = Filters.of(forest, settings.namespace)
@@ -159,7 +166,7 @@ def _yunikorn_work(
 
 
 def _into_spec(manifest: Manifest, values: dict[str, object]) -> Patch:
-    """Each value under spec, which is made where it is missing."""
+    """Add each value to the spec. Creates the spec if it is missing."""
     spec = manifest.get("spec")
     if not values or not (spec is None or isinstance(spec, dict)):
         return []

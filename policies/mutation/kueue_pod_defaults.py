@@ -64,7 +64,7 @@ def held_pod(
     settings: KueueSettings,
     forest: Forest = _NOBODY,
 ) -> Patch:
-    """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the marks of a managed Pod.
+    """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the labels of a managed Pod.
 
     One that names none goes to `default` where there is such a queue.
     A Pod that was admitted with a job above is left to that one while it runs, unless the job says that it cannot be
@@ -75,21 +75,21 @@ def held_pod(
     if not settings.manage_pods or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
-    marks = {MANAGED: "true"}
+    added_labels = {MANAGED: "true"}
     if SUSPENDED_BY not in notes:
         queued, namespace = bool(labels.get(QUEUE_NAME)), _namespace(meta)
         if not (queued or has_default_queue(namespace, forest)) or _counted(manifest, settings, forest):
             return []
         if not queued:
-            marks[QUEUE_NAME] = DEFAULT_QUEUE
+            added_labels[QUEUE_NAME] = DEFAULT_QUEUE
         if not labels.get(PRIORITY_CLASS) and has_default_class(forest, settings):
-            marks[PRIORITY_CLASS] = DEFAULT_CLASS
+            added_labels[PRIORITY_CLASS] = DEFAULT_CLASS
     placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     if settings.enabled("TopologyAwareScheduling") and notes.get(_INDEX_LABEL) in labels:
-        marks[POD_INDEX] = labels[notes[_INDEX_LABEL]]
+        added_labels[POD_INDEX] = labels[notes[_INDEX_LABEL]]
     if placed:
-        marks[_TAS] = "true"
-    operations = [*_texts(meta, ("metadata",), "labels", marks)]
+        added_labels[_TAS] = "true"
+    operations = [*_texts(meta, ("metadata",), "labels", added_labels)]
     operations += _texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
     finalizers = listing(meta.get("finalizers"))
     if MANAGED not in finalizers:
@@ -152,10 +152,10 @@ def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch
     return [_add([*gates, *missing], *path, "spec", "schedulingGates")] if missing else []
 
 
-def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY) -> Patch:
-    """Pods of a Deployment and the like take over its queue and priority, and a mark that each is queued by itself.
+def queued_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY) -> Patch:
+    """The templates of a Deployment and the like, with its queue, its priority, and an annotation that queues each Pod.
 
-    One that belongs to another job is left to that one, which must be in `forest` by its UID.
+    An object that belongs to another job is left to that job, which must be in `forest` by its UID.
     """
     meta = mapping(manifest.get("metadata"))
     labels = texts(meta.get("labels"))
@@ -164,7 +164,7 @@ def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
         return []
     if ancestor(kind, controller_of(meta), _namespace(meta), forest, whole=False):
         return []
-    marks = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
+    added_labels = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
     operations: Patch = []
     notes = {SUSPENDED_BY: framework.name}
     if kind == STATEFUL_SET and settings.enabled("TopologyAwareScheduling"):
@@ -176,7 +176,7 @@ def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
         if not isinstance(template.get("metadata"), dict):
             operations.append(_add({}, *path, "metadata"))
         inner = mapping(template.get("metadata"))
-        operations += _texts(inner, (*path, "metadata"), "labels", marks)
+        operations += _texts(inner, (*path, "metadata"), "labels", added_labels)
         operations += _texts(
             inner, (*path, "metadata"), "annotations", {**notes, **_after_leader(kind, manifest, path, settings)}
         )

@@ -7,7 +7,7 @@ from typing import Any
 from policies.configuration.settings import Configuration, Enforce, YuniKornSettings
 from policies.dialects import volcano_gates, yunikorn_gates
 from policies.dialects.core import NAMESPACE, Namespace, read_namespace
-from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, is_gated, mark_of
+from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS, is_gated, project_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import TOGETHER, group_of
 from policies.dialects.yunikorn_gates import has_quota
@@ -24,9 +24,9 @@ _NOTES = (ADMITTED, WAITS, TOGETHER)
 def quota_gate(
     manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool = False
 ) -> Patch:
-    """Gate and label for a Pod that waits for quota. `demanded`: every Pod of its Namespace is Volcano's.
+    """Add the gate and label of a Pod that waits for quota. `demanded`: all Pods of its Namespace wait for Volcano's.
 
-    A Pod that says that it was admitted says so no more. Mirror pods, which kubelets create, run already.
+    Annotations that say that the Pod was admitted are removed. Mirror pods, which kubelets create, run already.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if not isinstance(meta, dict) or not isinstance(spec, dict) or _KUBELETS in user.groups:
@@ -35,44 +35,46 @@ def quota_gate(
     if not project:
         return []
     patch: Patch = []
-    if mark_of(manifest) != project:
-        patch.append(_add({**texts(meta.get("labels")), MARK: project}, "metadata", "labels"))
+    if project_of(manifest) != project:
+        patch.append(_add({**texts(meta.get("labels")), QUOTA_KEY: project}, "metadata", "labels"))
     if not is_gated(manifest):
-        patch.append(_add([*listing(spec.get("schedulingGates")), {"name": MARK}], "spec", "schedulingGates"))
+        patch.append(_add([*listing(spec.get("schedulingGates")), {"name": QUOTA_KEY}], "spec", "schedulingGates"))
     notes = texts(meta.get("annotations"))
     return [*patch, *(_remove("metadata", "annotations", key) for key in _NOTES if key in notes)]
 
 
 def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
-    """The label of a Namespace with quota of YuniKorn, by which the API server knows that its Pods must not slip
-    through. That of another project is an administrator's."""
+    """The label of a Namespace with YuniKorn's quota. The API server selects by it which Pods must be gated.
+
+    An administrator may set the label to another project; it is left unchanged then.
+    """
     if settings.enforce is not Enforce.GATES:
         return []
-    marked = yunikorn_gates.MARKED
+    project = yunikorn_gates.YUNIKORN
     labels, wanted = mapping(metadata(manifest).get("labels")), has_quota(read_namespace(manifest))
-    if wanted and labels.get(MARK) != marked:
-        return [_add({**labels, MARK: marked}, "metadata", "labels")]
-    if not wanted and labels.get(MARK, volcano_gates.MARKED) != volcano_gates.MARKED:
-        return [_remove("metadata", "labels", MARK)]
+    if wanted and labels.get(QUOTA_KEY) != project:
+        return [_add({**labels, QUOTA_KEY: project}, "metadata", "labels")]
+    if not wanted and labels.get(QUOTA_KEY, volcano_gates.VOLCANO) != volcano_gates.VOLCANO:
+        return [_remove("metadata", "labels", QUOTA_KEY)]
     return []
 
 
 def _project(manifest: Manifest, forest: Forest, configuration: Configuration, *, demanded: bool) -> str:
     """The project whose quota the Pod waits for; empty if it does not wait.
 
-    YuniKorn's Namespaces come first: there a PodGroup would be the way around the quota. A Namespace that is not known
-    yet may have one.
+    YuniKorn's Namespaces come first, since a PodGroup would evade their quota otherwise. A Namespace that is not known
+    yet may have quota.
     """
     yunikorn, volcano = (each.enforce is Enforce.GATES for each in (configuration.yunikorn, configuration.volcano))
-    mark = mark_of(manifest)
+    project = project_of(manifest)
     found = forest.get(Ref(*NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
     namespace = found if isinstance(found, Namespace) else None
     if yunikorn and namespace is not None and has_quota(namespace):
-        return yunikorn_gates.MARKED
-    demanded = demanded or (namespace is not None and namespace.labels.get(MARK) == volcano_gates.MARKED)
-    if volcano and (demanded or mark == volcano_gates.MARKED or group_of(manifest)):
-        return volcano_gates.MARKED
-    return yunikorn_gates.MARKED if yunikorn and (namespace is None or mark == yunikorn_gates.MARKED) else ""
+        return yunikorn_gates.YUNIKORN
+    demanded = demanded or (namespace is not None and namespace.labels.get(QUOTA_KEY) == volcano_gates.VOLCANO)
+    if volcano and (demanded or project == volcano_gates.VOLCANO or group_of(manifest)):
+        return volcano_gates.VOLCANO
+    return yunikorn_gates.YUNIKORN if yunikorn and (namespace is None or project == yunikorn_gates.YUNIKORN) else ""
 
 
 def _add(value: object, *path: str) -> dict[str, Any]:

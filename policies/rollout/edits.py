@@ -45,7 +45,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What there is at some moment, and how the webhook would judge then."""
+    """The state at some moment, and the settings by which the webhook would judge then."""
 
     world: Forest
     configuration: Configuration

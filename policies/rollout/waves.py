@@ -1,7 +1,8 @@
-"""The order in steps and waves, as Argo CD applies: the edits of a wave may come in any order, even at one moment.
+"""The order of edits as Argo CD's syncs and waves. The edits of one wave may be applied in any order, or at once.
 
-A wave has edits that do not meet: of different trees, or of one tree where all ask for more or all give back and none
-is above another. Then every state on the way lies between that before the wave and that after it.
+Edits share a wave if they are independent: they are of different trees; or they are of one tree, none is above another,
+and all raise quota or all lower it. The state between two edits of a wave is then as valid as the states before and
+after the wave.
 Source: Argo CD, Sync Phases and Waves: within a wave objects are applied by kind and name; pruning comes last.
 """
 
@@ -14,33 +15,37 @@ from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
 from policies.rollout.edits import Edit, direction
 
-_ANY_TREE = Ref("yunikorn.apache.org", "Tree", "", "")
-"""YuniKorn's queues and Namespaces count as one tree."""
+_YUNIKORN_TREE = Ref("yunikorn.apache.org", "Tree", "", "")
+"""Stands for YuniKorn's queues and Namespaces, which count as one tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """What one sync does: `waves` one after the other, then the deletions, in order."""
+    """One sync: the `waves` one after another, then the `deletions` in this order."""
 
     waves: tuple[tuple[Edit, ...], ...]
     deletions: tuple[Edit, ...]
 
 
-def steps(world: Forest, edits: Iterable[Edit]) -> list[Sync]:
-    """The edits in their order. A new step begins where an object is written again, or written after a deletion."""
-    found, plan = [], _Plan(world)
+def syncs(world: Forest, edits: Iterable[Edit]) -> list[Sync]:
+    """The syncs for these edits. A new one begins at a second write of an object, or at a write after a deletion."""
+    found, plan = [], _SyncPlan(world)
     for edit in edits:
-        if not plan.takes(edit):
-            found.append(plan.step())
-            plan = _Plan(plan.world)
+        if not plan.fits(edit):
+            found.append(plan.sync())
+            plan = _SyncPlan(plan.world)
         plan.add(edit)
-    return [*found, plan.step()] if plan.written or plan.deletions else found
+    return [*found, plan.sync()] if plan.written or plan.deletions else found
 
 
 @dataclass(slots=True)
-class _Plan:
-    """The step that is being filled. The numbers are those of waves: the last in which an object was written or
-    read, in which anything below it was written, and in which a tree was changed, by direction."""
+class _SyncPlan:
+    """The sync that is being planned. Each number is the index of a wave.
+
+    written, read: the last wave that writes an object, and that reads it.
+    below: the last wave that writes a descendant of an object.
+    trees: the last wave that changes a tree, by direction.
+    """
 
     world: Forest
     waves: list[list[Edit]] = field(default_factory=list)
@@ -50,7 +55,7 @@ class _Plan:
     below: dict[Ref, int] = field(default_factory=dict)
     trees: dict[Ref, dict[int, int]] = field(default_factory=dict)
 
-    def takes(self, edit: Edit) -> bool:
+    def fits(self, edit: Edit) -> bool:
         return edit.after is None or not (self.deletions or edit.ref in self.written)
 
     def add(self, edit: Edit) -> None:
@@ -61,23 +66,23 @@ class _Plan:
             return
         self.world = before.put(edit.after.object)
         above = {*before.ancestors(edit.ref), *self.world.ancestors(edit.ref)}
-        trees, reads, way = set(_trees(edit, before, self.world)), _reads(edit), direction(edit)
-        wave = max(self._earliest(edit.ref, above, reads, trees, way), default=-1) + 1
-        self._note(edit, wave, above, reads, trees, way)
+        trees, reads, sign = set(_trees(edit, before, self.world)), _reads(edit), direction(edit)
+        wave = max(self._preceding(edit.ref, above, reads, trees, sign), default=-1) + 1
+        self._place(edit, wave, above, reads, trees, sign)
 
-    def step(self) -> Sync:
+    def sync(self) -> Sync:
         return Sync(tuple(map(tuple, self.waves)), tuple(self.deletions))
 
-    def _earliest(self, ref: Ref, above: set[Ref], reads: set[Ref], trees: set[Ref], way: int) -> Iterator[int]:
-        """The waves that it has to come after."""
+    def _preceding(self, ref: Ref, above: set[Ref], reads: set[Ref], trees: set[Ref], sign: int) -> Iterator[int]:
+        """The waves after which the edit has to come."""
         for numbers in (self.written, self.read, self.below):
             if ref in numbers:
                 yield numbers[ref]
         yield from (self.written[other] for other in above | reads if other in self.written)
         for tree in trees:
-            yield from (wave for other, wave in self.trees.get(tree, {}).items() if other != way or not way)
+            yield from (wave for other, wave in self.trees.get(tree, {}).items() if other != sign or not sign)
 
-    def _note(self, edit: Edit, wave: int, above: set[Ref], reads: set[Ref], trees: set[Ref], way: int) -> None:
+    def _place(self, edit: Edit, wave: int, above: set[Ref], reads: set[Ref], trees: set[Ref], sign: int) -> None:
         if wave == len(self.waves):
             self.waves.append([])
         self.waves[wave].append(edit)
@@ -86,18 +91,18 @@ class _Plan:
             for other in others:
                 numbers[other] = max(wave, numbers.get(other, wave))
         for tree in trees:
-            ways = self.trees.setdefault(tree, {})
-            ways[way] = max(wave, ways.get(way, wave))
+            by_sign = self.trees.setdefault(tree, {})
+            by_sign[sign] = max(wave, by_sign.get(sign, wave))
 
 
 def _trees(edit: Edit, before: Forest, after: Forest) -> Iterator[Ref]:
-    """The roots of the trees that it changes."""
+    """The roots of the trees that the edit changes."""
     found = edit.after.object if edit.after else None
     if isinstance(found, Node):
         for world in (before, after):
             yield (edit.ref, *world.ancestors(edit.ref))[-1]
     elif any(each is not None and _is_of_yunikorn(each) for each in (found, before.get(edit.ref))):
-        yield _ANY_TREE
+        yield _YUNIKORN_TREE
 
 
 def _is_of_yunikorn(found: KubeObject) -> bool:
@@ -105,7 +110,7 @@ def _is_of_yunikorn(found: KubeObject) -> bool:
 
 
 def _reads(edit: Edit) -> set[Ref]:
-    """The objects that it names."""
+    """The objects that the edit names."""
     found: set[Ref] = set()
     for parsed in (edit.before, edit.after):
         if parsed is not None:

@@ -15,7 +15,7 @@ from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import MANAGED, QUEUE_NAME
 from policies.dialects.kueue_kinds import IN_USE, LABEL
 from policies.dialects.pod_reading import gates_in
-from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano import AMOUNTS_FROM_NODES, BROKEN_SUMS
 from policies.dialects.volcano_gates import TOGETHER
@@ -36,19 +36,28 @@ from policies.takeover.objects import (
 from policies.takeover.taking import traces
 
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
-"""The marks on Volcano's queues; scheduling/volcano_queues writes them."""
+"""Annotations on Volcano's queues; scheduling/volcano_queues writes them."""
 FENCE = "quotree.dev/taken-over-at"
 """The annotation of a Workload that a new leader of the reconciler leaves."""
 OF_KUEUE = frozenset({IN_USE, MANAGED, GATE, TOPOLOGY_GATE, ELASTIC_GATE})
 """Kueue's manager has the same, and goes on with them."""
 FINALIZERS = frozenset({IN_USE, MANAGED, QUEUE_FINALIZER})
-GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, MARK})
-LABELS = frozenset({MANAGED, MARK})
+GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, QUOTA_KEY})
+LABELS = frozenset({MANAGED, QUOTA_KEY})
 ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, AMOUNTS_FROM_NODES, BROKEN_SUMS, FENCE})
 CONDITIONS = frozenset({FULL, UNREADABLE})
 """The conditions of a Namespace that Quotree writes."""
-MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Topology", "Workload", "Queue", "Pod", "Namespace")
-"""The kinds of others that have our marks; jobs have none."""
+KINDS_WITH_ADDITIONS = (
+    "ClusterQueue",
+    "ResourceFlavor",
+    "AdmissionCheck",
+    "Topology",
+    "Workload",
+    "Queue",
+    "Pod",
+    "Namespace",
+)
+"""The kinds of other projects to which we add something; we add nothing to jobs."""
 CLUSTER_ROLES = (
     "quotree-audit",
     "quotree-audit-yunikorn",
@@ -107,7 +116,7 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
     steps = (
         PlanStep("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
         _stop(found, names),
-        PlanStep("take off finalizers, scheduling gates and marks", updates(found, _released(found, kept))),
+        PlanStep("remove finalizers, scheduling gates, labels and annotations", updates(found, _released(found, kept))),
         PlanStep("take off the conditions of Namespaces", tuple(_without_conditions(found))),
         *(
             [PlanStep("start the jobs that wait", updates(found, _resumed(found)))]
@@ -140,7 +149,7 @@ def _kueue_runs(found: FoundCluster, names: ReleaseNames) -> bool:
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The step that stops our processes. Otherwise the reconciler would restore the marks, and stop ungated Pods."""
+    """The step that stops our processes: a running reconciler would restore the labels, and stop ungated Pods."""
     ours = [ref for ref in sorted(found.objects) if (ref.kind, ref.namespace) == ("Deployment", names.namespace)]
     left = sum(found.pods.values())
     holder = found.lease_holders.get(names.reconciler_lease)
@@ -150,15 +159,15 @@ def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     return PlanStep("stop Quotree's programs", tuple(_delete(found, ref) for ref in ours), waits)
 
 
-# -- marks -------------------------------------------------------------------------------------------------------------
+# -- additions ---------------------------------------------------------------------------------------------------------
 
 
-def is_marked(manifest: Manifest) -> bool:
-    return bool(_marks(manifest, frozenset()))
+def has_additions(manifest: Manifest) -> bool:
+    return bool(_additions(manifest, frozenset()))
 
 
-def _marks(manifest: Manifest, kept: frozenset[str]) -> frozenset[str]:
-    """What we have put on the object, but for these."""
+def _additions(manifest: Manifest, kept: frozenset[str]) -> frozenset[str]:
+    """The finalizers, gates, labels, annotations and conditions of ours on the object, except those in `kept`."""
     meta = metadata(manifest)
     found = {
         *FINALIZERS.intersection(map(str, listing(meta.get("finalizers")))),
@@ -175,7 +184,7 @@ def _conditions(manifest: Manifest) -> Sequence[object]:
 
 
 def _without_conditions(found: FoundCluster) -> Iterator[PlannedWrite]:
-    """Another request than the other marks of the same Namespace."""
+    """The conditions on Namespaces: they need a request of their own, since they are in the status."""
     for each in found.of_kind("Namespace"):
         left = [one for one in _conditions(each) if mapping(one).get("type") not in CONDITIONS]
         if len(left) < len(_conditions(each)):
@@ -184,26 +193,26 @@ def _without_conditions(found: FoundCluster) -> Iterator[PlannedWrite]:
 
 
 def _released(found: FoundCluster, kept: frozenset[str]) -> Iterator[Manifest]:
-    for kind in MARKED:
+    for kind in KINDS_WITH_ADDITIONS:
         for each in found.of_kind(kind):
-            if marks := _marks(each, kept):
-                yield _bare(each, marks)
+            if additions := _additions(each, kept):
+                yield _bare(each, additions)
 
 
-def _bare(manifest: Manifest, marks: frozenset[str]) -> dict[str, Any]:
-    """A copy without these marks, and without the amounts that followed the Nodes."""
+def _bare(manifest: Manifest, additions: frozenset[str]) -> dict[str, Any]:
+    """A copy without these additions, and without the amounts that followed the Nodes."""
     meta, made = metadata(manifest), dict(manifest)
     followed = texts(meta.get("annotations")).get(AMOUNTS_FROM_NODES, "").split(",") if ref_of(manifest) == _TOP else ()
     for name in ("capability", "deserved"):
         if name in followed:
             made = replaced(made, f"spec.{name}", None)
     if finalizers := listing(meta.get("finalizers")):
-        made = replaced(made, "metadata.finalizers", [each for each in finalizers if each not in marks] or None)
+        made = replaced(made, "metadata.finalizers", [each for each in finalizers if each not in additions] or None)
     for key in ("labels", "annotations"):
         if held := texts(meta.get(key)):
-            made = replaced(made, f"metadata.{key}", {name: held[name] for name in held if name not in marks})
+            made = replaced(made, f"metadata.{key}", {name: held[name] for name in held if name not in additions})
     if gated := listing(mapping(manifest.get("spec")).get("schedulingGates")):
-        open_ = [each for each in gated if mapping(each).get("name") not in marks]
+        open_ = [each for each in gated if mapping(each).get("name") not in additions]
         made = replaced(made, "spec.schedulingGates", open_ or None)
     return made
 

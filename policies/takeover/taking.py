@@ -90,7 +90,7 @@ def _configure(found: FoundCluster, names: ReleaseNames, translated: Translated,
 
 
 def _silence(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    """The objects stay as they are, but for a match condition in each entry that never holds."""
+    """The objects stay as they are, except for a match condition in each entry that never holds."""
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
     title = "let the API server ask Kueue's webhooks no longer"
     return PlanStep(title, updates(found, map(silenced, present)), settles=True)

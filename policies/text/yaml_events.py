@@ -52,7 +52,7 @@ def events(text: str) -> Callable[[], Any]:
 
 
 class Composer(ABC, Generic[V]):
-    """Reads the values of one stretch of a text. A subclass says what becomes of scalars, mappings and lists."""
+    """Reads the values of one stretch of a text. A subclass builds the scalars, mappings and lists."""
 
     def __init__(self, text: str, start: int, end: int):
         self._start = start

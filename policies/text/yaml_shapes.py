@@ -1,10 +1,10 @@
-"""Documents of one shape, equal but for words at the ends of their lines: the parser reads the shape once.
+"""Documents that differ only in words at the ends of their lines have one shape, which the parser reads once.
 
 A word is a value of letters, digits and `.`, `_`, `/`, `-`, bare or in quotes, behind `: ` or `- `. None of these
-characters means anything to YAML inside a value, so any other word in its place makes the same document with another
-value there. That the place is one of a value, and not a part of a longer text or of a key, is not guessed: the
-document is read with a mark in each place, and where a mark comes out of the parser, it has to be a whole value. A mark
-that does not come out stood in a comment, or was overridden by a merge, and so would any other word.
+characters means anything to YAML inside a value. So another word in its place makes the same document with another
+value there. To be sure that each word is a whole value, and not a part of a longer text or of a key, the document is
+parsed with a placeholder for each word. Each placeholder that the parser returns must be a whole value. One that it
+does not return was in a comment or was overridden by a merge, and so would be any other word.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from policies.text.yaml_scalars import resolve
 _WORD = re.compile(r"""(?<=[:-] )(['"]?)([A-Za-z0-9][A-Za-z0-9._/-]*)\1$""", re.MULTILINE)
 _SHAPES = 512
 """Shapes that are kept; an organisation has some ten for each kind, none longer than a short document."""
-_MARK = "quotree-mark-"
+_PLACEHOLDER = "quotree-mark-"
 
 
 class KnownShape(NamedTuple):
@@ -100,46 +100,46 @@ _shape = lru_cache(maxsize=_SHAPES)(_Shape)
 
 def _template(pieces: tuple[str, ...], reader: Reader) -> _Template | None:
     around, quotes = pieces[0::2], pieces[1::2]
-    if any("%" in each or _MARK in each for each in around):
+    if any("%" in each or _PLACEHOLDER in each for each in around):
         return None  # a directive may give tags another meaning
-    marks = [f"{_MARK}{number:04}" for number in range(len(quotes))]
+    placeholders = [f"{_PLACEHOLDER}{number:04}" for number in range(len(quotes))]
     text = around[0] + "".join(
-        f"{quote}{mark}{quote}{after}" for quote, mark, after in zip(quotes, marks, around[1:], strict=True)
+        f"{quote}{name}{quote}{after}" for quote, name, after in zip(quotes, placeholders, around[1:], strict=True)
     )
     known = reader(text)
     if known is None or len(known.roots) != 1 or known.roots[0].items or not isinstance(known.roots[0].value, dict):
         return None
     (root,) = known.roots
     try:
-        value = _with_places(root.value, {mark: _Word(number) for number, mark in enumerate(marks)})
+        value = _with_places(root.value, {name: _Word(number) for number, name in enumerate(placeholders)})
     except _NotAValue:
         return None
     bare = [number for number, quote in enumerate(quotes) if not quote]
-    start, end = (_place(text, offset, marks) for offset in (root.span.start, root.span.end))
+    start, end = (_place(text, offset, placeholders) for offset in (root.span.start, root.span.end))
     return _Template(value, bare, start, end, known.copies)
 
 
 class _NotAValue(Exception):
-    """A mark that is a part of a text, or of a key."""
+    """A placeholder is only a part of a text, or is in a key."""
 
 
 def _with_places(value: Any, places: dict[str, _Word]) -> Any:
-    """The value with the places of words instead of their marks. Raises _NotAValue."""
+    """The value with the places of words for their placeholders. Raises _NotAValue."""
     if isinstance(value, dict):
-        if any(_MARK in key for key in value):
+        if any(_PLACEHOLDER in key for key in value):
             raise _NotAValue
         return {key: _with_places(item, places) for key, item in value.items()}
     if isinstance(value, list):
         return [_with_places(item, places) for item in value]
-    if isinstance(value, str) and _MARK in value:
+    if isinstance(value, str) and _PLACEHOLDER in value:
         if value not in places:
             raise _NotAValue
         return places[value]
     return value
 
 
-def _place(text: str, offset: int, marks: list[str]) -> _Place:
-    before = [mark for mark in marks if text.index(mark) < offset]
+def _place(text: str, offset: int, placeholders: list[str]) -> _Place:
+    before = [name for name in placeholders if text.index(name) < offset]
     return _Place(len(before), offset - sum(map(len, before)))
 
 

@@ -61,7 +61,7 @@ def read(text: str, most: int = MAX_COPIED) -> Iterator[DocumentRoot | BadText]:
 def read_shared(text: str) -> Iterator[DocumentRoot | BadText]:
     """Read documents for a reader that does not change them: documents of equal text share one value.
 
-    Two states of the same files, as of a branch and its base, are equal but for what the branch changes.
+    Two states of the same files, as of a branch and its base, are equal except for what the branch changes.
     """
     copies = _Copies(MAX_COPIED)
     for start, end in _documents(text):

@@ -1,4 +1,4 @@
-"""The workloads that hold the quota of a ClusterQueue, the largest part of it first."""
+"""The workloads that hold the quota of a ClusterQueue, the largest share of it first."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def held_quota(world: World, queue: str) -> HeldQuota:
 
 
 def holders_json(queue: str, held: HeldQuota, offset: int, limit: int) -> dict[str, Any]:
-    parts = sorted(held.reservations, key=lambda each: (-_largest_part(held.quota, each), each.key))
+    holders = sorted(held.reservations, key=lambda each: (-_largest_share(held.quota, each), each.key))
     return {
         "apiVersion": API_VERSION,
         "kind": "QuotaHolders",
         "clusterQueue": queue,
-        "workloads": len(parts),
-        "items": [_item(each) for each in parts[offset : offset + limit]],
+        "workloads": len(holders),
+        "items": [_item(each) for each in holders[offset : offset + limit]],
     }
 
 
-def _largest_part(quota: Mapping[FlavorResource, int], held: Reservation) -> float:
+def _largest_share(quota: Mapping[FlavorResource, int], held: Reservation) -> float:
     """Return the largest share of the queue's own quota over all pairs. Where it has none, a unit counts as all."""
     return max((each / max(1, quota.get(pair, 0)) for pair, each in held.usage.items()), default=0.0)
 

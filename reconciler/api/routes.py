@@ -141,23 +141,23 @@ class ReconcilerApi:
 
     def answer_to(self, target: str, caller: Caller) -> dict[str, Any]:
         """Answer a caller whom the API server has authenticated, at a path of the aggregated API."""
-        path, mark, query = target.partition("?")
+        path, separator, query = target.partition("?")
         if (found := discovery(path)) is not None:
             return found
         if (own := path_of_v1(path)) is None:
             raise HttpRefusal(404, f"{path} does not exist")
-        return self._routed(f"{own}{mark}{query}", lambda: caller)
+        return self._routed(f"{own}{separator}{query}", lambda: caller)
 
     def _routed(self, target: str, who: Callable[[], Caller]) -> dict[str, Any]:
         try:
-            parts = urlsplit(target)
+            url = urlsplit(target)
         except ValueError as error:
             raise HttpRefusal(400, f"the path is not valid: {error}") from error
         for pattern, view in ROUTES:
-            if found := re.fullmatch(pattern, parts.path):
+            if found := re.fullmatch(pattern, url.path):
                 names = [unquote(name) for name in found.groups()]
-                return self._seen(view, who, names, parts.query)
-        raise HttpRefusal(404, f"{parts.path} does not exist")
+                return self._seen(view, who, names, url.query)
+        raise HttpRefusal(404, f"{url.path} does not exist")
 
     def _seen(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
         try:

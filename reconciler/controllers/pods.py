@@ -237,7 +237,7 @@ class PodsController(Controller):
             if write.action is not None:
                 awaited.append(write.key)
         self._undoing.looked((members or {}).values(), now)
-        if awaited:  # what came of them is looked at, even where it is nothing
+        if awaited:  # check their outcome, even if there is none
             self._awaited[name] = awaited
             yield WaitFor(item, awaited[-1])
         elif until := self._errors.backoff_end(item, now):

@@ -143,7 +143,7 @@ class WaitingJobsController(Controller):
                 return name
         return ""
 
-    # --- what is said
+    # --- messages
 
     def _event(self, name: str, now: int) -> WantedWrite | None:
         found = self._stored(name)

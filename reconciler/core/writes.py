@@ -32,7 +32,7 @@ from scheduling.objects.workload import Workload
 
 log = logging.getLogger(__name__)
 EVENT = "Event"
-MARK = "quotree.dev/taken-over-at"
+TAKEN_OVER_AT = "quotree.dev/taken-over-at"
 """The annotation of an empty write: the version of the Workload when another process took over."""
 
 
@@ -122,7 +122,7 @@ class PendingWrites:
         self._records.send(key, flight)
         self._commands.append(flight.request)
 
-    # --- what came of it
+    # --- results
 
     def written(self, outcome: Written, now: int) -> None:
         self._stats.written += 1
@@ -318,7 +318,7 @@ class PendingWrites:
 
 def fence(stored: Observed[Workload]) -> Patch:
     """A write of a Workload without changes. A write that was sent with the same version fails after it."""
-    body = {"metadata": {"annotations": {MARK: stored.version}}}
+    body = {"metadata": {"annotations": {TAKEN_OVER_AT: stored.version}}}
     return patch(stored.value, body, ADMISSION_MANAGER)
 
 

@@ -1,7 +1,7 @@
 """The batch Job: what it needs beyond its description to start, stop and shrink.
 
-Its pod template may change only while it is suspended and has no pods. So a stop takes two writes, with a mark between
-them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
+Its pod template may change only while it is suspended and has no pods. So a stop takes two writes, with an annotation
+between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reconciler.jobs import job_state
 from reconciler.jobs.described import Described
 from reconciler.jobs.elastic import with_gate
 from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, spec_change, without_start_time
-from reconciler.jobs.kind import MARKED, UNMARKED, Writing
+from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, Writing
 from reconciler.jobs.pod_changes import MANAGED_LABELS, all_placed, placed
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.reclaimable import reclaimable_of_job
@@ -66,14 +66,14 @@ class BatchJob(Described):
         """The Job is suspended first, with an annotation that says that its pod template is still to be restored."""
         change = spec_change(job, as_submitted(job, workload)) if workload is not None else {}
         if not self.suspended(job):
-            return Writing(batch_patch(job, {"spec": {"suspend": True}, **(MARKED if change else {})}))
+            return Writing(batch_patch(job, {"spec": {"suspend": True}, **(STOP_NOTED if change else {})}))
         if not self.halfway(job) and not (change and reserved):
             return None
         if not self.quiet(job):
             return None
         if change and job_state.has_started(job):
             return Writing(without_start_time(job), reported=False)
-        return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), reported=False)
+        return Writing(batch_patch(job, {**STOP_FORGOTTEN, **({"spec": change} if change else {})}), reported=False)
 
 
 def _replacement(job: Manifest, inputs: JobInputs) -> dict[str, str]:

@@ -13,7 +13,7 @@ from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_pods import JOB_NAME
 from policies.dialects.kueue_workload import GATED_BY, SLICE_CHAIN
 from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
-from reconciler.jobs.elastic import slice_name, sliced
+from reconciler.jobs.elastic import slice_name, uses_slices
 from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
@@ -60,7 +60,7 @@ def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
     usual = prebuilt(kind, job) or kind.naming.workload(group_kind(job), name, uid)
-    return f"{_namespace(job)}/{slice_name(usual, job) if elastic and sliced(kind, job) else usual}"
+    return f"{_namespace(job)}/{slice_name(usual, job) if elastic and uses_slices(kind, job) else usual}"
 
 
 def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
@@ -77,7 +77,7 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     own, made_sets = set(kind.own_labels) - {JOB_NAME}, made["spec"]["podSets"]  # Kueue keeps the name of the Job
     pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
     first = {}
-    if inputs.elastic and sliced(kind, job):
+    if inputs.elastic and uses_slices(kind, job):
         meta["name"] = slice_name(meta["name"], job)
         first = {SLICE_CHAIN: meta["name"]}
     meta = {**meta, "labels": {**copied, **meta["labels"]}, "annotations": {**noted, **meta["annotations"], **first}}

@@ -15,14 +15,14 @@ from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape, PodsAt, Sign, Step, at, conditions, pods_at, total
 from policies.dialects.reading import Manifest, listing, mapping, text
 from reconciler.jobs.elastic import with_gate
-from reconciler.jobs.kind import MARKED, STOPPING, UNMARKED, Ending, Writing, job_patch, notes
+from reconciler.jobs.kind import STOP_FORGOTTEN, STOP_NOTED, STOPPING, Ending, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, all_placed, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import differences
 from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.workload import Workload
 
-_NO_MARK: Mapping[str, Any] = {}
+_NO_CHANGE: Mapping[str, Any] = {}
 _NOT_ITS_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -127,14 +127,14 @@ class Described:
         stopped = self._with(job, before, self.shape.suspend.on)
         if not self.suspended(job):
             at_once = self._with(job, {}, self.shape.suspend.on) if self.shape.late else stopped
-            return Writing(self._patch(job, at_once, MARKED if at_once != stopped else {}))
+            return Writing(self._patch(job, at_once, STOP_NOTED if at_once != stopped else {}))
         change = bool(_body(job, stopped))
         if not self.halfway(job) and not (change and reserved):
             return None
-        return Writing(self._patch(job, stopped, UNMARKED), reported=False) if self.quiet(job) else None
+        return Writing(self._patch(job, stopped, STOP_FORGOTTEN), reported=False) if self.quiet(job) else None
 
     def unmarked(self, job: Manifest) -> Patch | None:
-        return self._patch(job, job, UNMARKED) if self.halfway(job) else None
+        return self._patch(job, job, STOP_FORGOTTEN) if self.halfway(job) else None
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
         return all_placed(read, inputs.flavors, partial(_placed, self._templates(job)))
@@ -160,8 +160,8 @@ class Described:
         _put(made, self.shape.suspend.steps, switch)
         return made
 
-    def _patch(self, job: Manifest, wanted: Manifest, mark: Mapping[str, Any] = _NO_MARK) -> Patch:
-        return job_patch(self.resource, job, {**mark, **_body(job, wanted)})
+    def _patch(self, job: Manifest, wanted: Manifest, change: Mapping[str, Any] = _NO_CHANGE) -> Patch:
+        return job_patch(self.resource, job, {**change, **_body(job, wanted)})
 
 
 def _ended(job: Manifest, reason: str, sign: Sign | None) -> Ending | None:

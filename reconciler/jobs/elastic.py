@@ -1,4 +1,4 @@
-"""Elastic jobs: which jobs change their size while they run, and the names of their Workloads, the slices.
+"""Elastic jobs, which may change their size while they run. Each size has a Workload of its own, a slice.
 
 Source: Kueue v0.19, pkg/workloadslicing and pkg/controller/jobframework; KEP-77.
 """
@@ -23,57 +23,57 @@ from reconciler.jobs.kind import JobKind, notes, prebuilt
 from scheduling.objects.workload import Workload
 
 
-def sliced(kind: JobKind, job: Manifest) -> bool:
-    """Whether the job grows and shrinks by slices: only if all its pods wait at the gate until a slice admits them.
+def uses_slices(kind: JobKind, job: Manifest) -> bool:
+    """Whether the job changes its size by slices: it is elastic, and all its pods have the gate of slices.
 
-    A job that runs on another cluster is placed anew when its size changes.
+    A job on a worker cluster is placed again when its size changes.
     """
     return _may_grow(kind, job) and waits_for_slices(kind.shape.kind, job)
 
 
 def _may_grow(kind: JobKind, job: Manifest) -> bool:
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true"
-    return wanted and not (prebuilt(kind, job) or elsewhere(kind, job) or MIN_PARALLELISM in notes(job))
+    return wanted and not (prebuilt(kind, job) or on_worker_cluster(kind, job) or MIN_PARALLELISM in notes(job))
 
 
 def with_gate(kind: JobKind, job: Manifest) -> Manifest:
-    """The job with the gate of slices in the pod templates that it may grow by, if it is elastic.
+    """The job with the gate of slices in each pod template that may grow; unchanged if the job is not elastic.
 
-    The webhook adds the gate when a job is created. A job that it missed gets it when it starts, since only then its
-    templates may change.
+    The webhook adds the gate when a job is created. If the webhook was down then, the job gets the gate when it starts,
+    since Kubernetes allows changes of the templates only then.
     """
     return patched(job, held_growth(kind.shape.kind, job)) if _may_grow(kind, job) else job
 
 
-def sent(kind: JobKind, job: Manifest) -> bool:
-    """Whether the job is elastic and a MultiKueue manager makes its slices: the job names the slice that it runs on."""
+def sliced_by_manager(kind: JobKind, job: Manifest) -> bool:
+    """Whether the job is elastic and a MultiKueue manager makes its slices. Such a job names its current slice."""
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true" and MIN_PARALLELISM not in notes(job)
     return wanted and bool(prebuilt(kind, job)) and waits_for_slices(kind.shape.kind, job)
 
 
-def resizable(kind: JobKind, job: Manifest) -> bool:
-    """Whether the job may differ in size from its Workload: its Pods wait at the gate until a slice admits them."""
-    return sliced(kind, job) or sent(kind, job)
+def size_may_differ(kind: JobKind, job: Manifest) -> bool:
+    """Whether the job may have another size than its Workload. Additional Pods wait at the gate of slices."""
+    return uses_slices(kind, job) or sliced_by_manager(kind, job)
 
 
-def held_back(kind: JobKind, job: Manifest) -> bool:
-    """Whether all its pods wait at the gate of slices, so that the job may outgrow the job that it belongs to."""
+def all_pods_gated(kind: JobKind, job: Manifest) -> bool:
+    """Whether all its pods have the gate of slices. Such a job may request more than the job that owns it."""
     return kind.shape.elastic and waits_for_slices(kind.shape.kind, job)
 
 
-def waits(template: Manifest) -> bool:
-    """Whether pods of this template wait at the gate of slices."""
+def waits_for_slice(template: Manifest) -> bool:
+    """Whether pods of this template have the gate of slices, which a slice removes when it is admitted."""
     return ELASTIC_GATE in gates_in(mapping(template.get("spec")))
 
 
-def grown(kind: JobKind, job: Manifest, parts: Iterable[Manifest]) -> Manifest:
-    """A RayJob or RayService with as many workers as its clusters have, if an autoscaler sets their number.
+def with_autoscaled_workers(kind: JobKind, job: Manifest, clusters: Iterable[Manifest]) -> Manifest:
+    """A RayJob or RayService with the number of workers that an autoscaler has set in its RayClusters.
 
-    `parts`: the RayClusters that KubeRay made for it. Of several the largest counts, group by group. A new size counts
-        as a generation of its own, because the spec of the job does not change.
+    `clusters`: the RayClusters that KubeRay made for the job. If there are several, the largest number of each group
+        counts. Their generations become part of the job's generation, because the job's own spec does not change.
     """
     name = kind.shape.kind.kind
-    clusters = [each for each in parts if not metadata(each).get("deletionTimestamp")]
+    clusters = [each for each in clusters if not metadata(each).get("deletionTimestamp")]
     if name not in CLUSTERS or not clusters:
         return job
     path, own = ray_cluster(name, job)
@@ -86,8 +86,8 @@ def grown(kind: JobKind, job: Manifest, parts: Iterable[Manifest]) -> Manifest:
         above = mapping(at(job, ".".join(path[: depth - 1]))) if depth > 1 else job
         made = {**above, path[depth - 1]: made}
     meta = metadata(job)
-    parts_are = sorted(f"{metadata(each).get('uid')}.{metadata(each).get('generation')}" for each in clusters)
-    return {**made, "metadata": {**meta, "generation": "/".join((str(meta.get("generation", 0)), *parts_are))}}
+    generations = sorted(f"{metadata(each).get('uid')}.{metadata(each).get('generation')}" for each in clusters)
+    return {**made, "metadata": {**meta, "generation": "/".join((str(meta.get("generation", 0)), *generations))}}
 
 
 def _workers(clusters: Iterable[Manifest]) -> dict[str, int]:
@@ -106,23 +106,23 @@ def _regrown(group: Mapping[str, Any], sizes: Mapping[str, int]) -> Mapping[str,
     return group if wanted == group.get("replicas") else {**group, "replicas": wanted}
 
 
-def elsewhere(kind: JobKind, job: Manifest) -> bool:
-    """Whether MultiKueue manages the job, so that none of its pods run here."""
+def on_worker_cluster(kind: JobKind, job: Manifest) -> bool:
+    """Whether MultiKueue manages the job, so that its pods run on a worker cluster only."""
     return bool(kind.shape.managed_by) and at(job, kind.shape.managed_by) == MULTIKUEUE
 
 
-def marked(kind: JobKind, job: Manifest) -> bool:
-    """Whether its pods have the labels of a start. Pods are counted by these labels."""
+def has_start_labels(kind: JobKind, job: Manifest) -> bool:
+    """Whether its pod templates have the labels that a start adds. Pods are counted by these labels."""
     pods = list(pods_at(job, kind.shape.pod_sets))
     return bool(pods) and all(POD_SET in texts(metadata(each.template).get("labels")) for each in pods)
 
 
 def slice_name(name: str, job: Manifest) -> str:
-    """Kueue's name of a slice: like the name of the job's Workload, but with the job's generation in the hash."""
+    """Kueue's name of a slice: the name of the job's Workload, with a hash that includes the job's generation."""
     prefix, _, hashed = name.rpartition("-")
     meta, kind = metadata(job), group_kind(job)
-    parts = (kind.kind, kind.group, meta.get("name"), meta.get("uid"), meta.get("generation", 0))
-    digest = hashlib.sha1("\n".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
+    identity = (kind.kind, kind.group, meta.get("name"), meta.get("uid"), meta.get("generation", 0))
+    digest = hashlib.sha1("\n".join(map(str, identity)).encode(), usedforsecurity=False).hexdigest()
     return f"{prefix}-{digest[: len(hashed)]}"
 
 
@@ -131,26 +131,26 @@ def chain_of(workload: Workload) -> str:
     return workload.annotations.get(SLICE_CHAIN) or workload.name
 
 
-def sizes(workload: Mapping[str, Any]) -> dict[str, int]:
+def pod_counts(workload: Mapping[str, Any]) -> dict[str, int]:
     """The number of pods in each set, from a Workload's manifest."""
     return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in _pod_sets(workload)}
 
 
-def sized(workload: Mapping[str, Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
+def with_counts(workload: Mapping[str, Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
     """The pod sets of this manifest with other counts."""
     return [{**mapping(each), "count": counts[mapping(each).get("name", "main")]} for each in _pod_sets(workload)]
 
 
-def as_stored(made: Mapping[str, Any], workload: Manifest) -> Mapping[str, Any]:
-    """The Workload that a job requests, with the size of its present Workload. Another slice provides the remainder."""
-    held = sizes(workload)
-    if held.keys() != sizes(made).keys():
+def with_stored_counts(made: Mapping[str, Any], workload: Manifest) -> Mapping[str, Any]:
+    """The Workload that a job requests, with the pod counts of its current one. Another slice requests the rest."""
+    held = pod_counts(workload)
+    if held.keys() != pod_counts(made).keys():
         return made
-    return {**made, "spec": {**made["spec"], "podSets": sized(made, held)}}
+    return {**made, "spec": {**made["spec"], "podSets": with_counts(made, held)}}
 
 
-def resized(made: Mapping[str, Any], workload: Manifest) -> bool:
-    return sizes(made) != sizes(workload)
+def counts_differ(made: Mapping[str, Any], workload: Manifest) -> bool:
+    return pod_counts(made) != pod_counts(workload)
 
 
 def _pod_sets(workload: Mapping[str, Any]) -> Sequence[Any]:

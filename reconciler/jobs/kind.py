@@ -17,8 +17,8 @@ from scheduling.objects.workload import Workload
 
 STOPPING = f"{PREFIX}stopping"
 """The annotation of a job that was suspended, but does not have its original pod templates back yet."""
-MARKED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: "true"}}}
-UNMARKED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: None}}}
+STOP_NOTED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: "true"}}}
+STOP_FORGOTTEN: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: None}}}
 
 
 class Ending(NamedTuple):

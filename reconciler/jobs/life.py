@@ -19,7 +19,13 @@ from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
 from reconciler.jobs.composed import RequestedWork, composed, fits, gates_update, requested_work, spec_update
-from reconciler.jobs.elastic import as_stored, elsewhere, marked, resizable, resized
+from reconciler.jobs.elastic import (
+    counts_differ,
+    has_start_labels,
+    on_worker_cluster,
+    size_may_differ,
+    with_stored_counts,
+)
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
@@ -73,7 +79,7 @@ def steps(
     if metadata(job).get("deletionTimestamp"):
         controls = workload is not None and controller(workload) == metadata(job).get("uid")
         return owner_not_found(workload, read, inputs, now) if controls else orphaned(workload, read)
-    if elsewhere(kind, job) and (read is None or read.deleting) and not kind.ending(job):
+    if on_worker_cluster(kind, job) and (read is None or read.deleting) and not kind.ending(job):
         job = {**job, "status": {}}  # its copies are deleted with its Workload, and nothing reports their pods any more
     if workload is None or read is None:
         return _missing(kind, job, inputs)
@@ -218,7 +224,7 @@ class _Life:
     def made(self) -> Mapping[str, Any] | None:
         """The Workload as it would be composed now; None if it cannot be. A slice that holds quota keeps its size."""
         slice_runs = self.sliced and self.read.reserved
-        return as_stored(self.asked, self.workload) if slice_runs and self.asked is not None else self.asked
+        return with_stored_counts(self.asked, self.workload) if slice_runs and self.asked is not None else self.asked
 
     @cached_property
     def asked(self) -> dict[str, Any] | None:
@@ -229,7 +235,7 @@ class _Life:
 
     @cached_property
     def sliced(self) -> bool:
-        return self.inputs.elastic and resizable(self.kind, self.job)
+        return self.inputs.elastic and size_may_differ(self.kind, self.job)
 
     @property
     def entitled(self) -> bool:
@@ -298,7 +304,7 @@ class _Life:
         """The job's reports about its pods are written first; pods that may not run at all are stopped before that."""
         if not (self.kind.suspended(self.job) or self.entitled or self.read.evicted):
             return None
-        if self.sliced and self.asked is not None and resized(self.asked, self.workload):
+        if self.sliced and self.asked is not None and counts_differ(self.asked, self.workload):
             return None  # its report about its pods is about another size
         return reported(self.kind, self.job, self.read, self.inputs, self.now) or None
 
@@ -382,13 +388,13 @@ class _Life:
     def _running(self) -> list[JobStep] | None:
         if self.kind.suspended(self.job):
             return None
-        if not self.entitled and self.sliced and marked(self.kind, self.job):
+        if not self.entitled and self.sliced and has_start_labels(self.kind, self.job):
             return []  # pods that are not admitted wait at their gate
         if not self.entitled:
             stop = _undone(self._stop("Not admitted by cluster queue"))
             return [*stop, *reported(self.kind, self.job, self.read, self.inputs, self.now)] if stop else []
         as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
-        as_admitted = as_admitted and (not self.sliced or marked(self.kind, self.job))
+        as_admitted = as_admitted and (not self.sliced or has_start_labels(self.kind, self.job))
         if not as_admitted:
             return _undone(self._stop("Not started as it was admitted"))
         adjusting = self.kind.adjusting(self.job, self.inputs)

@@ -133,8 +133,8 @@ def all_placed(read: Workload, flavors: Mapping[str, Flavor], is_placed: Callabl
 def placed(template: Manifest, assigned: PodChanges) -> bool:
     """Whether the pods of a running template are placed in their flavor.
 
-    A start leaves a mark. If an older Kueue started the job, the template has at least the node selectors. Their values
-    are not compared, so an edit of a flavor stops no job.
+    A start leaves an annotation. If an older Kueue started the job, the template has at least the node selectors. Their
+    values are not compared, so an edit of a flavor stops no job.
     """
     selector = texts(mapping(template.get("spec")).get("nodeSelector"))
     return POD_SET in texts(metadata(template).get("labels")) or assigned.node_selector.keys() <= selector.keys()

@@ -147,7 +147,7 @@ class _Life:
 
     @property
     def is_group(self) -> bool:
-        """Whether the Workload was made for a group. It says so itself, because labels of Pods may be changed."""
+        """Whether the Workload was made for a group. The Workload records it, since labels of Pods may be changed."""
         return self.read.annotations.get(OF_GROUP) == "true" or self.unit.is_group
 
     @cached_property

@@ -52,16 +52,16 @@ def selected(members: Sequence[GroupPod], read: Workload, selectors: Selectors |
     strangers: list[GroupPod] = []
     for member in members:
         (by_role[roles[member.uid]] if member.uid in roles else strangers).append(member)
-    parts = [_of_role(by_role[each.name], each, read) for each in read.pod_sets]
-    crowded = any(part.crowded for part in parts) or any(member.occupies for member in strangers)
+    selections = [_of_role(by_role[each.name], each, read) for each in read.pod_sets]
+    crowded = any(selection.crowded for selection in selections) or any(member.occupies for member in strangers)
     return GroupSelection(
-        kept=tuple(member for part in parts for member in part.kept),
-        excess=tuple(member for part in parts for member in part.excess),
-        replaced=tuple(member for part in parts for member in part.replaced),
-        absent=sum(part.absent for part in parts),
-        vacant=sum(part.vacant for part in parts),
+        kept=tuple(member for selection in selections for member in selection.kept),
+        excess=tuple(member for selection in selections for member in selection.excess),
+        replaced=tuple(member for selection in selections for member in selection.replaced),
+        absent=sum(selection.absent for selection in selections),
+        vacant=sum(selection.vacant for selection in selections),
         strangers=tuple(strangers),
-        startable=() if crowded else tuple(member for part in parts for member in part.startable),
+        startable=() if crowded else tuple(member for selection in selections for member in selection.startable),
         crowded=crowded,
         roles=roles,
     )

@@ -130,14 +130,14 @@ def _agreed(members: Sequence[GroupPod]) -> None:
             raise CannotCompose(f"Pods of group {first.group} name different total counts: {sizes}")
 
 
-def _copied(pods: Sequence[Manifest], part: str, keys: Sequence[str]) -> dict[str, str]:
+def _copied(pods: Sequence[Manifest], field: str, keys: Sequence[str]) -> dict[str, str]:
     """The labels or annotations that the Workload takes over.
 
     Raises CannotCompose if Pods have different values for a key.
     """
     found: dict[str, str] = {}
     for pod in pods:
-        for key, value in texts(metadata(pod).get(part)).items():
+        for key, value in texts(metadata(pod).get(field)).items():
             if key in keys and found.setdefault(key, value) != value:
-                raise CannotCompose(f"Pods of one group have different {part} {key}: {found[key]} and {value}")
+                raise CannotCompose(f"Pods of one group have different {field} {key}: {found[key]} and {value}")
     return found

@@ -15,7 +15,7 @@ from typing import Any
 from cluster.actions import Create
 from policies.dialects.kueue_workload import REPLACES, SLICE_CHAIN
 from policies.dialects.reading import Manifest
-from reconciler.jobs.elastic import chain_of, sized, sizes
+from reconciler.jobs.elastic import chain_of, pod_counts, with_counts
 from reconciler.jobs.pod_changes import with_annotations
 from reconciler.jobs.step import JobStep
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
@@ -90,7 +90,7 @@ def steps(
     manifest = stored(holder.key) if holder is not None else None
     if holder is None or manifest is None or asked is None or holder.finished or holder.evicted or holder.deleting:
         return
-    have, want = sizes(manifest), sizes(asked)
+    have, want = pod_counts(manifest), pod_counts(asked)
     if have.keys() != want.keys():
         return
     if not holder.reserved:
@@ -122,19 +122,21 @@ def _larger(
         meta = asked["metadata"]
         named = {SLICE_CHAIN: chain_of(holder)}
         notes = {**meta.get("annotations", {}), REPLACES: holder.key, **named}
-        pod_sets = [{**each, "template": with_annotations(each["template"], named)} for each in sized(manifest, want)]
+        pod_sets = [
+            {**each, "template": with_annotations(each["template"], named)} for each in with_counts(manifest, want)
+        ]
         spec = {**asked["spec"], "queueName": holder.queue, "podSets": pod_sets}
         made = {**asked, "metadata": {**meta, "annotations": notes}, "spec": spec}
         key = f"{meta['namespace']}/{meta['name']}"
         yield key, JobStep(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")
         return
     waiting = stored(found.pending.key)
-    if waiting is not None and not found.pending.deleting and sizes(waiting) != want:
+    if waiting is not None and not found.pending.deleting and pod_counts(waiting) != want:
         yield _resize(found.pending, waiting, want)
 
 
 def _resize(read: Workload, manifest: Manifest, counts: Mapping[str, int]) -> tuple[str, JobStep]:
-    body = {"spec": {"podSets": sized(manifest, counts)}}
+    body = {"spec": {"podSets": with_counts(manifest, counts)}}
     message = f"Updated the number of pods of the Workload: {read.key}"
     return read.key, JobStep(patch(read, body, JOB_MANAGER), "UpdatedWorkload", message)
 

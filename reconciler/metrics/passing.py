@@ -45,7 +45,7 @@ class PassingObserver(NullObserver):
 
 
 def _passes(was: YuniKornGatedPod | VolcanoGatedPod, pod: YuniKornGatedPod | VolcanoGatedPod) -> bool:
-    """The dialect whose gate the Pod passed: the one whose mark it has.
+    """The dialect whose gate the Pod passed: the one that its label names.
 
     A Pod whose gate another client removed has not passed.
     """

@@ -64,8 +64,8 @@ def check_condition(
     inactive = [name for name in clusters if name in active and not active[name]]
     if not missing and not inactive:
         return CHECK_ACTIVE
-    parts = (("Missing clusters", missing), ("Inactive clusters", inactive))
-    message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in parts if names)
+    lists = (("Missing clusters", missing), ("Inactive clusters", inactive))
+    message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in lists if names)
     some = len(missing) + len(inactive) < len(clusters)
     return ActiveCondition(some, "SomeActiveClusters" if some else "NoUsableClusters", message)
 

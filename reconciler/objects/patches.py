@@ -62,7 +62,7 @@ _OUR_OWN = "quotree.dev/"
 """Conditions that Kueue does not know are written in one request with those that they belong to."""
 _LISTS = {"conditions": "type", "admissionChecks": "name"}
 """The lists whose entries each can have their own manager, with the key of an entry."""
-_Part = tuple[str, str]
+_EntryKey = tuple[str, str]
 """A field of the status and, in one of these lists, the name of an entry."""
 
 
@@ -82,16 +82,16 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
     if before.admission is not None and not before.reserved and after.admission not in (None, before.admission):
         # An admission may not be changed into another one.
         return patch(before, {"status": {"admission": None}}, ADMISSION_MANAGER, "status")
-    was, now = _parts(written_status(before)), _parts(written_status(after))
-    changed = {part for part in was.keys() | now.keys() if was.get(part) != now.get(part)}
+    was, now = _entries(written_status(before)), _entries(written_status(after))
+    changed = {key for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
     if not changed:
         return None
     owner = _owner(changed, manager)
-    then = {part: side[part] for part in was | now if part in (side := now if _owns(owner, part) else was)}
+    then = {key: side[key] for key in was | now if key in (side := now if _owns(owner, key) else was)}
     owned = {
-        part: value
-        for part, value in then.items()
-        if _owns(owner, part) and (part in changed or owner != MULTIKUEUE)  # which owns only its own check
+        key: value
+        for key, value in then.items()
+        if _owns(owner, key) and (key in changed or owner != MULTIKUEUE)  # which owns only its own check
     }
     body = {"status": differences(_status(was), _status(then))}
     applied = {"apiVersion": f"{GROUP}/{WORKLOADS.version}", "kind": "Workload", "status": _status(owned)}
@@ -99,17 +99,17 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
     return Apply(WORKLOADS, before.namespace, before.name, body, version, owner, "status", applied=applied)
 
 
-def _owner(changed: Iterable[_Part], manager: str) -> str:
-    """The manager that writes: this one if it owns all parts, else that of admissions, else the owner of one part."""
+def _owner(changed: Iterable[_EntryKey], manager: str) -> str:
+    """The manager to write as: this one or that of admissions if it owns all entries, else the owner of one entry."""
     for each in (manager, ADMISSION_MANAGER):
-        if all(_owns(each, part) for part in changed):
+        if all(_owns(each, key) for key in changed):
             return each
-    field, kind = min(part for part in changed if not _owns(ADMISSION_MANAGER, part))
+    field, kind = min(key for key in changed if not _owns(ADMISSION_MANAGER, key))
     return condition_manager(kind) if field == "conditions" else RECLAIMABLE_MANAGER
 
 
-def _owns(manager: str, part: _Part) -> bool:
-    field, name = part
+def _owns(manager: str, key: _EntryKey) -> bool:
+    field, name = key
     if manager == ADMISSION_MANAGER:
         return field in _OF_ADMISSION or name in _CONDITIONS_OF_ADMISSION or name.startswith(_OUR_OWN)
     if manager == RECLAIMABLE_MANAGER:
@@ -119,8 +119,8 @@ def _owns(manager: str, part: _Part) -> bool:
     return field == "conditions" and condition_manager(name) == manager
 
 
-def _parts(status: Mapping[str, Any]) -> dict[_Part, Any]:
-    found: dict[_Part, Any] = {}
+def _entries(status: Mapping[str, Any]) -> dict[_EntryKey, Any]:
+    found: dict[_EntryKey, Any] = {}
     for field, value in status.items():
         if field in _LISTS:
             found |= {(field, entry[_LISTS[field]]): entry for entry in value}
@@ -129,9 +129,9 @@ def _parts(status: Mapping[str, Any]) -> dict[_Part, Any]:
     return found
 
 
-def _status(parts: Mapping[_Part, Any]) -> dict[str, Any]:
+def _status(entries: Mapping[_EntryKey, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for (field, name), value in parts.items():
+    for (field, name), value in entries.items():
         if name:
             found.setdefault(field, []).append(value)
         else:

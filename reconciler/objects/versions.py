@@ -10,6 +10,6 @@ def older(version: str, than: str) -> bool:
     return (len(version), version) < (len(than), than)
 
 
-def reached(mark: str, version: str) -> bool:
-    """Whether a watch that is at `mark` has reported `version`."""
-    return mark.isdecimal() and version.isdecimal() and not older(mark, version)
+def reached(position: str, version: str) -> bool:
+    """Whether a watch that is at `position` has reported `version`."""
+    return position.isdecimal() and version.isdecimal() and not older(position, version)

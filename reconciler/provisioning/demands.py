@@ -15,7 +15,7 @@ from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from reconciler.jobs.pod_changes import PodChanges, started
 from reconciler.objects.wanted import KUEUE_VERSION
-from reconciler.provisioning.objects import AUTOSCALING, MARK, Controlled, ProvisioningConfig
+from reconciler.provisioning.objects import AUTOSCALING, EVICTIONS, Controlled, ProvisioningConfig
 from scheduling.objects.template import template
 from scheduling.objects.workload import Workload
 
@@ -153,8 +153,8 @@ _ALIKE: Mapping[str, Callable[[Manifest], object]] = {
 # --- the objects
 
 
-def mark(workload: Workload) -> str:
-    """See MARK."""
+def eviction_count(workload: Workload) -> str:
+    """See EVICTIONS."""
     return str(sum(each.count for each in workload.evictions))
 
 
@@ -199,7 +199,7 @@ def _meta(name: str, workload: Workload) -> dict[str, Any]:
         "name": name,
         "namespace": workload.namespace,
         "labels": {MANAGED: "true"},
-        "annotations": {MARK: mark(workload)},
+        "annotations": {EVICTIONS: eviction_count(workload)},
         "ownerReferences": [owner(KUEUE_VERSION, "Workload", workload.name, workload.uid)],
     }
 

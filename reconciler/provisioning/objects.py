@@ -16,7 +16,7 @@ from scheduling.objects.reading import conditions
 from scheduling.objects.workload import Condition
 
 AUTOSCALING = "autoscaling.x-k8s.io"
-MARK = "quotree.dev/evictions"
+EVICTIONS = "quotree.dev/evictions"
 """The annotation with the workload's number of evictions when the object was created. An object of an earlier
 reservation represents nodes that other workloads may use now. Objects that Kueue created have no such annotation."""
 
@@ -60,7 +60,7 @@ class Controlled:
     """An object and its controller.
 
     `kind`, `name` and uid: those of the controller, all empty for none.
-    `mark`: see MARK.
+    `evictions`: see EVICTIONS.
     """
 
     namespace: str
@@ -71,7 +71,7 @@ class Controlled:
     owner_kind: str
     owner_name: str
     owner: str
-    mark: str = ""
+    evictions: str = ""
 
     @property
     def key(self) -> str:
@@ -146,8 +146,8 @@ def read_controlled(manifest: Manifest) -> Controlled:
         text(meta.get(key)) or "" for key in ("namespace", "name", "uid", "resourceVersion")
     )
     kind, owner_name, owner_uid = (text(owner.get(key)) or "" for key in ("kind", "name", "uid"))
-    deleting, mark = bool(meta.get("deletionTimestamp")), texts(meta.get("annotations")).get(MARK, "")
-    return Controlled(namespace, name, uid, version, deleting, kind, owner_name, owner_uid, mark)
+    deleting, evictions = bool(meta.get("deletionTimestamp")), texts(meta.get("annotations")).get(EVICTIONS, "")
+    return Controlled(namespace, name, uid, version, deleting, kind, owner_name, owner_uid, evictions)
 
 
 CONFIG_RESOURCE = Resource(GROUP, VERSION, "provisioningrequestconfigs", namespaced=False)

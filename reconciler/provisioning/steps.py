@@ -21,7 +21,7 @@ from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.provisioning.demands import (
     Demand,
     demands,
-    mark,
+    eviction_count,
     needing,
     owned_by_request,
     parameters,
@@ -126,7 +126,7 @@ class ProvisioningCase:
 
     def _stale(self, meta: Controlled) -> bool:
         """Whether the request was made for an earlier reservation: an eviction since then may have gone unnoticed."""
-        return self.cleanup and meta.mark not in ("", mark(self.workload))
+        return self.cleanup and meta.evictions not in ("", eviction_count(self.workload))
 
     # --- states
 

@@ -110,7 +110,7 @@ def _deactivation(after: Workload, target: Condition) -> Iterator[News]:
 
 
 def _checks(before: Workload, after: Workload) -> Iterator[News]:
-    """The Events for single checks. An eviction resets them all, and its Event says so."""
+    """The Events for single checks. There are none for an eviction, which resets all checks: it has its own Event."""
     if not after.reserved or after.evicted:
         return
     old = {check.name: check.state for check in before.checks}

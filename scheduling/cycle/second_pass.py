@@ -63,7 +63,7 @@ def needs_second_pass(workload: Workload) -> bool:
 
 
 def second_pass(world: World, workload: Workload) -> SecondPass | None:
-    """What becomes of it now; None if there is nothing to place here. Changes nothing."""
+    """The workload after this pass; None if there is nothing to place here. Changes nothing."""
     admission = workload.admission
     queue = world.state.queues.get(admission.cluster_queue) if admission is not None else None
     found = placer(world.state, queue.settings, workload, world.checks) if queue is not None else None

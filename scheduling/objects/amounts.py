@@ -105,9 +105,9 @@ def times(requests: Requests, factor: int) -> dict[str, int]:
     return {resource: max(LEAST, min(amount * factor, INT64_MAX)) for resource, amount in requests.items()}
 
 
-def part(requests: Requests, of: int) -> dict[str, int]:
-    """The requests divided by `of`, rounded down; 0 if `of` is 0."""
-    return {resource: amount // of if of else 0 for resource, amount in requests.items()}
+def divided(requests: Requests, by: int) -> dict[str, int]:
+    """The requests divided by `by`, rounded down; 0 if `by` is 0."""
+    return {resource: amount // by if by else 0 for resource, amount in requests.items()}
 
 
 def total(all_requests: Iterable[Requests]) -> dict[str, int]:

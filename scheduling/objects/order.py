@@ -54,12 +54,12 @@ def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
     Compute it from the adjusted workload, and compare only hashes of the same `counting`.
     """
     counts = counts_after_reclaim(workload, counting)
-    parts = [str(workload.priority), workload.annotations.get(ALLOWED_FLAVORS) or "", *_taken_over(workload)]
+    fields = [str(workload.priority), workload.annotations.get(ALLOWED_FLAVORS) or "", *_taken_over(workload)]
     for pod_set in workload.pod_sets:
-        parts += [pod_set.name] if counting.hashes_names else []
-        parts += [pod_set.template.digest, str(counts[pod_set.name]), str(pod_set.min_count)]
-        parts.append(_canonical(pod_set.topology))
-    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+        fields += [pod_set.name] if counting.hashes_names else []
+        fields += [pod_set.template.digest, str(counts[pod_set.name]), str(pod_set.min_count)]
+        fields.append(_canonical(pod_set.topology))
+    return sha256("\n".join(fields).encode()).hexdigest()[:16]
 
 
 def _taken_over(workload: Workload) -> tuple[str, ...]:

@@ -45,9 +45,9 @@ def _done(manifest: Manifest, completions: int) -> int:
 
 
 def _spans(indexes: str, completions: int) -> Iterator[_Span]:
-    """The spans of a list such as `1,3-5,7`; unreadable parts and indexes that are too high are left out."""
-    for part in indexes.split(","):
-        first, dash, last = part.partition("-")
+    """The spans of a list such as `1,3-5,7`; unreadable items and indexes that are too high are left out."""
+    for item in indexes.split(","):
+        first, dash, last = item.partition("-")
         if not _is_number(first) or (dash and not _is_number(last)):
             continue
         span = _Span(int(first), min(int(last) if dash else int(first), completions - 1))

@@ -107,5 +107,5 @@ def _assigned(entry: PodSetAdmission, size: int, left: int) -> PodSetRequests:
     More pods left than assigned means partial admission: then it stays as assigned.
     """
     count = size if entry.count is None else entry.count
-    assigned = PodSetRequests(entry.name, count, entry.usage, amounts.part(entry.usage, count), entry.flavors)
+    assigned = PodSetRequests(entry.name, count, entry.usage, amounts.divided(entry.usage, count), entry.flavors)
     return assigned.scaled_to(left) if left < count else assigned

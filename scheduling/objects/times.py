@@ -61,8 +61,8 @@ def after(seconds: int) -> str:
 
 def in_units(seconds: int) -> list[str]:
     """The seconds as days, hours, minutes and seconds, the largest unit first, such as 1h and 30m; 0s for none."""
-    rest, parts = seconds, []
+    rest, units = seconds, []
     for unit, letter in _UNITS:
         count, rest = divmod(rest, unit)
-        parts += [f"{count}{letter}"] if count else []
-    return parts or ["0s"]
+        units += [f"{count}{letter}"] if count else []
+    return units or ["0s"]

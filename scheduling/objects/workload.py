@@ -50,7 +50,7 @@ OF_GROUP = "kueue.x-k8s.io/is-group-workload"
 
 _SLICES = ("podSetSliceRequiredTopology", "podSetSliceSize", "podsetSliceRequiredTopologyConstraints")
 _LEVELS = ("required", "preferred", "unconstrained", *_SLICES)
-"""The keys of a topologyRequest that say where the pods are to be. `unconstrained: false` says so too."""
+"""The keys of a topologyRequest that constrain where the pods may be, including `unconstrained: false`."""
 
 
 class Condition(NamedTuple):
@@ -305,7 +305,7 @@ class Workload:
         return self.annotations.get(REPLACES, "")
 
     def takes_over_from(self, other: Workload) -> bool:
-        """Whether it says so, and belongs to the same job: nobody else's quota may count as its own.
+        """Whether its annotation says so and both belong to one job: it may not take over the quota of another job.
 
         A slice that a manager sends here belongs to no job until it is admitted; then the job names it. A Workload of a
         job is taken over only if it is elastic: no other kind of job follows the slice that has the quota.

@@ -20,7 +20,7 @@ the reservation; an annotation would be a write of its own, since a status patch
 
 
 def with_moment(copy: Workload, now: int) -> Workload:
-    """The copy whose quota is reserved at this moment, and that says so; `now` in nanoseconds."""
+    """The copy whose status says that quota is reserved at this moment; `now` in nanoseconds."""
     return with_condition(copy, RESERVED_AT, "True", "QuotaReserved", times.exactly(now), now // SECOND * SECOND)
 
 

@@ -65,8 +65,8 @@ class Search:
     def fits(self, borrowing: bool) -> bool:
         """Whether the preemptor fits now; without `borrowing`, whether it also stays within its nominal quota.
 
-        Pairs that are not short may be borrowed even then, since nobody has to leave for them; `loses_to` says of which
-        victims. Kueue allows no borrowing at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
+        Pairs that are not short may be borrowed even then, since nobody has to leave for them; `loses_to` says from
+        which victims. Kueue allows no borrowing at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
         """
         node = self.queue.node
         if any(amount > 0 and amount > node.available(pair) for pair, amount in self.need.items()):

@@ -19,7 +19,7 @@ def total(*summands: Amounts) -> dict[str, int]:
     return together
 
 
-def exceeding(amounts: Amounts, part: Amounts) -> dict[str, int]:
-    """What the amounts have beyond `part`, resource by resource; only what is above 0."""
-    over = ((resource, amount - part.get(resource, 0)) for resource, amount in amounts.items())
+def exceeding(amounts: Amounts, limit: Amounts) -> dict[str, int]:
+    """What the amounts have beyond `limit`, resource by resource; only what is above 0."""
+    over = ((resource, amount - limit.get(resource, 0)) for resource, amount in amounts.items())
     return {resource: amount for resource, amount in over if amount > 0}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from policies.dialects.pod_reading import PodLife
-from policies.dialects.quota_gates import MARK
+from policies.dialects.quota_gates import QUOTA_KEY
 from policies.model.objects import parted
 
 
@@ -15,16 +15,16 @@ class PodAtGate(PodLife):
     """A Pod that waits at our gate or has passed it.
 
     key: `namespace/name`.
-    mark: the project for whose quota it is marked; empty for none.
+    project: the project in whose quota it counts, from the label QUOTA_KEY; empty for none.
     admitted: the queue in which it counts; empty for none.
     waits: the reason for waiting that it shows.
     """
 
     PROJECT: ClassVar[str]
-    """The mark of the project whose queues count it."""
+    """The value of `project` for Pods that this class describes."""
 
     key: str
-    mark: str
+    project: str
     admitted: str
     waits: str
 
@@ -35,11 +35,11 @@ class PodAtGate(PodLife):
     @property
     def marked(self) -> bool:
         """Whether it is marked for this project's quota."""
-        return self.mark == self.PROJECT
+        return self.project == self.PROJECT
 
     @property
     def gated(self) -> bool:
-        return self.waits_at(MARK)
+        return self.waits_at(QUOTA_KEY)
 
     @property
     def slipped(self) -> bool:

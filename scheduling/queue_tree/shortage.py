@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Shortage:
     """At `queue` the limit is exceeded by `short`. All amounts are in the unit of the resource.
 
-    `used` counts what is there already, reservations included; `requested` comes on top.
+    `used` is the current usage, including reservations; `requested` comes on top.
     """
 
     queue: str

@@ -38,7 +38,7 @@ class UsageDecay:
     weights: Mapping[str, Fraction] = field(default_factory=dict)
     anchored: bool = False
 
-    def part(self, elapsed: int) -> Decimal:
+    def decayed_share(self, elapsed: int) -> Decimal:
         """The fraction of past usage that has decayed after `elapsed`: 0 to 1; 0 without a half-life."""
         if not self.half_life:
             return Decimal(0)
@@ -49,7 +49,7 @@ class UsageDecay:
         """What counts as consumed now, if `in_use` was in use since the last sample."""
         if not self.half_life:
             return {}
-        new = self.part(elapsed)
+        new = self.decayed_share(elapsed)
         old = _EXACT.subtract(Decimal(1), new)
         return {
             resource: _kept(old * consumed.get(resource, Decimal(0)) + new * in_use.get(resource, Decimal(0)))
@@ -58,8 +58,8 @@ class UsageDecay:
 
     def penalty(self, requests: Mapping[str, int]) -> dict[str, Decimal]:
         """The entry penalty of a workload with these requests, in milli-CPU and whole units."""
-        part = self.part(self.sampling)
-        return {resource: _kept(part * in_units(resource, amount)) for resource, amount in requests.items()}
+        share = self.decayed_share(self.sampling)
+        return {resource: _kept(share * in_units(resource, amount)) for resource, amount in requests.items()}
 
 
 @dataclass(frozen=True, slots=True)

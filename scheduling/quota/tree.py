@@ -1,4 +1,4 @@
-"""Kueue's quota tree with its usage: who has how much, who borrows, and what is free.
+"""Kueue's quota tree with its usage: how much each node uses and borrows, and what is free.
 
 One mutable tree: a change of a node, an edge or a workload costs the tree's depth. A simulation writes into the same
 tree and an undo log reverts it, so nothing is ever copied. For amounts, S, U and lq see `scheduling.quota.node`.
@@ -86,13 +86,13 @@ class QuotaTree:
     @contextmanager
     def simulation(self) -> Iterator[None]:
         """Undo at the end what is added and removed within. Simulations nest; nodes and edges must not change."""
-        mark = len(self._log)
+        restore_point = len(self._log)
         self._simulations += 1
         try:
             yield
         finally:
             self._simulations -= 1
-            while len(self._log) > mark:
+            while len(self._log) > restore_point:
                 node, pair, before = self._log.pop()
                 self._set_usage(node, pair, node.usage[pair], before)
 

@@ -349,7 +349,7 @@ class KueueSimulation:
         self._follow(workload)
 
     def _follow(self, workload: Workload) -> None:
-        """Note what becomes of it: its job stops, or a deadline passes."""
+        """Schedule its next event: its job stops, or a deadline passes."""
         key = workload.key
         if workload.evicted and workload.reserved:
             self._stopping[key] = None

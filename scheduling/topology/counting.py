@@ -42,7 +42,7 @@ def pod_request(requests: Mapping[str, int]) -> PodRequest:
 
 @dataclass(frozen=True, slots=True)
 class PodKind:
-    """All that the counts depend on, but for the state of the cluster.
+    """All that the counts depend on, except the state of the cluster.
 
     worker: one pod.
     leader: the one pod of the smaller set of a group; None if there is none.
@@ -384,7 +384,7 @@ def _exclusion(domain: LowestDomain, kind: PodKind, assumed: Assumed, within: Do
 
 
 def shortest(rest: Mapping[str, int], request: PodRequest) -> str:
-    """The resource, the first by name, of which there is not enough for one pod; empty if there is of all."""
+    """The first resource by name that does not suffice for one pod; empty if all suffice."""
     return next((resource for resource, amount in request if amount > max(0, rest.get(resource, 0))), "")
 
 

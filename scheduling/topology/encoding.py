@@ -68,8 +68,8 @@ def _runs(domains: Sequence[AssignedDomain]) -> list[Sequence[AssignedDomain]]:
         runs: list[Sequence[AssignedDomain]] = []
         for _, run in groupby(zip(keys, domains, strict=True), key=lambda pair: pair[0]):
             hosts = (domain for _, domain in run)
-            while part := list(islice(hosts, MOST_DOMAINS)):
-                runs.append(part)
+            while slice_ := list(islice(hosts, MOST_DOMAINS)):
+                runs.append(slice_)
         if len(runs) <= _MOST_SLICES:
             return runs
     return [domains]

@@ -135,13 +135,13 @@ class Fleet:
     @contextmanager
     def simulation(self) -> Iterator[None]:
         """Undo at the end what is held and released within. Simulations nest; nodes and flavors must not change."""
-        mark = len(self._log)
+        restore_point = len(self._log)
         self._simulations += 1
         try:
             yield
         finally:
-            undone = self._log[mark:]
+            undone = self._log[restore_point:]
             for places, times in reversed(undone):
                 self.count([places], -times)
-            del self._log[mark:]
+            del self._log[restore_point:]
             self._simulations -= 1

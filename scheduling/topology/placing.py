@@ -126,7 +126,7 @@ class FlavorTopology:
     def _follow(
         self, group: Sequence[PlacedPods], used: Assumed, *, empty: bool, previous_counts: bool
     ) -> list[TopologyAssignment] | str:
-        """Places for a slice that takes over from another: what is there stays, and only more pods are placed."""
+        """Places for a slice that takes over from another: existing places stay, and only new pods are placed."""
         workers, _ = _roles(group)
         present = [member.previous for member in group if member.previous is not None]
         if any(stale_domain(self.tree, each) for each in present):

@@ -107,12 +107,12 @@ def layers_fit_only(
 ) -> str:
     """How many slices of each layer would fit into the best domain of the level."""
     best = min(tree.at_level(level), key=lambda domain: (-counts.slices[domain], _id(tree, domain)))
-    parts = []
+    layer_texts = []
     for layer in layers:
         below = (each for each in tree.at_level(tree.levels.index(layer.topology)) if each.is_within(best))
         fitting = sum(counts.pods[each] // layer.size for each in below)
-        parts.append(f"; {fitting}/{pods // layer.size} slice(s) fit on level {layer.topology}")
-    return f'topology "{name}" doesn\'t allow to fit{"".join(parts)}' + _tail(tree.size, excluded)
+        layer_texts.append(f"; {fitting}/{pods // layer.size} slice(s) fit on level {layer.topology}")
+    return f'topology "{name}" doesn\'t allow to fit{"".join(layer_texts)}' + _tail(tree.size, excluded)
 
 
 def _id(tree: TopologyTree, domain: Domain) -> str:

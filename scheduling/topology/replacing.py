@@ -83,13 +83,13 @@ def _where(
 
 
 def _broken_layer(request: TopologyRequest, lost: int) -> SliceLayer | None:
-    """The innermost layer of which no whole slices were lost; None if only whole slices were."""
+    """The innermost layer that lost a partial slice; None if only whole slices were lost."""
     broken = [layer for layer in request.layers if layer.size > 0 and lost % layer.size]
     return broken[-1] if broken else None
 
 
 def _broken_slice(flavor: FlavorTopology, layer: SliceLayer, rest: TopologyAssignment, lost: int) -> Domain | None:
-    """The domain in which the lost pods make up whole slices again, but for the short one; the first of several.
+    """The domain in which the lost pods make up whole slices again, except the short one; the first one if several do.
 
     None if the short slice itself was lost: it may go to another domain.
     """

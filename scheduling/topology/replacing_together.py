@@ -64,7 +64,7 @@ def replaced_together(
 def _placed_anew(
     flavor: FlavorTopology, members: Sequence[LostPods], used: _Used
 ) -> list[TopologyAssignment | str | None]:
-    """The assignments of pod sets of which no pod remains: they may go to any domain, together."""
+    """The assignments of pod sets without remaining pods: they may go to any domain, together."""
     placed = flavor.place_group([replace(each.pods, count=each.count) for each in members], used)
     if isinstance(placed, str):
         return [placed]

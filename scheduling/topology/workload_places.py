@@ -216,10 +216,10 @@ def _updated(workload: Workload, pod_set: PodSet) -> tuple[Mapping[str, Any], st
     selector, tolerations = texts(spec.get("nodeSelector")), listing(spec.get("tolerations"))
     known: dict[str, dict[str, str]] = {"annotations": {}, "labels": {}, "nodeSelector": selector}
     for update in updates:
-        for part, values in known.items():
-            for key, value in sorted(texts(update.get(part)).items()):
+        for section, values in known.items():
+            for key, value in sorted(texts(update.get(section)).items()):
                 if values.setdefault(key, value) != value:
-                    return spec, update_conflict(pod_set.name, part, key, values[key], value)
+                    return spec, update_conflict(pod_set.name, section, key, values[key], value)
         tolerations = [*tolerations, *listing(update.get("tolerations"))]
     return {**spec, "nodeSelector": selector, "tolerations": tolerations}, ""
 

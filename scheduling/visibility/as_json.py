@@ -174,7 +174,7 @@ def _lack(lack: FlavorLack, queue: str, scope: AccessScope) -> dict[str, Any]:
 
 
 def _raises(places: Sequence[Raise], queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
-    """Where a limit could be raised; how many places only, if the caller may not read what is there."""
+    """Where a limit could be raised; only the number of places if the caller may not read them."""
     readable = [each for each in places if scope.queues or (each.is_queue and each.node == queue)]
     named = [
         {

@@ -27,12 +27,12 @@ def brief(world: World, found: WaitingWorkload, moment: Callable[[int], object])
     if missing := missing_queue(world, workload):
         return missing
     if not why.queue:
-        return at_the_door(world, workload, why).parts[0]
+        return at_the_door(world, workload, why).clauses[0]
     held_up = found.not_before or found.behind or why.victims
     for lack in () if held_up else why.lacks:
         if lack.obstacle is not None:
             return _shortage(lack, lack.obstacle)
-    return at_the_queue(world, workload, found, why, moment).parts[0]
+    return at_the_queue(world, workload, found, why, moment).clauses[0]
 
 
 def _shortage(lack: FlavorLack, at: Obstacle) -> str:

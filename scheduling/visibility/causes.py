@@ -57,9 +57,12 @@ _MENDED = {
 
 
 class WaitingCause(NamedTuple):
-    """What it waits for, the gist of that, and the ways out. `stuck`: another LocalQueue may be one, too."""
+    """Why a workload waits. `clauses`: the sentence; the first clause names the cause, the others its consequences.
 
-    parts: tuple[str, ...]
+    `gist`: equal for equal causes. `owner`, `administrator`: what each can do. `stuck`: another LocalQueue may help.
+    """
+
+    clauses: tuple[str, ...]
     gist: tuple[Hashable, ...]
     owner: tuple[str, ...] = ()
     administrator: tuple[str, ...] = ()
@@ -92,13 +95,13 @@ def at_the_queue(
     if why.position is None or why.position < 2 or why.reason == SUSPENDED:
         return cause
     ahead = f"{why.position - 1} workload{'s are' if why.position > 2 else ' is'} ahead"
-    return cause._replace(parts=(*cause.parts[:1], ahead, *cause.parts[1:]))
+    return cause._replace(clauses=(*cause.clauses[:1], ahead, *cause.clauses[1:]))
 
 
 def _of_queue(
     world: World, workload: Workload, found: WaitingWorkload, why: Explanation, moment: Callable[[int], object]
 ) -> WaitingCause:
-    """The first part says what it waits for, the others what comes of it."""
+    """The cause of a workload in a ClusterQueue, without the number of workloads ahead."""
     if why.reason == SUSPENDED:
         return _suspended(world, why)
     if found.not_before:
@@ -159,13 +162,13 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     others = [reason for reason in why.others if not (named and isinstance(reason, NoPlace))]
     excluded = exclusions(world, settings, workload, others)
     needs = _needs(settings.groups, why.lacks)
-    parts = [f"needs {needs}"] if needs else []
-    parts += [*map(shortage_text, why.shortages[:_MOST]), *(each.text for each in excluded[:_MOST])]
+    clauses = [f"needs {needs}"] if needs else []
+    clauses += [*map(shortage_text, why.shortages[:_MOST]), *(each.text for each in excluded[:_MOST])]
     if len(excluded) > _MOST:
-        parts.append(f"{len(excluded) - _MOST} more flavors do not serve it")
+        clauses.append(f"{len(excluded) - _MOST} more flavors do not serve it")
     places = tuple((each.pod_set, each.flavor, each.ever) for each in why.shortages)
     gist = (tuple((each.pair, each.ever) for each in why.lacks), tuple(others), places)
-    said = ", and ".join(parts)
+    said = ", and ".join(clauses)
     if any(not each.ever for each in why.shortages):
         flavors = " or ".join(dict.fromkeys(each.flavor for each in why.shortages))
         less = tuple(dict.fromkeys(map(_less, why.shortages)))

@@ -90,7 +90,7 @@ def _text(world: World, workload: Workload, cause: WaitingCause) -> str:
     elsewhere = alternatives(world, workload, _MOST) if cause.stuck or cause.administrator else []
     use = [f"use LocalQueue {' or '.join(elsewhere)}"] if elsewhere else []
     ways = list(dict.fromkeys(filter(None, (*cause.owner, *use, *cause.administrator))))
-    return "; ".join([*cause.parts, *([_either(ways)] if ways else [])])
+    return "; ".join([*cause.clauses, *([_either(ways)] if ways else [])])
 
 
 def _either(ways: list[str]) -> str:

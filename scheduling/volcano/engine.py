@@ -1,4 +1,4 @@
-"""Session after session over one world: each costs what has changed since, not what there is."""
+"""Session after session over one world: each costs what has changed since the last one."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ class Task:
     @property
     def index(self) -> int | None:
         """The number at the end of a name of at least three parts, such as `train-worker-2`."""
-        parts = parted(self.name)[1].split("-")
-        return int(parts[-1]) if len(parts) >= _PARTS_OF_A_NAME and parts[-1].isdecimal() else None
+        words = parted(self.name)[1].split("-")
+        return int(words[-1]) if len(words) >= _PARTS_OF_A_NAME and words[-1].isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Volcano's queues with their limits and their usage.
 
-Usage is kept in accounts, each of which counts a queue and all below it: `allocated` (pods that have a node), `inqueue`
+Usage is kept in accounts. Each counts a queue with its descendants: `allocated` (pods that have a node), `inqueue`
 (reserved for PodGroups whose pods are still to come), `elastic` (allocated beyond the minimum of its PodGroup).
 Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAttrs and buildQueueAttrs.
 """

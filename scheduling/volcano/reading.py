@@ -72,7 +72,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
     """`claims` are the devices of the ResourceClaims, by `<namespace>/<name>`."""
     read = pod_reading(pod)
     spec, notes = read.spec, read.annotations
-    marks = {**read.labels, **notes}
+    labels_and_notes = {**read.labels, **notes}
     request = counted(pod_requests(spec))
     return Task(
         name=_key(pod),
@@ -83,7 +83,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         nominated=text(read.status.get("nominatedNodeName")) or "",
         priority=integer(spec.get("priority")) or 0,
         priority_class=text(spec.get("priorityClassName")) or "",
-        preemptable=marks.get(PREEMPTABLE) not in FALSE,
+        preemptable=labels_and_notes.get(PREEMPTABLE) not in FALSE,
         never_preempts=spec.get("preemptionPolicy") == "Never",
         gated=bool(read.gates),
         role=notes.get(TASK_NAME, ""),

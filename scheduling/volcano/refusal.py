@@ -11,7 +11,7 @@ from scheduling.volcano.resources import written
 
 @dataclass(frozen=True, slots=True)
 class QueueRefusal:
-    """`reason` in words; where a limit is the reason, `shortages` has each resource of which there is too little."""
+    """`reason` in words; where a limit is the reason, `shortages` has each resource that is short."""
 
     reason: str
     shortages: tuple[Shortage, ...] = ()
@@ -25,8 +25,8 @@ NO_ROOM = QueueRefusal("no node has room for the pod")
 
 def beyond(limit: str, shortages: tuple[Shortage, ...]) -> QueueRefusal:
     """The limit of this name is exceeded in one queue."""
-    parts = "; ".join(map(_sentence, shortages))
-    return QueueRefusal(f"queue {shortages[0].queue} would exceed its {limit}: {parts}", shortages)
+    sentences = "; ".join(map(_sentence, shortages))
+    return QueueRefusal(f"queue {shortages[0].queue} would exceed its {limit}: {sentences}", shortages)
 
 
 def _sentence(shortage: Shortage) -> str:

@@ -52,12 +52,12 @@ def nano(resource: str, amount: float) -> int:
 
 
 def some(amounts: Amounts) -> list[str]:
-    """The resources of which there is any, in a stable order."""
+    """The resources with an amount above 0, in a stable order."""
     return sorted(resource for resource, amount in amounts.items() if amount > 0)
 
 
 def limited_resources(request: Amounts) -> list[str]:
-    """The resources that limits are checked for: all but `pods`, of which every pod requests one."""
+    """The resources that limits are checked for: all but `pods`, since every pod requests one."""
     return [resource for resource in some(request) if resource != PODS]
 
 

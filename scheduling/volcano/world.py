@@ -252,7 +252,7 @@ def _keep(index: dict[str, GangJob], job: GangJob, belongs: bool) -> None:
 
 
 def _room_of(task: Task | None) -> tuple[object, ...]:
-    """What the pod takes of which node; empty where it takes none."""
+    """The resources that the pod uses, by node; empty if it uses none."""
     if task is None or not task.node or task.status in _GONE:
         return ()
     return task.node, task.request, task.status is Status.RELEASING, task.status is Status.PIPELINED

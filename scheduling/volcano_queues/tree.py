@@ -47,7 +47,7 @@ class VolcanoQueueTree:
         self.queues.pop(name, None)
 
     def children(self, name: str) -> list[str]:
-        """The queues that name it as their parent, but for those on a cycle."""
+        """The queues that name it as their parent, except for those on a cycle."""
         return [child for child in self._below.get(name, ()) if child not in self._loop]
 
     def parent(self, name: str) -> str | None:

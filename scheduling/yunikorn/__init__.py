@@ -1,1 +1,1 @@
-"""YuniKorn's queues: what each may use, which Pods of which applications run, and who is preempted."""
+"""YuniKorn's queues: what each may use, which applications' Pods run, and which Pods are preempted."""

@@ -1,7 +1,7 @@
 """A queue of YuniKorn with what is in use and what waits in it: max, headroom and applications up the tree.
 
 Amounts are in YuniKorn's units (`vcore` in thousandths). None means no max at all; a type that a max does not name is
-unlimited, but for a root that stands for the nodes of a cluster: there it is 0.
+unlimited, except for a root that stands for the nodes of a cluster: there it is 0.
 Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
 """
 

@@ -1,4 +1,4 @@
-"""Decides which Pods of which applications run, one at a time, as YuniKorn's core does without its nodes.
+"""Decides which applications' Pods run, one Pod at a time, as YuniKorn's core does without its nodes.
 
 Every change costs the depth of the tree. What did not fit is tried again once something was released.
 Source: YuniKorn core, `pkg/scheduler`.

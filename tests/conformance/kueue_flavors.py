@@ -152,7 +152,7 @@ def _predecessor(case: Data) -> list[PodSetRequests]:
 
 def _held(entry: Data) -> PodSetRequests:
     count, requests = entry.get("count") or 0, entry.get("requests") or {}
-    return PodSetRequests(entry["name"], count, requests, amounts.part(requests, count), entry.get("flavors") or {})
+    return PodSetRequests(entry["name"], count, requests, amounts.divided(requests, count), entry.get("flavors") or {})
 
 
 def _assignment(case: Data) -> FlavorAssignment:

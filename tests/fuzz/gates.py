@@ -10,7 +10,7 @@ from typing import Any
 
 from policies.configuration.settings import Dialect
 from policies.dialects.core import read_namespace
-from policies.dialects.quota_gates import MARK
+from policies.dialects.quota_gates import QUOTA_KEY
 from policies.dialects.volcano_gates import GROUP_NAME
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.model.printing import plain
@@ -100,7 +100,7 @@ def _held(manifest: Any, chance: random.Random) -> Any:
     """A copy, as often as not with the gate."""
     held = copied(manifest)
     if chance.random() < 0.7 and held["kind"] == "Pod":
-        held["spec"]["schedulingGates"] = [{"name": MARK}]
+        held["spec"]["schedulingGates"] = [{"name": QUOTA_KEY}]
     return held
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.dialects.quota_gates import MARK
-from policies.dialects.volcano_gates import ANNOTATIONS, GROUP_NAMES, LABELS, MARKED
+from policies.dialects.quota_gates import QUOTA_KEY
+from policies.dialects.volcano_gates import ANNOTATIONS, GROUP_NAMES, LABELS, VOLCANO
 from tests.manifests.component import MANIFESTS, allowed, base, documents, marks_are_guarded, objects, only
 from webhook.review_handler import DEMANDING
 
@@ -18,19 +18,23 @@ def test_pods_that_name_a_podgroup_cannot_slip_through_nor_any_pod_of_a_labelled
     assert patch["metadata"]["name"] == shipped["metadata"]["name"]  # so its caBundle is kept
     assert not {each["name"] for each in patch["webhooks"]} & {each["name"] for each in shipped["webhooks"]}
     assert [each["failurePolicy"] for each in patch["webhooks"]] == ["Fail", "Fail"]
-    assert every["namespaceSelector"]["matchLabels"] == {MARK: MARKED}
+    assert every["namespaceSelector"]["matchLabels"] == {QUOTA_KEY: VOLCANO}
     assert "matchConditions" not in every
     assert every["clientConfig"]["service"]["path"] == DEMANDING
-    assert some["namespaceSelector"]["matchExpressions"][0] == {"key": MARK, "operator": "NotIn", "values": [MARKED]}
+    assert some["namespaceSelector"]["matchExpressions"][0] == {
+        "key": QUOTA_KEY,
+        "operator": "NotIn",
+        "values": [VOLCANO],
+    }
     (condition,) = (each["expression"] for each in some["matchConditions"])
-    assert all(f"'{key}'" in condition for key in (*GROUP_NAMES, MARK, MARKED))
+    assert all(f"'{key}'" in condition for key in (*GROUP_NAMES, QUOTA_KEY, VOLCANO))
     assert every["rules"] == some["rules"]
     spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "quotree-system"]}
     assert all(spared in each["namespaceSelector"]["matchExpressions"] for each in patch["webhooks"])
 
 
 def test_all_that_a_pod_counts_by_is_guarded_also_while_the_webhook_is_down() -> None:
-    marks_are_guarded(NAME, MARK, MARKED, (*LABELS, *ANNOTATIONS))
+    marks_are_guarded(NAME, QUOTA_KEY, VOLCANO, (*LABELS, *ANNOTATIONS))
 
 
 def test_nor_does_another_pod_name_its_podgroup_afterwards() -> None:
@@ -40,7 +44,9 @@ def test_nor_does_another_pod_name_its_podgroup_afterwards() -> None:
 
     assert groups["failurePolicy"] == "Fail"
     assert groups["rules"][0]["resources"] == ["pods"]
-    assert groups["objectSelector"] == {"matchExpressions": [{"key": MARK, "operator": "NotIn", "values": [MARKED]}]}
+    assert groups["objectSelector"] == {
+        "matchExpressions": [{"key": QUOTA_KEY, "operator": "NotIn", "values": [VOLCANO]}]
+    }
     assert who == marks["matchConditions"][0]["expression"]
     assert all(f"'{key}'" in what for key in GROUP_NAMES)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.dialects.quota_gates import MARK
-from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARKED
+from policies.dialects.quota_gates import QUOTA_KEY
+from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, YUNIKORN
 from tests.manifests.component import MANIFESTS, allowed, base, documents, marks_are_guarded, objects, only
 
 NAME = "yunikorn-gates"
@@ -17,8 +17,12 @@ def test_pods_of_labelled_namespaces_cannot_slip_through_and_others_are_held_whi
     assert patch["metadata"]["name"] == shipped["metadata"]["name"]  # so its caBundle is kept
     assert not {each["name"] for each in patch["webhooks"]} & {each["name"] for each in shipped["webhooks"]}
     assert [each["failurePolicy"] for each in patch["webhooks"]] == ["Fail", "Ignore", "Ignore"]
-    assert closed["namespaceSelector"]["matchLabels"] == {MARK: MARKED}
-    assert open_["namespaceSelector"]["matchExpressions"][0] == {"key": MARK, "operator": "NotIn", "values": [MARKED]}
+    assert closed["namespaceSelector"]["matchLabels"] == {QUOTA_KEY: YUNIKORN}
+    assert open_["namespaceSelector"]["matchExpressions"][0] == {
+        "key": QUOTA_KEY,
+        "operator": "NotIn",
+        "values": [YUNIKORN],
+    }
     assert closed["rules"] == open_["rules"]
     assert namespaces["rules"][0]["resources"] == ["namespaces"]
     spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "quotree-system"]}
@@ -26,7 +30,7 @@ def test_pods_of_labelled_namespaces_cannot_slip_through_and_others_are_held_whi
 
 
 def test_all_that_a_pod_counts_by_is_guarded_also_while_the_webhook_is_down() -> None:
-    marks_are_guarded(NAME, MARK, MARKED, (*LABELS, *ANNOTATIONS))
+    marks_are_guarded(NAME, QUOTA_KEY, YUNIKORN, (*LABELS, *ANNOTATIONS))
 
 
 def test_the_reconciler_may_do_what_the_gates_need_and_writes_no_namespace() -> None:

@@ -44,7 +44,7 @@ def test_an_alert_says_how_bad_it_is_what_happens_and_where_the_runbook_is(rule:
 
 @pytest.mark.parametrize("alert", ALERTS)
 def test_a_runbook_says_what_is_felt_where_to_look_and_what_to_do(alert: str) -> None:
-    assert re.findall(r"^- \*\*(\w+):\*\*", SECTIONS[alert], re.MULTILINE) == ["Felt", "Look", "Do"]
+    assert re.findall(r"^- \*\*(\w+):\*\*", SECTIONS[alert], re.MULTILINE) == ["Impact", "Look", "Do"]
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -1,6 +1,6 @@
 """One thread for all connections: accepts, shakes hands, reads, answers what is short, and hands the rest to threads.
 
-So who is silent or slow costs a socket and some memory, never a thread. Nothing here waits for a client, everything
+So a silent or slow client costs a socket and some memory, never a thread. Nothing here waits for a client, everything
 has a deadline, and where there is no room the connection goes that matters least.
 """
 
@@ -83,7 +83,7 @@ class Front:
     # -- the loop
 
     def turn(self) -> None:
-        """Do what there is to do; waits a quarter of a second for something to come."""
+        """Handle the pending events; waits a quarter of a second for something to come."""
         ready = [key for key, _ in self._selector.select(_TURN)]
         if any(key.fileobj == self._woken for key in ready):
             os.read(self._woken, 4096)  # before looking at what is finished, or the next to finish would wake nobody
@@ -115,7 +115,7 @@ class Front:
             self._drop(connection)
 
     def stop_accepting(self) -> None:
-        """Take those who already wait, then no more. Idle connections get a moment for what is on its way."""
+        """Accept the clients that already wait, then no others. Idle connections may still send a request."""
         for listener in self._listeners:
             while self._accept_one(listener):
                 pass
@@ -199,7 +199,7 @@ class Front:
         return True
 
     def _pause(self) -> bool:
-        """Accept nobody for a moment; those who wait would begin one turn after the other. Always False."""
+        """Accept no clients for a moment. Each waiting client would otherwise begin another turn. Always False."""
         self._paused_until = time.monotonic() + _PAUSE
         self._stop_watching_listeners()
         return False

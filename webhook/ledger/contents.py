@@ -1,4 +1,4 @@
-"""What the ledger says beside a cache: which entries are open, which are settled, and which worlds may come of them."""
+"""The ledger compared with a cache: which entries are open or settled, and which forests the open ones may lead to."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
 from webhook.ledger.entry import LedgerEntry
+from webhook.ledger.waste import author_key
 
 ORDERED = frozenset({*DECLARED, CONFIG_MAP}) - {TOPOLOGY, WORKLOAD_PRIORITY_CLASS}
 """The kinds whose changes are entered: those that rules of other objects read, and that fail closed. Only warnings
@@ -31,24 +32,29 @@ _YUNIKORN = "yunikorn.apache.org//queues"
 class LedgerContents:
     """The ledger at one resource version.
 
-    `marks` has for each scope of sightings how far a cache must have come: entries that left were seen by then.
+    `watermarks`: for each scope of sightings the resource version that a cache must have reached, because it shows the
+    outcome of the entries that were removed. Authors whose changes were not stored have a key there as well (`waste`).
     """
 
     version: str
     entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
-    marks: Mapping[str, str] = field(default_factory=dict)
+    watermarks: Mapping[str, str] = field(default_factory=dict)
 
     def behind(self, sightings: Sightings, forgiven: Iterable[str] = ()) -> list[str]:
-        """The scopes in which the cache has not seen yet what has left the ledger; `forgiven` ones do not count."""
-        due = {place: mark for place, mark in self.marks.items() if place in sightings.progress}
-        late = {place for place, mark in due.items() if not covers(sightings.progress[place], mark)}
+        """The scopes in which the cache is behind the watermark; `forgiven` scopes do not count."""
+        due = {place: version for place, version in self.watermarks.items() if place in sightings.progress}
+        late = {place for place, version in due.items() if not covers(sightings.progress[place], version)}
         return sorted(late.difference(forgiven))
+
+    def remembers(self, author: str) -> bool:
+        """Whether a change of this author was allowed lately, but not stored."""
+        return author_key(author) in self.watermarks
 
 
 class Settled(NamedTuple):
-    """An entry whose outcome the sightings show. `mark`: the version at which they do, None if no event shows it."""
+    """An entry whose outcome the sightings show. `version`: that of the event that shows it; None without an event."""
 
-    mark: str | None
+    version: str | None
 
 
 def settled(entry: LedgerEntry, sightings: Sightings) -> Settled | None:
@@ -61,12 +67,12 @@ def settled(entry: LedgerEntry, sightings: Sightings) -> Settled | None:
         return Settled(seen.version) if not entry.base or is_newer(seen.version, entry.base) else None
     if (gone := sightings.deleted(entry.ref, entry.uid)) is not None:
         return Settled(gone)
-    # An object that was there before, and is not: it is gone, unless the cache has not come as far as the entry.
+    # The object is missing. It was deleted, unless the cache is older than the version that the entry is based on.
     return Settled(None) if entry.base and sightings.reached(entry.ref, entry.base) else None
 
 
 def opened(entries: Iterable[LedgerEntry], snapshot: Snapshot) -> list[LedgerEntry]:
-    """The entries that may be stored at any moment, or are and the cache does not show it yet."""
+    """The entries that may still be stored, or that are stored but not yet visible in the cache."""
     return [entry for entry in entries if settled(entry, snapshot.sightings) is None]
 
 
@@ -85,7 +91,7 @@ def concerning(change: Change, forest: Forest, entries: list[LedgerEntry]) -> li
 
 
 def worlds(forest: Forest, entries: Iterable[LedgerEntry], most: int) -> Iterator[Forest] | None:
-    """Every world that may come of the entries, each stored or not; None where there are more than `most`."""
+    """The forest for each combination of entries that are stored or not; None if there are more than `most`."""
     options: dict[Ref, list[KubeObject | None]] = {}
     for entry in entries:
         states = options.setdefault(entry.ref, [forest.get(entry.ref)])

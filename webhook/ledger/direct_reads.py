@@ -60,5 +60,5 @@ def _laid(snapshot: Snapshot, ref: Ref, found: DirectRead) -> Snapshot:
 
 
 def _still(before: Sightings, after: Sightings) -> Sightings:
-    """The sightings with the former progress: one object says nothing about the others."""
+    """The sightings with the former progress, since reading one object shows nothing about the others."""
     return Sightings(before.progress, after._seen, after._gone)

@@ -1,4 +1,4 @@
-"""The thread that keeps the ledger in order while nobody writes, and tells whether it can be used."""
+"""The thread that removes old entries of the ledger while nothing is written, and the readiness of the ledger."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from webhook.ledger.store import ConfigMapStore
 
 log = logging.getLogger(__name__)
 
-_EVERY = 15.0
-"""Seconds between two rounds, so that an entry of a request that failed is gone after a minute and a half."""
-_LOOK = 0.25
-"""Seconds between two looks at what the cache shows of the open entries."""
-_AGAIN = 2.0
-"""Seconds until the next attempt, while the ledger has never been written."""
+_TIDY_EVERY = 15.0
+"""Seconds between two rounds. The entry of a request that failed is therefore removed within 90 s."""
+_OBSERVE_EVERY = 0.25
+"""Seconds between two comparisons of the open entries with the cache."""
+_RETRY_AFTER = 2.0
+"""Seconds between two attempts while the ledger is not ready."""
 
 
-class KeptLedger:
-    """A ledger with its ConfigMap and its thread. Not ready until the ConfigMap was read and may be written."""
+class MaintainedLedger:
+    """A ledger with its ConfigMap and its thread. It is ready once the ConfigMap was read and may be written."""
 
     def __init__(self, ledger: Ledger, store: ConfigMapStore) -> None:
         self._ledger = ledger
         self._store = store
-        self._lack = "not read yet"
+        self._problem = "not read yet"
         self._stop = threading.Event()
         self._tidy = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
@@ -46,12 +46,12 @@ class KeptLedger:
         return self._ledger.decide(change, judge, entry)
 
     def abandon(self, request: str) -> None:
-        """See `ChangeOrder.abandon`. The entry is taken out at once."""
+        """See `ChangeOrder.abandon`. The thread removes the entry at once."""
         self._ledger.abandon(request)
         self._tidy.set()
 
     def ready(self) -> list[str]:
-        return [f"ledger: {self._lack}"] if self._lack else []
+        return [f"ledger: {self._problem}"] if self._problem else []
 
     def entries(self) -> int:
         contents = self._store.newest()
@@ -65,21 +65,22 @@ class KeptLedger:
             self._thread.join(5.0)
 
     def attempt(self) -> None:
-        """One round: until it was ready once, find out whether it is; then tidy. Logs what fails."""
+        """One round: check whether the ledger can be used; once it can, remove old entries. Logs errors."""
         try:
-            if self._lack:
+            if self._problem:
                 self._store.try_out()
-                self._lack = ""
+                self._problem = ""
             else:
                 self._ledger.tidy()
         except (ClusterError, LedgerUnavailable, UnreadableEntry) as error:
-            self._lack = self._lack and str(error)
+            self._problem = self._problem and str(error)
             log.warning("ledger: %s", error)
 
     def _run(self) -> None:
         while not self._stop.is_set():
             self.attempt()
-            again = time.monotonic() + (_AGAIN if self._lack else _EVERY * random.uniform(0.8, 1.2))  # noqa: S311
-            while time.monotonic() < again and not self._tidy.wait(_LOOK):
+            seconds = _RETRY_AFTER if self._problem else _TIDY_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
+            next_round = time.monotonic() + seconds
+            while time.monotonic() < next_round and not self._tidy.wait(_OBSERVE_EVERY):
                 self._ledger.observe()
             self._tidy.clear()

@@ -36,13 +36,13 @@ log = logging.getLogger(__name__)
 DECIDING_SECONDS = 2.0
 """How long a change may wait for others and for the ledger; the API server waits 3 s for the webhook."""
 WASTE_SECONDS = 1.8
-"""How long of it a change may wait for entries of authors whose entries came to nothing before."""
+"""How long of it a change may wait for entries of authors who had a change that was not stored."""
 _LOOK_AFTER = 0.15
 """Seconds; what a watch did not show by then is read, and again after as long."""
 _POLL = 0.005
 SILENT_SECONDS = 120.0
-"""A cache that has not heard from the API server for so long may lag behind any mark. Longer than a watch lasts
-(`cluster.reflector.Pacing`), shorter than a mark (`LINGERING_SECONDS`)."""
+"""The age from which on a cache may be behind a watermark. Longer than a watch (`cluster.reflector.Pacing`), shorter
+than a watermark is kept (`LINGERING_SECONDS`)."""
 
 
 class LedgerCache(Protocol):
@@ -55,7 +55,7 @@ class LedgerCache(Protocol):
         """The object as it is stored now. Raises ClusterError."""
 
     def age(self) -> float | None:
-        """Seconds since the API server was last heard."""
+        """Seconds since the API server's last answer."""
 
 
 class ChangeOrder(Protocol):
@@ -142,7 +142,8 @@ class Ledger:
     def _taken(self, asked: RequestedChange, gone: Sighting | None) -> Sighting | None:
         """Raises AlreadyExists where the API server has an object of that name. Returns what the cache shows in vain.
 
-        Only names in the cache are looked up; any other that is taken has an entry or a mark. `gone` was looked up.
+        Only names in the cache are looked up; any other existing name has an entry or a watermark. `gone` was looked
+        up.
         """
         entry = asked.entry
         if entry is None or entry.operation is not ChangeOperation.CREATE:
@@ -250,7 +251,7 @@ def _given(asked: RequestedChange) -> Judgement:
 
 
 def _pending(judgement: Judgement, others: Sequence[LedgerEntry]) -> Judgement:
-    """A refusal that rests on changes which may never be stored: it says so."""
+    """A refusal because of changes that may never be stored. Its message mentions them."""
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
     note = f"it counts what is not stored yet ({others[0]}{more}): should that fail, try again in a minute"
     findings = tuple(

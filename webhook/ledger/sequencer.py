@@ -20,7 +20,15 @@ from policies.model.objects import Ref
 from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
-from webhook.ledger.waste import APART_SECONDS, REPEATED_SECONDS, WASTED_SECONDS, StoreTimes, beyond, is_waste, place
+from webhook.ledger.waste import (
+    APART_SECONDS,
+    REPEATED_SECONDS,
+    WASTED_SECONDS,
+    StoreTimes,
+    author_key,
+    beyond,
+    is_waste,
+)
 
 REQUEST_SECONDS = 65.0
 """How long a request may still be stored after it was allowed: the API server's --request-timeout, 60 s, and a margin.
@@ -47,7 +55,7 @@ class LedgerUnavailable(Exception):
 
 
 class LedgerBusy(LedgerUnavailable):
-    """The ledger works: too many other changes around this one are open, which those who make them can bring about."""
+    """The ledger works, but too many other changes around this one are open. A user can cause that on purpose."""
 
     result = "busy"
 
@@ -63,8 +71,8 @@ class SequencedState(Enum):
     """The state of a change.
 
     ALLOWED: entered, or free to pass.
-    REFUSED: refused, whatever becomes of the changes of others.
-    UNDECIDED: it depends on what becomes of the changes of others.
+    REFUSED: refused, whether other changes are stored or not.
+    UNDECIDED: it depends on whether other changes are stored.
     FAILED: it could not be judged or entered.
     """
 
@@ -116,14 +124,14 @@ class LedgerStore(Protocol):
         contents: LedgerContents,
         added: Iterable[LedgerEntry],
         dropped: Iterable[str],
-        marks: dict[str, str | None],
+        watermarks: dict[str, str | None],
     ) -> LedgerContents:
-        """Write the ledger if it is still at the version of `contents`; returns the result. A mark of None goes."""
+        """Write the ledger if its version is still that of `contents`; None removes a watermark. Returns the result."""
 
 
 @dataclass(slots=True)
 class _Ages:
-    """When each entry and mark was seen first, in seconds of the clock."""
+    """When each entry and watermark was seen first, in seconds of the clock."""
 
     clock: Callable[[], float]
     first: dict[object, float] = field(default_factory=dict)
@@ -165,17 +173,17 @@ class Sequencer:
         self._abandoned: set[str] = set()
 
     def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
-        """Take in what was read of the entry's object; None: there is none."""
+        """Note the object of the entry as it was read; None if it does not exist."""
         self._direct_reads.note(entry, found)
         self._looked[entry.request] = self._clock(), _unstored(entry, found)
 
     def abandon(self, request: str) -> None:
-        """Nobody gets the answer to this request, so the API server refuses it: its entry came to nothing."""
+        """The client has ended this request, so the API server refuses it, and its change is not stored."""
         self._void[request] = self._clock()
         self._abandoned.add(request)
 
     def borrowable(self, asked: RequestedChange) -> list[LedgerEntry]:
-        """The entries that `asked` depends on and whose room may be lent to it once a read shows them unstored."""
+        """The entries that `asked` depends on, and need not wait for once a read shows that they are not stored."""
         contents = self._store.newest()
         return [
             each
@@ -186,7 +194,7 @@ class Sequencer:
     def too_late(self, asked: RequestedChange) -> bool:
         """Whether so much time has gone since it was entered that others may soon have its room; then it is void."""
         contents, entry = self._store.newest(), asked.entry
-        if entry is None or contents is None or place(entry.author) not in contents.marks:
+        if entry is None or contents is None or not contents.remembers(entry.author):
             return False
         if self._clock() - asked.entering <= self._times.usual() / 2:
             return False
@@ -194,9 +202,9 @@ class Sequencer:
         return True
 
     def awaits_waste(self, asked: RequestedChange) -> bool:
-        """Whether `asked` depends on entries of authors whose entries came to nothing before."""
+        """Whether `asked` depends on entries of remembered authors."""
         contents = self._store.newest()
-        return contents is not None and any(place(each.author) in contents.marks for each in asked.others)
+        return contents is not None and any(contents.remembers(each.author) for each in asked.others)
 
     def observe(self) -> None:
         """Measure how long the changes took that the cache shows by now."""
@@ -207,20 +215,20 @@ class Sequencer:
 
     def _keep(self, contents: LedgerContents) -> None:
         """Count the ages of what is in the ledger, and forget what has left it."""
-        self._ages.keep([*contents.entries, *contents.marks.items()])
+        self._ages.keep([*contents.entries, *contents.watermarks.items()])
         self._times.keep(contents.entries)
         self._looked = {each: seen for each, seen in self._looked.items() if each in contents.entries}
 
     def _measure(self, contents: LedgerContents, sightings: Sightings) -> None:
         for request, entry in contents.entries.items():
             outcome = settled(entry, sightings)
-            if outcome is not None and outcome.mark is not None:
+            if outcome is not None and outcome.version is not None:
                 self._times.note(request, self._ages.of(request))
 
     def _overtime(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
-        """Whether others may have its room: it takes longer than usual, and its author has come to nothing before."""
+        """Whether others ignore the entry: it takes longer than usual, and its author is remembered."""
         own = asked.entry is not None and asked.entry.author == entry.author
-        known = place(entry.author) in contents.marks
+        known = contents.remembers(entry.author)
         return known and not own and self._ages.over(entry.request, self._times.usual())
 
     def _lent(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
@@ -234,9 +242,8 @@ class Sequencer:
     def _own(
         self, asked: RequestedChange, contents: LedgerContents, entries: Sequence[LedgerEntry]
     ) -> tuple[LedgerEntry, ...]:
-        """What an author whose entries came to nothing before has to wait for: the own ones, until others had a turn
-        with their room."""
-        if asked.entry is None or place(asked.entry.author) not in contents.marks:
+        """The own entries for which a remembered author has to wait, so that other users come first."""
+        if asked.entry is None or not contents.remembers(asked.entry.author):
             return ()
         enough = self._times.usual() + APART_SECONDS
         author = asked.entry.author
@@ -306,7 +313,7 @@ class Sequencer:
                 why = f"this replica has not seen the newest {', '.join(late)} yet; try again"
                 each.wait((), LedgerUnavailable(why))
             elif own := self._own(each, contents, [*open_, *added]):
-                why = f"your own {own[0]} is not stored yet, as others before; try again in some seconds"
+                why = f"your own {own[0]} is not stored yet, like earlier ones; try again in some seconds"
                 each.wait(own, LedgerBusy(why))
             else:
                 counted = [entry for entry in open_ if not self._lent(entry, contents, each)]
@@ -329,8 +336,8 @@ class Sequencer:
     def _forgiven(self, contents: LedgerContents) -> list[str]:
         return [
             place
-            for place, mark in contents.marks.items()
-            if self._ages.over((place, mark), WASTED_SECONDS if is_waste(place) else LINGERING_SECONDS)
+            for place, value in contents.watermarks.items()
+            if self._ages.over((place, value), WASTED_SECONDS if is_waste(place) else LINGERING_SECONDS)
         ]
 
     def _write(
@@ -340,49 +347,51 @@ class Sequencer:
         expired: Sequence[tuple[LedgerEntry, DirectRead | None]] = (),
     ) -> None:
         """Write the `added` entries. Removes settled and `expired` ones, and those that an added one repeats."""
-        dropped, marks = self._leaving(contents)
+        dropped, watermarks = self._leaving(contents)
         wasted = [contents.entries[each] for each in self._abandoned & contents.entries.keys()]
         for entry, found in expired:
             dropped.add(entry.request)
             wasted += [entry] if _unstored(entry, found) else []
             if found is not None:
-                _advance(marks, contents, entry, found.seen.version)
+                _advance(watermarks, contents, entry, found.seen.version)
         again = _repeated(added, contents)
-        # who asks for the same again knows that it was not stored
+        # A client that repeats a request knows that the first one was not stored.
         wasted += [entry for entry in again if self._ages.over(entry.request, REPEATED_SECONDS)]
-        self._remember(wasted, marks, contents)
-        self._store.write(contents, added, dropped | {entry.request for entry in again}, marks)
-        late = self._clock() - LINGERING_SECONDS  # no write of ours is on its way for that long
+        self._remember(wasted, watermarks, contents)
+        self._store.write(contents, added, dropped | {entry.request for entry in again}, watermarks)
+        late = self._clock() - LINGERING_SECONDS  # a write takes less
         self._void = {each: at for each, at in self._void.items() if at > late and each not in dropped}
         self._abandoned &= self._void.keys()
 
-    def _remember(self, wasted: Sequence[LedgerEntry], marks: dict[str, str | None], contents: LedgerContents) -> None:
-        """Mark the authors of entries that came to nothing."""
-        found = {place(entry.author): entry.request for entry in wasted}
+    def _remember(
+        self, wasted: Sequence[LedgerEntry], watermarks: dict[str, str | None], contents: LedgerContents
+    ) -> None:
+        """Remember the authors of entries that were not stored."""
+        found = {author_key(entry.author): entry.request for entry in wasted}
         if found:
-            ages = {each: self._ages.of((each, mark)) for each, mark in contents.marks.items()}
-            marks.update(dict.fromkeys(beyond(contents.marks, ages, found)))
-            marks.update(found)
+            ages = {each: self._ages.of((each, value)) for each, value in contents.watermarks.items()}
+            watermarks.update(dict.fromkeys(beyond(contents.watermarks, ages, found)))
+            watermarks.update(found)
 
     def _leaving(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
-        """The entries that the cache settles, and how far others must have come to do without them."""
+        """The entries that the cache settles, and the watermarks that replace them."""
         sightings = self._snapshot().sightings
         self._measure(contents, sightings)
         dropped = self._void.keys() & contents.entries.keys()
-        marks: dict[str, str | None] = dict.fromkeys(self._forgiven(contents))
+        watermarks: dict[str, str | None] = dict.fromkeys(self._forgiven(contents))
         for request, entry in contents.entries.items():
             outcome = settled(entry, sightings)
             if outcome is None or request in dropped:
                 continue
-            if outcome.mark is not None:
-                _advance(marks, contents, entry, outcome.mark)
+            if outcome.version is not None:
+                _advance(watermarks, contents, entry, outcome.version)
                 dropped.add(request)
             elif self._ages.over(request, LINGERING_SECONDS):
                 dropped.add(request)
-        return dropped, marks
+        return dropped, watermarks
 
     def overdue(self) -> list[LedgerEntry]:
-        """The open entries whose requests are over: only a look at the object can tell what became of them."""
+        """The open entries whose requests have timed out. Only reading the object shows whether they were stored."""
         contents = self._store.newest()
         if contents is None:
             return []
@@ -391,8 +400,9 @@ class Sequencer:
         return [entry for entry in entries if self._ages.over(entry.request, REQUEST_SECONDS)]
 
     def tidy(self, looked: Sequence[tuple[LedgerEntry, DirectRead | None]]) -> None:
-        """Take out what is settled, and those of `looked` (entries that were overdue, with their objects) that were
-        never stored. Raises ClusterError, UnreadableEntry."""
+        """Remove the settled entries, and the overdue ones in `looked` (each with its object) that were never stored.
+
+        Raises ClusterError, UnreadableEntry."""
         expired = [(entry, found) for entry, found in looked if self._dead(entry, found)]
         contents = self._store.newest()
         if contents is None or not (expired or any(self._leaving(contents))):
@@ -400,12 +410,12 @@ class Sequencer:
         self._write(contents, [], expired)
 
     def _dead(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
-        """Never stored; or stored so long ago that every cache shows it."""
+        """Whether it was never stored, or was stored so long ago that every cache shows it."""
         return _unstored(entry, found) or self._ages.over(entry.request, LINGERING_SECONDS)
 
 
 def _unstored(entry: LedgerEntry, found: DirectRead | None) -> bool:
-    """Whether the change is not stored, or was and the object is gone again."""
+    """Whether the change is not stored, or the object was deleted afterwards."""
     if entry.base:
         return found is not None and found.seen == (entry.uid, entry.base)
     return found is None or found.seen.uid != entry.uid
@@ -417,11 +427,11 @@ def _repeated(added: Sequence[LedgerEntry], contents: LedgerContents) -> list[Le
     return [each for each in contents.entries.values() if (each.author, each.ref, each.base, each.after) in wanted]
 
 
-def _advance(marks: dict[str, str | None], contents: LedgerContents, entry: LedgerEntry, version: str) -> None:
-    """Ask of every cache to have come as far as this version of the entry's scope."""
+def _advance(watermarks: dict[str, str | None], contents: LedgerContents, entry: LedgerEntry, version: str) -> None:
+    """Raise the watermark of the entry's scope to this version."""
     place = scope(entry.ref)
-    known = marks.get(place) or contents.marks.get(place)
-    marks[place] = version if is_newer(version, known) else known
+    known = watermarks.get(place) or contents.watermarks.get(place)
+    watermarks[place] = version if is_newer(version, known) else known
 
 
 def _rivals(entry: LedgerEntry | None, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:

@@ -1,4 +1,4 @@
-"""The ledger as a ConfigMap: one key for each entry, and one for the marks."""
+"""The ledger as a ConfigMap: one key for each entry, and one for the watermarks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 NAMESPACE, NAME = "quotree-system", "quotree-ledger"
 MANAGER = "quotree-ledger"
-MARKS = "seen"
-"""The key of the marks; every other key is the uid of a request."""
+WATERMARKS = "seen"
+"""The key of the watermarks; every other key is the uid of a request."""
 
 LARGEST = 900 * 1024
 """Bytes of all entries; the API server accepts 1 MiB."""
@@ -71,14 +71,14 @@ class ConfigMapStore:
         contents: LedgerContents,
         added: Iterable[LedgerEntry],
         dropped: Iterable[str],
-        marks: dict[str, str | None],
+        watermarks: dict[str, str | None],
     ) -> LedgerContents:
         """Raises LedgerUnavailable where it is full or must not be written, else as `sequencer.LedgerStore` says."""
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}
-        if marks:
-            kept = {place: mark for place, mark in {**contents.marks, **marks}.items() if mark is not None}
-            data[MARKS] = json.dumps(kept, sort_keys=True)
+        if watermarks:
+            kept = {place: value for place, value in {**contents.watermarks, **watermarks}.items() if value is not None}
+            data[WATERMARKS] = json.dumps(kept, sort_keys=True)
         _check(contents, data)
         patch = Patch(CONFIG_MAPS, NAMESPACE, NAME, {"data": data}, contents.version, MANAGER)
         try:
@@ -87,7 +87,7 @@ class ConfigMapStore:
             raise _explained(error) from error
 
     def try_out(self) -> None:
-        """Write nothing, which the API server allows only to those who may write. Raises as `read` and `write` do."""
+        """Check the right to write, by a write without changes. Raises as `read` and `write` do."""
         self.write(self.read(), (), (), {})
 
     def _take(self, manifest: Manifest) -> LedgerContents:
@@ -124,14 +124,14 @@ class ConfigMapStore:
 
 
 def read_contents(manifest: Manifest) -> LedgerContents:
-    """Read the entries and the marks from the ConfigMap. Raises UnreadableEntry."""
+    """Read the entries and the watermarks from the ConfigMap. Raises UnreadableEntry."""
     data = dict(manifest.get("data") or {})
     try:
-        marks = {str(place): str(mark) for place, mark in json.loads(data.pop(MARKS, "{}")).items()}
+        watermarks = {str(place): str(value) for place, value in json.loads(data.pop(WATERMARKS, "{}")).items()}
     except (ValueError, AttributeError) as error:
-        raise UnreadableEntry(f"key {MARKS} cannot be read: {error}") from error
+        raise UnreadableEntry(f"key {WATERMARKS} cannot be read: {error}") from error
     entries = {request: entry(request, text) for request, text in data.items()}
-    return LedgerContents(manifest["metadata"]["resourceVersion"], entries, marks)
+    return LedgerContents(manifest["metadata"]["resourceVersion"], entries, watermarks)
 
 
 _MISSING = f"ConfigMap {NAMESPACE}/{NAME} does not exist; apply manifests/base, or set `ledger: off`"

@@ -106,7 +106,7 @@ def certificate_expiry(target: CheckedCluster) -> Iterator[CheckResult]:
         try:
             yield check_expiry("authority in the caBundles", split(pem), target.now())
         except BadCertificate:
-            continue  # ca-bundle says so
+            continue  # the check ca-bundle reports it
     for ref in (target.names.reconciler, target.names.audit, target.names.dashboard):
         yield from _of_process(target, ref)
 

@@ -14,19 +14,23 @@ from cluster.resource import PODS
 from policies.dialects.reading import Manifest, mapping, metadata
 from policies.takeover.objects import ObjectRef
 
-_OLD = 180.0
-"""The oldest healthy cache, in seconds. A watch lasts less than this, and the next one starts with data."""
+_MAX_CACHE_AGE = 180.0
+"""The age of the oldest healthy cache, in seconds. A watch is shorter, and each new watch starts with data."""
 _PORT, _AUDIT_PORT = "8080", "8083"
-"""The default ports of the metrics, without --metrics-port or --port."""
+"""The default ports of the webhook's and the audit's metrics."""
 _INTERVAL = 600.0
 """The default of --interval: seconds between two audits."""
-_LATE = 2.0
-"""After how many intervals an audit is late. It is due after one, and may still be running."""
+_LATE_INTERVALS = 2.0
+"""An audit is late after this number of intervals. One is due after each interval, and may still be running."""
 _TIMEOUT = 5.0
 _VALUE = r"^{name} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)$"
-"""A series without labels, with its value if that is a number."""
-_FORWARD = "kubectl -n {namespace} port-forward deployment/{name} 8080 &, and --metrics http://127.0.0.1:8080/metrics"
-_LOOK = "kubectl -n {namespace} port-forward deployment/{name} {port}, and look at http://127.0.0.1:{port}/metrics"
+"""A series without labels, whose value is a number."""
+_FORWARD_AND_CHECK = (
+    "kubectl -n {namespace} port-forward deployment/{name} 8080 &, and --metrics http://127.0.0.1:8080/metrics"
+)
+_FORWARD_AND_READ = (
+    "kubectl -n {namespace} port-forward deployment/{name} {port}, and look at http://127.0.0.1:{port}/metrics"
+)
 
 
 @check("cache-age", "The caches of each replica of the webhook are synced and up to date.")
@@ -38,7 +42,7 @@ def cache_age(target: CheckedCluster) -> Iterator[CheckResult]:
     if deployment is None:
         yield skipped(str(ref), "the webhook is not installed")
         return
-    fix = _FORWARD.format(namespace=ref.namespace, name=ref.name)
+    fix = _FORWARD_AND_CHECK.format(namespace=ref.namespace, name=ref.name)
     yield from _of_pods(target, ref, deployment, _PORT, check_metrics, fix)
 
 
@@ -51,7 +55,7 @@ def audit_age(target: CheckedCluster) -> Iterator[CheckResult]:
         return
     port = option(deployment, "--port") or _AUDIT_PORT
     interval = float(option(deployment, "--interval") or _INTERVAL)
-    fix = _LOOK.format(namespace=ref.namespace, name=ref.name, port=port)
+    fix = _FORWARD_AND_READ.format(namespace=ref.namespace, name=ref.name, port=port)
     yield from _of_pods(target, ref, deployment, port, partial(check_audit, interval=interval), fix)
 
 
@@ -60,19 +64,21 @@ def _of_pods(
     ref: ObjectRef,
     deployment: Manifest,
     port: str,
-    judged: Callable[[str, str], CheckResult],
+    check_page: Callable[[str, str], CheckResult],
     fix: str,
 ) -> Iterator[CheckResult]:
     pods = list(_running(target, deployment))
     if not pods:
-        yield skipped(str(ref), "no replica runs", "see replicas")
+        yield skipped(str(ref), "no replica runs", "see the check `replicas`")
     for pod in pods:
         name = str(metadata(pod).get("name"))
         subject = f"Pod {ref.namespace}/{name}"
         try:
-            yield judged(subject, target.cluster.text(f"{PODS.collection(ref.namespace)}/{name}:{port}/proxy/metrics"))
+            yield check_page(
+                subject, target.cluster.text(f"{PODS.collection(ref.namespace)}/{name}:{port}/proxy/metrics")
+            )
         except ClusterError as error:
-            yield skipped(subject, f"the API server shows none of its metrics: {error}", fix)
+            yield skipped(subject, f"its metrics cannot be read through the API server: {error}", fix)
 
 
 def _running(target: CheckedCluster, deployment: Manifest) -> Iterator[Manifest]:
@@ -101,33 +107,35 @@ def check_metrics(subject: str, text: str) -> CheckResult:
     if synced is None:
         return skipped(subject, "these are not the metrics of the webhook")
     if not synced or age is None:
-        fix = "see its logs, and rbac: it must list every kind that it reads"
-        return failure(subject, "has not read everything yet, and answers no request", fix)
-    if age > _OLD:
-        fix = "see its logs, and whether it reaches the API server"
+        fix = "see its logs, and the check `rbac`: the ServiceAccount must be allowed to list every kind"
+        return failure(subject, "has not listed all kinds yet, and is not ready", fix)
+    if age > _MAX_CACHE_AGE:
+        fix = "see its logs, and check its connection to the API server"
         return warning(
-            subject, f"has had no answer from the API server for {age:.0f} s, and judges on what was stored then", fix
+            subject, f"has had no answer from the API server for {age:.0f} s, so it judges on a stale cache", fix
         )
-    return ok(subject, f"has read everything; the API server answered {age:.0f} s ago")
+    return ok(subject, f"has listed all kinds; the API server answered {age:.0f} s ago")
 
 
 def check_audit(subject: str, text: str, interval: float) -> CheckResult:
     """Check the age of the last audit. `interval`: the seconds between two audits while nothing changes."""
     from audit.metrics import AGE, CACHE_AGE, CACHE_SYNCED  # here, since their package is in the extra `serve`
 
-    synced, heard, age = (_value(text, family.name) for family in (CACHE_SYNCED, CACHE_AGE, AGE))
+    synced, cache_age, age = (_value(text, family.name) for family in (CACHE_SYNCED, CACHE_AGE, AGE))
     if synced is None:
         return skipped(subject, "these are not the metrics of the audit")
     if not synced or age is None:
-        fix = "see its logs, and rbac: it must list every kind that it reads"
-        return failure(subject, "has audited nothing yet, so it finds and reports nothing", fix)
-    if age > interval * _LATE:
-        message = f"has audited nothing for {age:.0f} s, and reports what was then; one is due every {interval:.0f} s"
-        return warning(subject, message, "see its logs: an audit that fails by an internal error says why")
-    if heard is None or heard > _OLD:
-        since = "yet" if heard is None else f"for {heard:.0f} s"
-        fix = "see its logs, and whether it reaches the API server"
-        return warning(subject, f"has had no answer from the API server {since}, and audits what was stored then", fix)
+        fix = "see its logs, and the check `rbac`: the ServiceAccount must be allowed to list every kind"
+        return failure(subject, "has not completed an audit yet, so it has no findings and no reports", fix)
+    if age > interval * _LATE_INTERVALS:
+        message = (
+            f"completed its last audit {age:.0f} s ago, so its reports are stale; one is due every {interval:.0f} s"
+        )
+        return warning(subject, message, "see its logs, which have the traceback of each internal error")
+    if cache_age is None or cache_age > _MAX_CACHE_AGE:
+        since = "yet" if cache_age is None else f"for {cache_age:.0f} s"
+        fix = "see its logs, and check its connection to the API server"
+        return warning(subject, f"has had no answer from the API server {since}, so it audits a stale cache", fix)
     return ok(subject, f"audited everything {age:.0f} s ago")
 
 

@@ -45,7 +45,7 @@ def parts(target: CheckedCluster) -> Iterator[CheckResult]:
         try:
             nodes += target.cluster.snapshot(resource, read_node).items
         except NotFound:
-            continue  # crds says so
+            continue  # the check crds reports it
     with suppress(NotFound):
         with_topology += target.cluster.snapshot(FLAVORS, topology_flavor_name).items
     yield from check_parts(nodes, _running(target), target.now(), with_topology)
@@ -147,7 +147,7 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
             )
         return
     if not holders <= live.keys():
-        return  # nobody runs that part, and its own result says so
+        return  # no process runs that part, and its own result reports that
     yield _of_move(tree, away, wanted, now)
 
 

@@ -1,4 +1,4 @@
-"""Runs programs of the user (git, kustomize, helm): without a shell, for so long, with so much output and no more."""
+"""Runs programs of the user (git, kustomize, helm): without a shell, with a limit of time and of output."""
 
 from __future__ import annotations
 

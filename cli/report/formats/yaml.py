@@ -1,4 +1,4 @@
-"""What there is as JSON, as YAML: the same keys and values, and the same schema."""
+"""The JSON output as YAML: the same keys and values, and the same schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Configuration stands for where it says nothing; only what its faults depend on.
+"""Kueue's defaults of a Configuration, as far as the validation depends on them.
 
 Source: Kueue v0.19, apis/config/v1beta2, defaults.
 """
@@ -70,7 +70,7 @@ def _filled(section: Mapping[str, Any], **values: object) -> dict[str, Any]:
 
 
 def _with_time(section: Mapping[str, Any], key: str, value: str) -> dict[str, Any]:
-    """A time of 0 says nothing."""
+    """A time of 0 counts as absent."""
     filled = _filled(section, **{key: value})
     return {**filled, key: value} if nanoseconds(filled[key]) == 0 else filled
 

@@ -1,4 +1,4 @@
-"""The feature gates of Kueue v0.19 and what becomes of each here. Later versions change this table: gates_0_20.py.
+"""The feature gates of Kueue v0.19 and the support of each in Quotree. Later versions change this table: gates_0_20.py.
 
 Source: Kueue v0.19.2, pkg/features.
 """

@@ -1,4 +1,4 @@
-"""What becomes of each key of Kueue's Configuration in the reconciler: the one table of it, for code and documentation.
+"""The use of each key of Kueue's Configuration in the reconciler: the one table of it, for code and documentation.
 
 An entry stands for its key and all that is below it. Source: Kueue v0.19, apis/config v1beta2.
 """

@@ -44,7 +44,7 @@ _USUAL = FeatureGates()
 
 
 def read(manifest: Manifest, gates: FeatureGates = _USUAL, namespace: str = NAMESPACE) -> KueueConfiguration:
-    """`manifest` may be empty. `gates` and `namespace` count where it says nothing of them.
+    """`manifest` may be empty. `gates` and `namespace` are used if the manifest lacks them.
 
     Raises BadConfiguration with the path of the key.
     """
@@ -181,7 +181,7 @@ def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
 
 
 def _client(section: Mapping[str, Any]) -> ClientLimits:
-    """A number of 0 says nothing, as in Kubernetes' client."""
+    """A number of 0 counts as absent, as in Kubernetes' client."""
     return ClientLimits(section.get("qps") or None, section.get("burst") or None)
 
 

@@ -194,7 +194,7 @@ def _is_vcore(name: str) -> bool:
 
 
 def _unrequested(resources: Resources | None, whose: str) -> Iterator[Problem]:
-    """Types that no pod requests, but for those that are another spelling of vcore and memory."""
+    """Types that no pod requests, except for those that are another spelling of vcore and memory."""
     for name, amount in (resources or {}).items():
         if name == VCORE or _is_vcore(name) or name.lower() == "memory":
             continue

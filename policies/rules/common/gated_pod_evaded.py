@@ -7,7 +7,7 @@ from policies.amounts.requests import pod_requests
 from policies.configuration.settings import Configuration, Enforce
 from policies.dialects import volcano_gates, yunikorn_gates
 from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
-from policies.dialects.quota_gates import MARK
+from policies.dialects.quota_gates import QUOTA_KEY
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -47,14 +47,14 @@ def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
     for before, pod in proposal.changed(Pod):
         if before is None:
             continue
-        if before.labels.get(MARK) in projects or MARK in before.gates:
-            counted = _counted(before, projects, waits=MARK in pod.gates)
+        if before.labels.get(QUOTA_KEY) in projects or QUOTA_KEY in before.gates:
+            counted = _counted(before, projects, waits=QUOTA_KEY in pod.gates)
             yield from _loosened(before, pod, *counted)
             yield from _grown(before, pod)
             continue
-        if pod.labels.get(MARK) in projects:
-            yield from _changed(before, pod, "labels", (MARK,))
-        if volcano_gates.MARKED in projects and not _may_get_its_group(before):
+        if pod.labels.get(QUOTA_KEY) in projects:
+            yield from _changed(before, pod, "labels", (QUOTA_KEY,))
+        if volcano_gates.VOLCANO in projects and not _may_get_its_group(before):
             yield from _changed(before, pod, "annotations", volcano_gates.GROUP_NAMES, _FIX_LATE)
 
 
@@ -64,25 +64,25 @@ def _enforced(configuration: Configuration) -> Mapping[str, _Counted]:
     volcano = _Counted(volcano_gates.LABELS, volcano_gates.ANNOTATIONS, volcano_gates.WHILE_GATED)
     found = {}
     if configuration.yunikorn.enforce is Enforce.GATES:
-        found[yunikorn_gates.MARKED] = yunikorn
+        found[yunikorn_gates.YUNIKORN] = yunikorn
     if configuration.volcano.enforce is Enforce.GATES:
-        found[volcano_gates.MARKED] = volcano
+        found[volcano_gates.VOLCANO] = volcano
     return found
 
 
 def _counted(pod: Pod, projects: Mapping[str, _Counted], *, waits: bool) -> tuple[Iterable[str], Iterable[str]]:
-    """Labels and annotations that decide where the Pod counts. Without a mark it may be of any project."""
-    mark = pod.labels.get(MARK)
-    mine = [each for name, each in projects.items() if mark not in projects or name == mark]
+    """Labels and annotations that decide where the Pod counts. Without the label, any project may count it."""
+    project = pod.labels.get(QUOTA_KEY)
+    mine = [each for name, each in projects.items() if project not in projects or name == project]
     labels = dict.fromkeys(label for each in mine for label in each.labels)
     annotations = (each.while_gated if waits else each.annotations for each in mine)
     return labels, dict.fromkeys(note for each in annotations for note in each)
 
 
 def _loosened(before: Pod, pod: Pod, labels: Iterable[str], annotations: Iterable[str]) -> Iterator[Finding]:
-    if MARK in before.gates and MARK not in pod.gates:
-        message = f"only the controller that admits the pod may remove the scheduling gate {MARK}"
-        yield Finding(pod.ref, "spec.schedulingGates", message, fix=_FIX, subject=MARK, profiles=STRICT_ONLY)
+    if QUOTA_KEY in before.gates and QUOTA_KEY not in pod.gates:
+        message = f"only the controller that admits the pod may remove the scheduling gate {QUOTA_KEY}"
+        yield Finding(pod.ref, "spec.schedulingGates", message, fix=_FIX, subject=QUOTA_KEY, profiles=STRICT_ONLY)
     yield from _changed(before, pod, "labels", labels)
     yield from _changed(before, pod, "annotations", annotations)
 

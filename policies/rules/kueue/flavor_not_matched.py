@@ -35,7 +35,7 @@ def flavor_not_matched(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
     Why it is reported: Kueue accepts it and lets it wait. A flavor is excluded by a taint that neither the pods nor the
     flavor tolerate, and by a node selector or a required node affinity that contradicts its `nodeLabels`. A label that
-    the flavor does not define excludes nothing. Nothing is said while one of the flavors does not exist. What other
+    the flavor does not define excludes nothing. Nothing is reported while one of the flavors does not exist. What other
     webhooks add to Pods later, such as tolerations, is not known here.
     Example: a Job with `nodeSelector: {gpu: h100}` in a queue whose one flavor has `nodeLabels: {gpu: a100}`.
     Fix: change the selector or add the toleration, submit to another queue, or add a flavor to the queue.

@@ -26,8 +26,8 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
     Why it is reported: Kueue accepts the job and lets it wait until the LocalQueue exists in its namespace, so a typo
     shows only as work that never starts. It is a warning, since objects may be applied in any order. Files are judged
-    where they hold a LocalQueue at all: a repository of jobs alone says nothing of queues. A manifest in files without
-    a namespace may be applied in any, so a LocalQueue of that name in another namespace is enough for it.
+    where they hold a LocalQueue at all: a repository with jobs only does not describe queues. A manifest in files
+    without a namespace may be applied in any, so a LocalQueue of that name in another namespace is enough for it.
     Example: `kueue.x-k8s.io/queue-name: user-queu` where the LocalQueue is called `user-queue`.
     Fix: correct the name or the namespace, or create the LocalQueue in the namespace of the job.
     """

@@ -49,10 +49,10 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     `kueue.manageJobs` only the users in `kueue.admittingUsers` start a job that names a LocalQueue. Others may suspend
     it, make it smaller, and move it to another queue while it is suspended. They may not make it larger while it runs
     unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
-    runs may start what belongs to that job, as long as it asks for no more. Started Pods are counted by their marks, so
-    these stay, also in the pod templates of an elastic job, which creates Pods at any time. A Pod that runs stays with
-    its job: only Kubernetes' own controllers change its owner, or the labels of the Job controller. A job may not name
-    the Workload of another job as its own. A Pod that runs is not resized to more.
+    runs may start what belongs to that job, as long as it asks for no more. Started Pods are counted by their labels
+    and annotations, so these stay, also in the pod templates of an elastic job, which creates Pods at any time. A Pod
+    that runs stays with its job: only Kubernetes' own controllers change its owner, or the labels of the Job
+    controller. A job may not name the Workload of another job as its own. A Pod that runs is not resized to more.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -73,8 +73,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
-    now = _marks(pod.labels, pod.annotations)
-    for (where, key), was in _marks(old.labels, old.annotations).items():
+    now = _counting_keys(pod.labels, pod.annotations)
+    for (where, key), was in _counting_keys(old.labels, old.annotations).items():
         if was != now[where, key]:
             message = f"a Pod that runs on quota is counted by {key}"
             fix = f"leave {key} as it is"
@@ -109,8 +109,8 @@ def _is_of_kubernetes(user: User) -> bool:
     )
 
 
-def _marks(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:
-    """What Pods are counted by, as (labels or annotations, key); None where it is absent."""
+def _counting_keys(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:
+    """The labels and annotations by which Pods are counted, as (labels or annotations, key); None if absent."""
     counted = {("annotations", key): annotations.get(key) for key in (STARTED_FOR, SLICE_CHAIN)}
     return {("labels", POD_SET): labels.get(POD_SET), **counted}
 
@@ -194,9 +194,9 @@ class _Change:
             if _waits(old) and not _waits(pods):
                 message = f"its pods are held by the scheduling gate {ELASTIC_GATE} until they are admitted"
                 yield self._finding(fields.join(pods.at, "spec", "schedulingGates"), message, _ALONE)
-            marks = _template_marks(pods)
-            for (where, key), was in _template_marks(old).items():
-                if was is not None and was != marks[where, key]:
+            keys = _template_keys(pods)
+            for (where, key), was in _template_keys(old).items():
+                if was is not None and was != keys[where, key]:
                     message = f"its pods run on quota, and are counted by {key}"
                     yield self._finding(fields.join(pods.at, "metadata", where, key), message, _ALONE)
 
@@ -221,9 +221,9 @@ def _waits(pods: JobPods) -> bool:
     return ELASTIC_GATE in gates_in(mapping(pods.template.get("spec")))
 
 
-def _template_marks(pods: JobPods) -> dict[tuple[str, str], str | None]:
+def _template_keys(pods: JobPods) -> dict[tuple[str, str], str | None]:
     meta = mapping(pods.template.get("metadata"))
-    return _marks(texts(meta.get("labels")), texts(meta.get("annotations")))
+    return _counting_keys(texts(meta.get("labels")), texts(meta.get("annotations")))
 
 
 def _of_one(pods: JobPods) -> Mapping[str, int]:

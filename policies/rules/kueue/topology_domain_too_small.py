@@ -28,8 +28,8 @@ def topology_domain_too_small(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is reported: Kueue accepts it and lets it wait until Nodes are added. Each required level and each size of a
     slice is compared with the domain of that level that has the most room, by what its Nodes have allocatable of the
-    resources that the queue covers. Taints, cordons and other Pods are not considered. Nothing is said where the Nodes
-    are not known: the webhook does not read them; files are judged if they contain Nodes.
+    resources that the queue covers. Taints, cordons and other Pods are not considered. Nothing is reported where the
+    Nodes are not known: the webhook does not read them; files are judged if they contain Nodes.
     Example: `podset-required-topology: example.com/rack` for 16 pods of 8 GPUs, where a rack has 8 hosts of 8 GPUs.
     Fix: require a wider level, such as the block, write smaller slices, or request less.
     """

@@ -29,8 +29,8 @@ def topology_level_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
 
     Why it is reported: Kueue accepts it and lets it wait. One flavor must have a Topology with all levels that a pod
     set names: the required or preferred one and those of its slices. Pods that may run anywhere in a topology need a
-    flavor with a Topology. Nothing is said while a flavor or a Topology does not exist, and of queues of MultiKueue,
-    whose workers place the pods.
+    flavor with a Topology. Nothing is reported while a flavor or a Topology does not exist, and of queues of
+    MultiKueue, whose workers place the pods.
     Example: `podset-required-topology: example.com/rak` where the Topology has the level `example.com/rack`.
     Fix: correct the level, or submit to a queue with a flavor of such a Topology.
     """

@@ -23,8 +23,8 @@ def topology_level_unlabelled(proposal: Proposal) -> Iterator[Finding]:
     """No Node has the label of a level of a Topology, or none of a flavor's Nodes has the labels of all levels.
 
     Why it is reported: Kueue ignores a Node that lacks one of the labels. Without any such Node nothing is admitted to
-    the flavors of this Topology, and no condition says so. Nothing is said where the Nodes are not known: the webhook
-    does not read them; files are judged if they contain Nodes.
+    the flavors of this Topology, and no condition reports it. Nothing is reported where the Nodes are not known: the
+    webhook does not read them; files are judged if they contain Nodes.
     Example: the level `example.com/rak` where the Nodes have `example.com/rack`.
     Fix: write the label that the Nodes have, or label the Nodes.
     """

@@ -22,9 +22,9 @@ from policies.rules.volcano._volcano_resources import counted
 def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
     """A queue or a descendant has a higher capability than the nearest ancestor that limits the resource.
 
-    Why it is refused: the higher limit can never be reached, and nothing says so. Capabilities of siblings may add up
-    to more than the parent's; each is compared on its own. A capability of 0 counts as none, and root is not compared.
-    The whole moved subtree is judged, not only the moved queue.
+    Why it is refused: the higher limit can never be reached, and no message reports that. Capabilities of siblings may
+    add up to more than the parent's; each is compared on its own. A capability of 0 counts as none, and root is not
+    compared. The whole moved subtree is judged, not only the moved queue.
     Example: `eng` has capability cpu 20, and its descendant `ml` gets cpu 21.
     Fix: lower the capability of the descendant, or raise that of the ancestor first.
     """

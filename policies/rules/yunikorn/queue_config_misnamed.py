@@ -23,7 +23,7 @@ def queue_config_misnamed(proposal: Proposal) -> Iterator[Finding]:
     """A ConfigMap has settings of YuniKorn under nearly the name, or nearly the key, that YuniKorn reads.
 
     Why it is reported: YuniKorn reads the ConfigMaps `yunikorn-defaults` and `yunikorn-configs`, and their key
-    `queues.yaml`. A tree under another name does not exist for it, and nothing says so.
+    `queues.yaml`. A tree under another name does not exist for it, and no message reports that.
     Example: a ConfigMap `yunikorn-config` with `queues.yaml`; a key `queue.yaml`.
     Fix: write the name or the key in full.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.actions import Delete, Evict, Patch
 from cluster.resource import PODS
-from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.model.printing import plain
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
@@ -27,7 +27,7 @@ def about(pod: PodAtGate) -> ObjectReference | None:
 def passes(observed: Observed[PodAtGate], queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
     """Remove the gate, and record the queue that the Pod counts in from now on. `noted`: more annotations to set."""
     pod = observed.value
-    left = [{"name": gate} for gate in pod.gates if gate != MARK]
+    left = [{"name": gate} for gate in pod.gates if gate != QUOTA_KEY]
     notes = {ADMITTED: queue, **noted, **({WAITS: None} if pod.waits else {})}
     patch = _patch(observed, {"metadata": {"annotations": notes}, "spec": {"schedulingGates": left}})
     return WantedWrite(observed.key, patch, about(pod), "QuotaAdmitted", f"Admitted in {queue}")
@@ -65,14 +65,14 @@ def reclaimed(observed: Observed[PodAtGate], group: str, *, evicts: bool) -> Wan
 
 def cut_off(observed: Observed[PodAtGate]) -> WantedWrite:
     pod = observed.value
-    message = f"Another client removed the scheduling gate {MARK}; the Pod had no quota"
+    message = f"Another client removed the scheduling gate {QUOTA_KEY}; the Pod had no quota"
     delete = Delete(PODS, observed.namespace, observed.name, uid=pod.uid, grace_seconds=_GRACE)
     return WantedWrite(observed.key, delete, about(pod), "Stopped", message, warning=True)
 
 
 def places(said: str) -> list[str]:
     """The reason without amounts: the first sentence, and each queue with the resource that it lacks."""
-    return [part.partition("=")[0] for part in said.split("; ")]
+    return [item.partition("=")[0] for item in said.split("; ")]
 
 
 def _patch(observed: Observed[object], body: Mapping[str, Any]) -> Patch:

@@ -32,7 +32,7 @@ from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Controller, Lookup, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import RequestCache
-from reconciler.jobs.elastic import held_back, waits
+from reconciler.jobs.elastic import all_pods_gated, waits_for_slice
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.bypasses import Bypasses
@@ -277,7 +277,7 @@ class JobsController(Controller):
         meta, elastic = metadata(job), self._slicing.concerns(kind, job)
         namespace, deleting = text(meta.get("namespace")) or "", bool(meta.get("deletionTimestamp"))
         pod_sets, grows = list(kind.shape.pods_of(job)), self._slicing.waits(kind, job)
-        gated = [each for each in pod_sets if grows and waits(each.template)]
+        gated = [each for each in pod_sets if grows and waits_for_slice(each.template)]
         own = [each for each in pod_sets if each.name in kind.shape.own_sets]
         return VisibleJob(
             packed=packed,
@@ -292,7 +292,7 @@ class JobsController(Controller):
             created=(text(meta.get("creationTimestamp")) or "", text(meta.get("name")) or ""),
             requests=total(template_requests(each.counted, each.count) for each in pod_sets),
             generations=kind.shape.generations,
-            gated=held_back(kind, job),
+            gated=all_pods_gated(kind, job),
             grows=grows,
             slice_requests=total(template_requests(each.counted, each.count) for each in gated),
             own_requests=total(template_requests(each.counted, each.count) for each in own),

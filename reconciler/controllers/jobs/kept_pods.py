@@ -1,7 +1,7 @@
 """Keeps started Pods with the job that they were made for, whatever is written of them later.
 
-A Pod that a watch no longer shows may have lost its label, so it is looked up by name, and gets its marks back. If its
-job let go of it and made another one, it is ended.
+A Pod that a watch no longer shows may have lost its label, so it is looked up by name, and its labels are restored. If
+its job let go of it and made another one, it is ended.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class KeptPods:
             yield from self._look_at(workload, busy, now)
 
     def _undone(self, now: int) -> None:
-        """End the bypasses of Pods that have ended, or have their marks again."""
+        """End the bypasses of Pods that have ended, or whose labels are restored."""
         changed, self._changed = self._changed, []
         for name in changed:
             pod = self._store.pod(name)
@@ -137,7 +137,7 @@ class KeptPods:
             if busy(STARTED_PODS.kind, name):
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
                 continue
-            yield self._marks(name, pod, now) if not pod.marked else self._end(name, pod, now)
+            yield self._restored_labels(name, pod, now) if not pod.marked else self._end(name, pod, now)
 
     def _count_pods(self, workload: str, pods: Mapping[str, StartedPod]) -> None:
         """Count all Pods of the Workload until they have ended, so that nothing is admitted into their room."""
@@ -181,12 +181,12 @@ class KeptPods:
         action = Delete(PODS, namespace, bare, uid=pod.uid, grace_seconds=shorter)
         return WantedWrite(_key(name), action, _about(name, pod), CUT_OFF, message, True)
 
-    def _marks(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
+    def _restored_labels(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
         namespace, bare = parted(name)
         read, first = self._workloads.read(pod.workload), parted(pod.workload)[1]
         notes = {STARTED_FOR: first, SLICE_CHAIN: first if read is not None and read.elastic else None}
-        marks = {"labels": {POD_SET: pod.pod_set}, "annotations": notes}
-        patch = Patch(PODS, namespace, bare, {"metadata": marks}, "", POD_MANAGER, None, pod.uid)
+        body = {"metadata": {"labels": {POD_SET: pod.pod_set}, "annotations": notes}}
+        patch = Patch(PODS, namespace, bare, body, "", POD_MANAGER, None, pod.uid)
         self._bypasses.seen((POD.kind, name), _LABEL, now)
         message = f"The Pod lost {POD_SET} or {STARTED_FOR}, by which it is counted; Quotree restores them"
         return WantedWrite(_key(name), patch, _about(name, pod), MARKS_RESTORED, message, True)

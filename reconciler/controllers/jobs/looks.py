@@ -22,7 +22,7 @@ from reconciler.controllers.slices.slicing import Slicing, carries
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy
 from reconciler.jobs.composed import RequestCache
-from reconciler.jobs.elastic import grown
+from reconciler.jobs.elastic import with_autoscaled_workers
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, is_of_another, managed, orphaned, owner_not_found, steps
 from reconciler.jobs.life import has_finalizer as holds_finalizer
@@ -204,8 +204,8 @@ class JobLook:
         if not self.managed or self.visible.deleting:
             return
         children = self.around.owners.gated_children(self.record)
-        parts = (child.visible.packed.manifest() for child in children if child.visible is not None)
-        job = grown(self.kind, self.job, parts)
+        clusters = (child.visible.packed.manifest() for child in children if child.visible is not None)
+        job = with_autoscaled_workers(self.kind, self.job, clusters)
         for name, step in self.around.slicing.steps(self.kind, job, inputs, self.busy, moment):
             yield wanted(self.kind, self.record.id.key, self.record.id.uid, name, step)
         yield from self._superseded()

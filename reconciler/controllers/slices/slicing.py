@@ -14,7 +14,7 @@ from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy
 from reconciler.jobs.composed import composed, workload_key
-from reconciler.jobs.elastic import chain_of, resizable, sliced
+from reconciler.jobs.elastic import chain_of, size_may_differ, uses_slices
 from reconciler.jobs.kind import JobKind, notes, prebuilt
 from reconciler.jobs.reported import report_patch
 from reconciler.jobs.slices import Chain, chain, steps
@@ -43,7 +43,7 @@ class Slicing:
 
     def waits(self, kind: JobKind, job: Manifest) -> bool:
         """Whether the job's pods wait at their gate until a slice is admitted."""
-        return self.enabled and resizable(kind, job)
+        return self.enabled and size_may_differ(kind, job)
 
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
         """The name of the Workload that represents the job, or that is to be created for it."""
@@ -75,7 +75,7 @@ class Slicing:
         self, kind: JobKind, job: Manifest, inputs: JobInputs, busy: Busy, now: int
     ) -> Iterator[tuple[str, JobStep]]:
         """The writes to the job's slices that are not busy, beside the steps of the slice that represents the job."""
-        if not (self.enabled and sliced(kind, job)) or kind.ending(job):
+        if not (self.enabled and uses_slices(kind, job)) or kind.ending(job):
             return
         try:
             asked = composed(kind, job, inputs)

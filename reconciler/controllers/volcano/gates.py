@@ -25,7 +25,7 @@ _SETTINGS = VolcanoSettings()
 
 
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
-    """`records` has the stored Pods. Pods with the mark of another dialect in `others` belong to its gate.
+    """`records` has the stored Pods. Pods with the label of another project in `others` belong to its gate.
 
     `settings`: what is checked, and how Pods give way to queues that have less than they deserve.
     """
@@ -103,8 +103,8 @@ class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
 
 def reason_text(waiting: PodWait) -> str:
     where = f" in {waiting.queue}" if waiting.queue else ""
-    parts = [part for part in (waiting.message, *map(_lack, waiting.lacks)) if part]
-    return f"{waiting.reason}{where}: {'; '.join(parts)}"
+    texts = [text for text in (waiting.message, *map(_lack, waiting.lacks)) if text]
+    return f"{waiting.reason}{where}: {'; '.join(texts)}"
 
 
 def _lack(lack: Shortage) -> str:

@@ -99,7 +99,7 @@ class OperationRunner:
 
         Volcano's controller deletes a Command before it acts, so only the state shows that it was executed. A queue
         that its parent closed is closed already: Volcano's controller does nothing then, nor does ours while it has not
-        seen that. So its mark is removed here.
+        seen that. So its annotation is removed here.
         """
         since = self._clock()
         name = self.give(queue, action)
@@ -123,7 +123,7 @@ class OperationRunner:
         if queue.state not in _REACHED[action]:
             return False
         if action is QueueAction.CLOSE and queue.closed_by_parent:
-            with suppress(Conflict):  # the next look says whether the mark is still there
+            with suppress(Conflict):  # the next read shows whether the annotation is still there
                 perform(self._cluster, stay_patch(queue, read_stored(manifest)))
             return False
         return True

@@ -1,6 +1,6 @@
 """Whether Volcano's own programs run: by the Leases that they renew, by their Pods, and by what they write.
 
-Volcano's manifests run them without leader election, so a missing Lease says nothing.
+Volcano's manifests run them without leader election, so a missing Lease does not prove that they are down.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cluster.resource import PODS, Manifest
 from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.pod_reading import SUCCEEDED
-from policies.dialects.quota_gates import MARK
+from policies.dialects.quota_gates import QUOTA_KEY
 from policies.model.objects import parted
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Judge, LetIn, said_of
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
@@ -40,8 +40,8 @@ def read_scheduled_pod(manifest: Manifest) -> VolcanoGatedPod:
     found = read_gated_pod(manifest)
     return replace(
         found,
-        mark="",
-        gates=() if found.bound else (MARK,),
+        project="",
+        gates=() if found.bound else (QUOTA_KEY,),
         admitted="",
         together=ALONE,
         waits=said_of(manifest),

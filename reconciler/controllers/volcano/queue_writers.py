@@ -15,7 +15,7 @@ from policies.dialects.volcano_programs import VC_CONTROLLER, VC_SCHEDULER
 
 FIELD_MANAGER = "quotree-volcano-queues"
 STATE_MANAGER = "queue-controller"
-MARK = "reservation"
+OUR_FIELD = "reservation"
 AMOUNTS = ("capability", "deserved")
 """The fields of the spec that follow the Nodes at root."""
 
@@ -50,7 +50,7 @@ def read_queue_writers(manifest: Manifest) -> QueueWriters:
         if manager == FIELD_MANAGER:
             ours = max(ours, at)
             holds_state = holds_state or "f:state" in status
-        elif manager == STATE_MANAGER and f"f:{MARK}" in status:
+        elif manager == STATE_MANAGER and f"f:{OUR_FIELD}" in status:
             ours = max(ours, at)
         elif manager in (STATE_MANAGER, VC_CONTROLLER):
             controller = max(controller, at)

@@ -10,7 +10,7 @@ from policies.dialects.reading import mapping
 from policies.dialects.volcano import BROKEN_SUMS
 from policies.model.quantity import BadQuantity, Quantity
 from reconciler.controllers.volcano.kinds import COMMANDS, QUEUES
-from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER, MARK, STATE_MANAGER
+from reconciler.controllers.volcano.queue_writers import FIELD_MANAGER, OUR_FIELD, STATE_MANAGER
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import differences
 from reconciler.objects.stored import Stored
@@ -57,7 +57,7 @@ def state_patch(queue: QueueObject, stored: Stored, state: VolcanoQueueState, *,
     applied = {
         "apiVersion": f"{QUEUES.group}/{QUEUES.version}",
         "kind": "Queue",
-        "status": {**status, MARK: {}},
+        "status": {**status, OUR_FIELD: {}},
     }
     body = {"status": status}
     return Apply(

@@ -67,19 +67,19 @@ class RootAmounts:
             if before != self._total:
                 spec[field] = {**dict.fromkeys(before), **self._written()}
         body: dict[str, Any] = {"spec": spec} if spec else {}
-        mark = ",".join(ours)
-        if stored.annotations.get(AMOUNTS_FROM_NODES, "") != mark:
-            body["metadata"] = {"annotations": {AMOUNTS_FROM_NODES: mark or None}}
+        followed = ",".join(ours)
+        if stored.annotations.get(AMOUNTS_FROM_NODES, "") != followed:
+            body["metadata"] = {"annotations": {AMOUNTS_FROM_NODES: followed or None}}
         return patch(TOP, body, stored.version) if body else None
 
     def _new(self) -> Mapping[str, Any]:
         """Root as Volcano's scheduler creates it, with the amounts."""
         made = new_queue(TOP, 1, "")
         amounts = dict.fromkeys(AMOUNTS, self._written()) if self._nodes else {}
-        mark = {"annotations": {AMOUNTS_FROM_NODES: ",".join(AMOUNTS)}} if amounts else {}
+        notes = {"annotations": {AMOUNTS_FROM_NODES: ",".join(AMOUNTS)}} if amounts else {}
         return {
             **made,
-            "metadata": {**made["metadata"], **mark},
+            "metadata": {**made["metadata"], **notes},
             "spec": {**made["spec"], "reclaimable": False, **amounts},
         }
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from cluster.resource import PODS, Manifest
 from policies.dialects.core import POD
-from policies.dialects.quota_gates import MARK
+from policies.dialects.quota_gates import QUOTA_KEY
 from policies.dialects.yunikorn import SCHEDULER
-from policies.dialects.yunikorn_gates import MARKED
+from policies.dialects.yunikorn_gates import YUNIKORN
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Judge, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
 from reconciler.controllers.yunikorn.legacy_quotas import warn_of_legacy
@@ -33,8 +33,8 @@ def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
         found,
         ask=replace(found.ask, group=""),
         gang="",
-        mark=MARKED,
-        gates=() if found.bound else (MARK,),
+        project=YUNIKORN,
+        gates=() if found.bound else (QUOTA_KEY,),
         admitted="",
         waits=said_of(manifest),
         deleting=found.deleting or (bool(found.gates) and not found.bound),

@@ -29,7 +29,7 @@ _PLACES: Key = ("QuotaPlaces", "")
 class QuotaGatesController(GatesController[YuniKornGatekeeper]):
     """`records` has the stored Pods and Namespaces.
 
-    Pods with the mark of another dialect in `others` belong to its gate.
+    Pods with the label of another project in `others` belong to its gate.
     """
 
     watched = WATCHED

@@ -42,8 +42,8 @@ def conditions(observed: Observed[object], flaw: str, usage: Usage | None, now: 
         return None
     after = stored.status.get("conditions") or ()
     for each in wanted:
-        part = Stored(status={"conditions": after}, generation=stored.generation)
-        after = with_condition(part, *each, whole_second(now))
+        so_far = Stored(status={"conditions": after}, generation=stored.generation)
+        after = with_condition(so_far, *each, whole_second(now))
     patch = Patch(
         NAMESPACES, None, observed.key[1], {"status": {"conditions": after}}, observed.version, MANAGER, "status"
     )
@@ -63,10 +63,10 @@ def _unreadable(flaw: str) -> _Condition:
 def _full(usage: Usage | None) -> _Condition:
     used = usage or {}
     full = any(amount >= quota > 0 for amount, quota in used.values())
-    parts = sorted(
+    amounts = sorted(
         f"{_name(name)} {_text(name, amount)} of {_text(name, quota)}" for name, (amount, quota) in used.items()
     )
-    message = f"{', '.join(parts)} in use" if used else "There is no quota"
+    message = f"{', '.join(amounts)} in use" if used else "There is no quota"
     return _Condition(FULL, full, "QuotaFull" if full else "QuotaFree", plain(message)[:_LONGEST])
 
 

@@ -9,8 +9,8 @@ from scheduling.yunikorn.waiting import WaitingAllocation
 
 def reason_text(waiting: WaitingAllocation) -> str:
     where = f" in {waiting.queue}" if waiting.queue else ""
-    parts = [part for part in (waiting.message, *map(_lack, waiting.lacks)) if part]
-    return f"{waiting.reason}{where}: {'; '.join(parts)}"
+    texts = [text for text in (waiting.message, *map(_lack, waiting.lacks)) if text]
+    return f"{waiting.reason}{where}: {'; '.join(texts)}"
 
 
 def _lack(lack: QueueLack) -> str:

@@ -1,4 +1,4 @@
-"""The Pods of one PodGroup at the gate: who waits, who has passed, and what may pass next.
+"""The Pods of one PodGroup at the gate: which wait, which have passed, and which may pass next.
 
 As long as nobody has passed, as many as the PodGroup needs pass together; from then on one at a time. Every change
 costs what it changes, whatever the size of the PodGroup; those that start together are added up once they are there.

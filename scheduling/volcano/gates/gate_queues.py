@@ -54,7 +54,7 @@ class GateQueues:
         self._flaws: dict[str, str] = {}
         self._own: dict[str, dict[str, int]] = {}
         self.reserved: dict[str, dict[str, int]] = {}
-        """What others may not take though it is free: by queue, kept for those for whom Pods give way."""
+        """Free quota that is reserved, by queue: preempted Pods made room there for the Pods that may take it."""
         for name in BUILT_IN:
             self.queues.put(VolcanoQueueSettings(name))
 

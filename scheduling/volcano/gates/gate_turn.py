@@ -17,7 +17,7 @@ from scheduling.volcano.order import PriorityQueue
 
 
 class _Contest:
-    """Lines in their order, the first of which is `head`. `place`: the queue in which all of them need so much.
+    """Lines in their order; `head` is the first one. `place`: the queue in which all of them need the same amounts.
 
     A line whose queue has had its turn since it was put in takes its place anew: that can only be a later one.
     """

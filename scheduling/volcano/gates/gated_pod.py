@@ -8,9 +8,9 @@ from typing import NamedTuple
 from policies.amounts.allocated import pod_allocated
 from policies.dialects.go_booleans import FALSE
 from policies.dialects.pod_reading import PodReading, pod_reading
-from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text
-from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_in
+from policies.dialects.volcano_gates import TASK_NAME, TOGETHER, VOLCANO, group_in
 from policies.model.objects import joined
 from scheduling.objects import times
 from scheduling.queue_tree.pod_at_gate import PodAtGate
@@ -60,7 +60,7 @@ class VolcanoGatedPod(PodAtGate):
     reclaims: whether others may be reclaimed for it. stays: it is never reclaimed itself.
     """
 
-    PROJECT = MARKED
+    PROJECT = VOLCANO
 
     group: str
     need: Need
@@ -98,9 +98,9 @@ def read_gated_pod(manifest: Manifest) -> VolcanoGatedPod:
 
 def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     """The Pod as Volcano's queues count it."""
-    notes, mark, namespace = pod.annotations, pod.labels.get(MARK, ""), pod.namespace
+    notes, project, namespace = pod.annotations, pod.labels.get(QUOTA_KEY, ""), pod.namespace
     group = group_in(notes, namespace) or ""
-    ours = mark == MARKED or group != ""  # nobody counts the others
+    ours = project == VOLCANO or group != ""  # nobody counts the others
     requests = counted(pod_allocated(pod.spec, pod.status)) if ours else {}
     return VolcanoGatedPod(
         group,
@@ -110,12 +110,12 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         notes.get(TASK_NAME, ""),
         integer(pod.spec.get("priority")) or 0,
         times.parse(pod.created),
-        Together.parse(notes.get(TOGETHER, "")) if mark == MARKED else ALONE,
+        Together.parse(notes.get(TOGETHER, "")) if project == VOLCANO else ALONE,
         pod.spec.get("preemptionPolicy") != "Never",
-        mark != MARKED or {**pod.labels, **notes}.get(PREEMPTABLE) in FALSE or is_system(pod),
+        project != VOLCANO or {**pod.labels, **notes}.get(PREEMPTABLE) in FALSE or is_system(pod),
         key=joined(namespace, pod.name),
-        mark=mark,
-        admitted=notes.get(ADMITTED, "") if mark == MARKED else "",
+        project=project,
+        admitted=notes.get(ADMITTED, "") if project == VOLCANO else "",
         waits=notes.get(WAITS, ""),
         uid=pod.uid,
         phase=pod.phase,

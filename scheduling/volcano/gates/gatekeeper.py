@@ -165,7 +165,7 @@ class VolcanoGatekeeper:
         return passing
 
     def _keep_promises(self, reclaim: GateReclaim, grant: Callable[[GangWish], None], now: int) -> None:
-        """Let those pass first for whom others gave way. Quota that is not reserved any more is free for all."""
+        """Let Pods pass first if others were preempted for them. Quota without a reservation is free for all."""
         before = self.queues.reserved
         reclaim.begin(now)
         for wish in reclaim.due():
@@ -176,7 +176,7 @@ class VolcanoGatekeeper:
                 self._lines.released[name] = None
 
     def why(self, key: str) -> PodWait | None:
-        """Why the Pod waits; None for one that does not, or of which nothing is decided yet."""
+        """Why the Pod waits; None if it does not wait, or if nothing is decided yet."""
         if key not in self._waiting:
             return None
         pod = self._counted[key].pod
@@ -294,7 +294,7 @@ class VolcanoGatekeeper:
 
     def _concerns(self, pod: VolcanoGatedPod) -> bool:
         """A Pod that names no PodGroup is Volcano's only where the webhook has marked it so."""
-        return pod.mark not in self._others and (pod.marked or bool(pod.group))
+        return pod.project not in self._others and (pod.marked or bool(pod.group))
 
     def _gang(self, name: str) -> GatedGang:
         return self._gangs.setdefault(name, GatedGang(name))

@@ -21,7 +21,7 @@ LineKey = tuple[str, Need]
 
 class GateLines:
     """`awake` are the lines that were not tried since they are there, or since any queue changed. `released` are the
-    queues of which something was released since they were taken."""
+    queues that released something since they were taken."""
 
     def __init__(self) -> None:
         self.awake: dict[LineKey, None] = {}

@@ -5,8 +5,8 @@ what it deserves. Victims are outside of that queue, those of the nearest relati
 are in gets less than it deserves. So every reclaim brings a queue nearer to what it deserves, and no queue of that
 depth or deeper further away: queues never reclaim from each other in turn.
 
-What is freed is kept for those for whom it was freed. Pods that are being deleted anyway count as victims, so a new
-process goes on where the one before it stopped.
+Freed quota is reserved for the Pods for which it was freed. Pods that are being deleted anyway count as victims, so a
+new process goes on where the one before it stopped.
 Source: Volcano v1.16, plugins/capacity; unlike there, a victim's queue has what it deserves afterwards as well.
 """
 

@@ -44,7 +44,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """A task of a Job: how many pods of which request it has, and needs to start."""
+    """A task of a Job: the request of each pod, the number of pods, and how many it needs to start."""
 
     replicas: int
     needed: int
@@ -113,12 +113,12 @@ def _minimum(roles: Sequence[_Role], members: int) -> Amounts:
     """minResources: what the first pods ask for, by priority; with enough for all tasks, first what each needs."""
     ordered = sorted(roles, key=lambda role: -role.priority)
     if members < sum(role.needed for role in roles):
-        parts = [(role, role.replicas) for role in ordered]
+        batches = [(role, role.replicas) for role in ordered]
     else:
-        parts = [(role, role.needed) for role in ordered]
-        parts += [(role, role.replicas - role.needed) for role in ordered]
+        batches = [(role, role.needed) for role in ordered]
+        batches += [(role, role.replicas - role.needed) for role in ordered]
     minimum: dict[str, int] = {}
-    for role, pods in parts:
+    for role, pods in batches:
         taken = max(0, min(pods, members))
         add_to(minimum, role.request, taken)
         members -= taken

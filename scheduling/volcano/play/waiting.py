@@ -1,4 +1,4 @@
-"""Why PodGroups of Volcano wait: which queue, which resource, how much is short, and who has it."""
+"""Why PodGroups of Volcano wait: the queue, the resource, how much is short, and what uses it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _of_pod(simulation: VolcanoSimulation, name: str) -> tuple[QueueRefusal, ...
     return (coming,) if coming is not None else simulation.refusals.get(name, ())
 
 
-# --- who has it, and what limits it
+# --- what uses it, and what limits it
 
 
 @dataclass(slots=True)

@@ -53,11 +53,11 @@ class GateUsage:
         return self._used.get((namespace, resource), 0)
 
     def _ours(self, pod: YuniKornGatedPod | None) -> YuniKornGatedPod | None:
-        return pod if pod is not None and pod.mark not in self._others else None
+        return pod if pod is not None and pod.project not in self._others else None
 
 
 def _add(counts: Counter[tuple[str, str]], change: Mapping[tuple[str, str], int]) -> None:
-    """What comes to nothing leaves nothing behind."""
+    """Entries whose usage is 0 are removed."""
     for key, amount in change.items():
         counts[key] += amount
         if not counts[key]:

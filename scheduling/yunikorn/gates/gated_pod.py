@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from policies.dialects import core, yunikorn
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION
-from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.dialects.quota_gates import ADMITTED, QUOTA_KEY, WAITS
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_gangs import POLICY, TASK_GROUPS, task_group
-from policies.dialects.yunikorn_gates import MARKED
+from policies.dialects.yunikorn_gates import YUNIKORN
 from policies.dialects.yunikorn_pods import requests
 from scheduling.objects import times
 from scheduling.queue_tree.pod_at_gate import PodAtGate
@@ -28,7 +28,7 @@ class YuniKornGatedPod(PodAtGate):
     gang: the annotation that names task groups; `policy`: the one with the timeout of their placeholders.
     """
 
-    PROJECT = MARKED
+    PROJECT = YUNIKORN
 
     application: str
     whose: Whose
@@ -44,7 +44,8 @@ class YuniKornGatedPod(PodAtGate):
     def counts_as(self, other: YuniKornGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
         counted, others = (
-            (p.uid, p.application, p.whose, p.ask, p.gang, p.policy, p.mark, p.ended, p.deleting) for p in (self, other)
+            (p.uid, p.application, p.whose, p.ask, p.gang, p.policy, p.project, p.ended, p.deleting)
+            for p in (self, other)
         )
         return counted == others
 
@@ -55,7 +56,7 @@ def read_gated_pod(manifest: Manifest) -> YuniKornGatedPod:
 
 def gated_pod(pod: PodReading) -> YuniKornGatedPod:
     """The Pod as YuniKorn's queues count it."""
-    notes, mark, priority = pod.annotations, pod.labels.get(MARK, ""), pod.spec.get("priority")
+    notes, project, priority = pod.annotations, pod.labels.get(QUOTA_KEY, ""), pod.spec.get("priority")
     known = replace(core.read_pod(pod.manifest), scheduler_name=yunikorn.SCHEDULER)
     user, groups = yunikorn.user_of(known)
     namespace, key = pod.namespace, pod.key
@@ -66,7 +67,7 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         times.parse(pod.created),
         task_group(notes),
         optional=notes.get(ALLOW_PREEMPTION) != "false",
-        pinned=mark != MARKED or pod.deleting,
+        pinned=project != YUNIKORN or pod.deleting,
     )
     return YuniKornGatedPod(
         f"{namespace}/{yunikorn.application_id(known, uid=pod.uid)}",
@@ -75,8 +76,8 @@ def gated_pod(pod: PodReading) -> YuniKornGatedPod:
         notes.get(TASK_GROUPS, ""),
         notes.get(POLICY, ""),
         key=key,
-        mark=mark,
-        admitted=notes.get(ADMITTED, "") if mark == MARKED else "",
+        project=project,
+        admitted=notes.get(ADMITTED, "") if project == YUNIKORN else "",
         waits=notes.get(WAITS, ""),
         uid=pod.uid,
         phase=pod.phase,

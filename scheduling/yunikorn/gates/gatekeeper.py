@@ -198,7 +198,7 @@ class YuniKornGatekeeper:
     def _take_in(self) -> None:
         """What has changed leaves, then it enters as it is now: what runs first, then by age.
 
-        Pods of Namespaces that have changed do so whatever they are, and those of which a decision is in doubt.
+        Pods of Namespaces that have changed do so whatever they are, and Pods whose decision is in doubt.
         """
         stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.get(name, ()))
         stale |= self._doubted
@@ -240,7 +240,7 @@ class YuniKornGatekeeper:
         return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
 
     def _concerns(self, pod: YuniKornGatedPod) -> bool:
-        if pod.mark in self._others:
+        if pod.project in self._others:
             return False
         if pod.gated:
             return not pod.deleting

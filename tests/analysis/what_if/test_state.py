@@ -12,7 +12,7 @@ import yaml
 
 from analysis.impact import effect_text
 from analysis.what_if.outcome import GainRow, ReachRow, RiskRow, WhatIfOutcome
-from analysis.what_if.outlines import OutlinedNode, OutlineMarks, outlines
+from analysis.what_if.outlines import OutlinedNode, OutlineTags, outlines
 from analysis.what_if.state import ProposedChange, Resting
 from policies import dialects
 from policies.configuration.settings import Configuration
@@ -166,7 +166,7 @@ def outlined(side: Sequence[OutlinedNode]) -> list[str]:
     """The lines of an outline, each with its depth."""
     return [
         " " * each.depth
-        + " ".join([each.ref.name, *(f"[{mark}]" for mark in each.marks)])
+        + " ".join([each.ref.name, *(f"[{tag}]" for tag in each.tags)])
         + "".join(f" {found.number} {found.amount} {found.step:+}" for found in each.amounts)
         + (f" and {each.others}" if each.others else "")
         for each in side
@@ -202,8 +202,8 @@ def test_children_that_do_not_change_are_counted() -> None:
 
 def test_an_outline_of_a_cycle_ends() -> None:
     before = {ref: NodeQuotas(ref, parent) for ref, parent in ((ref("x"), "y"), (ref("y"), "x"), (ref("z"), ""))}
-    marks = OutlineMarks(after={ref("x"): ("stops",), ref("gone"): ("is gone",)})
-    found = outlines(before, before, (), marks)
+    tags = OutlineTags(after={ref("x"): ("stops",), ref("gone"): ("is gone",)})
+    found = outlines(before, before, (), tags)
 
     assert outlined(found.after) == ["x [stops] [in no tree]", "y [in no tree]"]
     assert outlined(found.before) == ["x [in no tree]", "y [in no tree]"]

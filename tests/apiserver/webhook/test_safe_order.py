@@ -13,7 +13,7 @@ from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from policies.rollout.edits import Site
 from policies.rollout.order import ApplyOrder, arrange
-from policies.rollout.waves import steps
+from policies.rollout.waves import syncs
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.webhook.guard import Guard
@@ -80,7 +80,7 @@ def test_the_edits_of_a_wave_are_taken_in_any_order(
     cluster: ClusterClient, move: tuple[World, World], random: Random
 ) -> None:
     for at, order in legs(move):
-        for step in steps(at.world, order.edits):
+        for step in syncs(at.world, order.edits):
             shuffled = [edit for wave in step.waves for edit in random.sample(wave, len(wave))]
             for edit in (*shuffled, *step.deletions):
                 apply(cluster, edit)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.rollout.order import ApplyOrder, arrange
-from policies.rollout.waves import steps
+from policies.rollout.waves import syncs
 from tests.builders import Manifest, cluster_queue, cohort, flavor, group, local_queue, namespace, queue
 from tests.policies.oracle_world import YUNIKORN, World, key_of
 from tests.policies.organisations import queue_text
@@ -67,7 +67,7 @@ def test_an_organisation_is_created_from_the_roots() -> None:
     order = ordered({}, after)
 
     assert names(order) == ["eng", "a", "b", "b1"]
-    (step,) = steps(site({}).world, order.edits)
+    (step,) = syncs(site({}).world, order.edits)
     assert [[edit.ref.name for edit in wave] for wave in step.waves] == [["eng"], ["a", "b"], ["b1"]]
 
 
@@ -75,7 +75,7 @@ def test_trees_that_do_not_meet_share_their_waves() -> None:
     before, after = of(cohort("x"), cohort("y")), of(cohort("x", "top"), cohort("y", "other"))
     order = ordered(before, after)
 
-    (step,) = steps(site(before).world, order.edits)
+    (step,) = syncs(site(before).world, order.edits)
     assert [len(wave) for wave in step.waves] == [2]
 
 
@@ -84,7 +84,7 @@ def test_an_exchange_of_full_places_needs_two_steps_and_says_why() -> None:
     after = of(ENG, OPS, team("a", "ops", 10), team("b", "eng", 10))
 
     order = ordered(before, after)
-    first, second = steps(site(before).world, order.edits)
+    first, second = syncs(site(before).world, order.edits)
 
     assert names(order) == ["a", "b", "a"]
     assert [edit.detour for edit in order.edits] == [True, False, False]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from policies.judging.sentence import sentence
 from policies.rollout.order import arrange
-from policies.rollout.waves import steps
+from policies.rollout.waves import syncs
 from tests.policies.oracle_world import World
 from tests.policies.rollout.organisation_changes import edits, moves, packed, packed_namespaces, played, site, whole
 
@@ -33,7 +33,7 @@ def test_no_step_is_refused_and_all_of_them_lead_to_the_goal(move: tuple[World, 
 def test_the_edits_of_a_wave_may_come_in_any_order(move: tuple[World, World], random: Random) -> None:
     at, every = site(move[0]), edits(*move)
     assume(every and not whole(at, every))
-    found = steps(at.world, arrange(at, every).edits)
+    found = syncs(at.world, arrange(at, every).edits)
 
     shuffled = [
         edit

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.dialects.quota_gates import MARK, WAITS
+from policies.dialects.quota_gates import QUOTA_KEY, WAITS
 from policies.mutation.kueue_pod_defaults import GATE
 from policies.takeover import removal
 from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, TakeoverPlan, ref_of
@@ -93,13 +93,16 @@ def test_what_kueues_manager_has_as_well_is_left_to_it() -> None:
 
 
 def test_a_gate_that_kueues_manager_does_not_have_comes_off_beside_it() -> None:
-    gated = pod(labels={MARK: "yunikorn"})
-    gated["spec"]["schedulingGates"] = [{"name": MARK}]
+    gated = pod(labels={QUOTA_KEY: "yunikorn"})
+    gated["spec"]["schedulingGates"] = [{"name": QUOTA_KEY}]
 
     plan = remove(cluster(*kueue(), *quotree(), gated), NAMES, Wishes())
 
     assert patches(plan) == {
-        ObjectRef("Pod", "waits", "team"): {"metadata": {"labels": {MARK: None}}, "spec": {"schedulingGates": None}}
+        ObjectRef("Pod", "waits", "team"): {
+            "metadata": {"labels": {QUOTA_KEY: None}},
+            "spec": {"schedulingGates": None},
+        }
     }
     assert "these Pods lose their scheduling gate and start without quota: team/waits" in plan.notes
 
@@ -112,7 +115,7 @@ def test_the_conditions_of_a_namespace_go_and_those_of_others_stay() -> None:
 
     (step,) = [step for step in remove(cluster(space), NAMES, Wishes()).steps if not step.done]
 
-    assert removal.is_marked(space)
+    assert removal.has_additions(space)
     (write,) = step.writes
     assert (write.body, write.subresource) == ({"status": {"conditions": [theirs]}}, "status")
 

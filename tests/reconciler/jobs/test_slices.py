@@ -12,7 +12,7 @@ from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import composed, workload_key
-from reconciler.jobs.elastic import sliced
+from reconciler.jobs.elastic import uses_slices
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.life import steps as life_steps
 from reconciler.jobs.reported import report_patch
@@ -247,8 +247,8 @@ def test_a_job_without_slices(change: dict[str, Any]) -> None:
     whole = elastic_job(2)
     changed = {key: {**whole[key], **change.get(key, {})} for key in whole if isinstance(whole[key], dict)}
 
-    assert sliced(BATCH, whole)
-    assert not sliced(BATCH, {**whole, **changed})
+    assert uses_slices(BATCH, whole)
+    assert not uses_slices(BATCH, {**whole, **changed})
 
 
 def test_a_ray_cluster_has_slices_where_all_its_groups_wait() -> None:
@@ -256,9 +256,9 @@ def test_a_ray_cluster_has_slices_where_all_its_groups_wait() -> None:
     spec = {"headGroupSpec": gated, "workerGroupSpecs": [{"groupName": "a", "replicas": 2, **gated}]}
     cluster = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"annotations": ELASTIC}, "spec": spec}
 
-    assert sliced(RAY, cluster)
+    assert uses_slices(RAY, cluster)
     loose = [*spec["workerGroupSpecs"], {"groupName": "b", "replicas": 1, "template": template()}]
-    assert not sliced(RAY, {**cluster, "spec": {**spec, "workerGroupSpecs": loose}})
+    assert not uses_slices(RAY, {**cluster, "spec": {**spec, "workerGroupSpecs": loose}})
 
 
 # --- beside the life of the slice that the job goes by

@@ -34,8 +34,8 @@ def test_an_amount_written_as_a_quantity_reads_back(resource: str, amount: int) 
 
 
 def test_one_of_several_parts_is_rounded_down_and_of_none_there_is_nothing() -> None:
-    assert amounts.part({"cpu": 7}, 2) == {"cpu": 3}
-    assert amounts.part({"cpu": 7}, 0) == {"cpu": 0}
+    assert amounts.divided({"cpu": 7}, 2) == {"cpu": 3}
+    assert amounts.divided({"cpu": 7}, 0) == {"cpu": 0}
 
 
 def test_a_pair_is_split_at_its_first_slash() -> None:

@@ -132,12 +132,12 @@ class LedgerStore:
         contents: LedgerContents,
         added: Iterable[LedgerEntry],
         dropped: Iterable[str],
-        marks: dict[str, str | None],
+        watermarks: dict[str, str | None],
     ) -> LedgerContents:
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}
-        if marks:
-            kept = {place: mark for place, mark in {**contents.marks, **marks}.items() if mark is not None}
+        if watermarks:
+            kept = {place: value for place, value in {**contents.watermarks, **watermarks}.items() if value is not None}
             data["seen"] = json.dumps(kept)
         self._fail_perhaps()
         if self._api.chance.random() < self._faults:

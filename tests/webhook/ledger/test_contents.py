@@ -88,7 +88,7 @@ def test_an_entry_is_settled_by_what_proves_its_outcome(
 
 
 def test_a_cache_that_has_not_seen_what_left_the_ledger_is_behind() -> None:
-    contents = LedgerContents("1", marks={scope(REF): "7", "Unfollowed": "9"})
+    contents = LedgerContents("1", watermarks={scope(REF): "7", "Unfollowed": "9"})
 
     assert contents.behind(sightings("6")) == [scope(REF)]
     assert contents.behind(sightings("7")) == []

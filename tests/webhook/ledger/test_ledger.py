@@ -39,7 +39,7 @@ from webhook.ledger.sequencer import (
     crowded,
 )
 from webhook.ledger.store import LARGEST
-from webhook.ledger.waste import APART_SECONDS, MOST_AUTHORS, WASTED_SECONDS, beyond, place
+from webhook.ledger.waste import APART_SECONDS, MOST_AUTHORS, WASTED_SECONDS, author_key, beyond
 
 Manifest = dict[str, Any]
 
@@ -77,11 +77,11 @@ class LedgerRun:
         contents: LedgerContents,
         added: Iterable[LedgerEntry],
         dropped: Iterable[str],
-        marks: dict[str, str | None],
+        watermarks: dict[str, str | None],
     ) -> LedgerContents:
         added = list(added)
         self.gate()
-        done = self.store.write(contents, added, dropped, marks)
+        done = self.store.write(contents, added, dropped, watermarks)
         self.writes.append([each.ref.name for each in added])
         return done
 
@@ -558,7 +558,7 @@ def test_who_asks_for_the_same_again_came_to_nothing() -> None:
     run.now += 2.0
     assert lost(run, six("a"))
 
-    assert place("eve") in run.api.contents().marks
+    assert run.api.contents().remembers("eve")
     assert run.allowed(six("b"))
 
 
@@ -570,7 +570,7 @@ def test_a_request_that_was_given_up_counts_no_longer_and_its_author_is_known() 
 
     assert run.allowed(six("b"))
     assert list(run.api.contents().entries) == ["request-b"]
-    assert place("eve") in run.api.contents().marks
+    assert run.api.contents().remembers("eve")
 
 
 def test_an_author_is_forgotten_after_an_hour() -> None:
@@ -579,21 +579,21 @@ def test_an_author_is_forgotten_after_an_hour() -> None:
     came_to_nothing(run)
     run.now += LINGERING_SECONDS + 1
     run.ledger.tidy()
-    assert place("eve") in run.api.contents().marks
+    assert run.api.contents().remembers("eve")
 
     run.now += WASTED_SECONDS + 1
     run.ledger.tidy()
 
-    assert place("eve") not in run.api.contents().marks
+    assert not run.api.contents().remembers("eve")
 
 
 def test_a_few_authors_are_known_at_a_time() -> None:
-    marks = [place(str(number)) for number in range(MOST_AUTHORS)]
-    ages = {each: float(number) for number, each in enumerate(marks)}
+    watermarks = [author_key(str(number)) for number in range(MOST_AUTHORS)]
+    ages = {each: float(number) for number, each in enumerate(watermarks)}
 
-    assert beyond([*marks, "Queue.scheduling.volcano.sh"], ages, [place("new")]) == [marks[-1]]
-    assert beyond(marks[1:], ages, [place("new")]) == []
-    assert beyond(marks, ages, [marks[0]]) == []
+    assert beyond([*watermarks, "Queue.scheduling.volcano.sh"], ages, [author_key("new")]) == [watermarks[-1]]
+    assert beyond(watermarks[1:], ages, [author_key("new")]) == []
+    assert beyond(watermarks, ages, [watermarks[0]]) == []
 
 
 def test_an_answer_that_others_may_no_longer_wait_for_is_not_given() -> None:

@@ -12,7 +12,7 @@ from tests.builders import queue, typed
 from tests.cluster.fake import FakeApi, Reply, status
 from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, written
-from webhook.ledger.keeping import KeptLedger
+from webhook.ledger.keeping import MaintainedLedger
 from webhook.ledger.sequencer import LedgerUnavailable
 from webhook.ledger.store import LARGEST, ConfigMapStore, read_contents
 
@@ -124,7 +124,7 @@ class Calm:
 
 def test_it_is_ready_once_the_config_map_was_read_and_may_be_written(api: FakeApi) -> None:
     api.others.extend([status(403, "Forbidden")])
-    kept = KeptLedger(Calm(), ConfigMapStore(api.cluster(attempts=1)))  # type: ignore[arg-type]
+    kept = MaintainedLedger(Calm(), ConfigMapStore(api.cluster(attempts=1)))  # type: ignore[arg-type]
     try:
         assert kept.ready() == ["ledger: not read yet"]
         kept.attempt()

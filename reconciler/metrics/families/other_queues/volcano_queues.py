@@ -20,7 +20,7 @@ def _gauge(name: str, help: str, *labels: str) -> Family:
     return Family(f"volcano_queue_{name}", Type.GAUGE, help, (_QUEUE, *labels), stability=Stability.VOLCANO)
 
 
-_HELD = "of Pods on nodes, in the queue and all below"
+_HELD = "of Pods on nodes, in the queue and its descendants"
 MILLI_CPU = _gauge("allocated_milli_cpu", f"CPU requests {_HELD}, in thousandths.")
 MEMORY_BYTES = _gauge("allocated_memory_bytes", f"Memory requests {_HELD}.")
 SCALARS = _gauge(

@@ -14,7 +14,7 @@ from scheduling.yunikorn.usage import amounts, applications_below
 RESOURCE = Family(
     "yunikorn_queue_resource",
     Type.GAUGE,
-    "Amounts of the queue with all below it; the state is max, guaranteed, allocated or pending.",
+    "Amounts of the queue with its descendants; the state is max, guaranteed, allocated or pending.",
     ("queue", "state", "resource"),
     stability=Stability.YUNIKORN,
 )

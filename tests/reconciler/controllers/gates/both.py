@@ -27,6 +27,6 @@ class BothGates(GateCluster):
 
     def _controllers(self, state: ClusterState) -> list[Controller]:
         return [
-            VolcanoGatesController(state.records, frozenset([yunikorn_gates.MARKED])),
-            QuotaGatesController(state.records, SETTINGS, frozenset([volcano_gates.MARKED])),
+            VolcanoGatesController(state.records, frozenset([yunikorn_gates.YUNIKORN])),
+            QuotaGatesController(state.records, SETTINGS, frozenset([volcano_gates.VOLCANO])),
         ]

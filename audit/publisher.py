@@ -22,7 +22,7 @@ from policies.audit.reports import APIS, ReportApi, overwriting, reports
 log = logging.getLogger(__name__)
 MANAGER = "quotree-audit"
 """The field manager."""
-_AGAIN = 30.0
+_RETRY_AFTER = 30.0
 """Seconds until what failed is tried again."""
 
 
@@ -100,7 +100,7 @@ class Publisher:
         for each in self.followed:
             wanted = self._reports(audit, each.api) if each is chosen else {}
             if not self._bring(each, wanted):
-                self._again = now + _AGAIN
+                self._again = now + _RETRY_AFTER
 
     def _reports(self, audit: Audit, api: ReportApi) -> dict[ReportKey, _Wanted]:
         """Made once for each audit: who edits reports all the time makes us write, and no more than that."""

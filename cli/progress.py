@@ -19,7 +19,7 @@ import click
 T = TypeVar("T")
 _AFTER = 1.0
 """Seconds until the line is shown."""
-_EVERY = 0.2
+_POLL_SECONDS = 0.2
 """Seconds between two looks at how far it has come."""
 
 
@@ -57,7 +57,7 @@ class _Line:
     def _run(self) -> None:
         wait = _AFTER
         while not self._over.wait(wait):
-            wait = _EVERY
+            wait = _POLL_SECONDS
             if self._stage:
                 with self._lock:
                     self._replace(self._text())

@@ -75,7 +75,7 @@ _DURATION = 15.0
 """Seconds that a Lease lasts which does not say so."""
 _SETTLE = 1.0
 """Seconds until every API server has taken in a webhook configuration that was written."""
-_LOOK = 0.5
+_POLL_SECONDS = 0.5
 """Seconds between two looks at what is waited for."""
 
 
@@ -192,12 +192,12 @@ def carry_out(
             for write in step.writes:
                 perform(cluster, write)
         except Conflict:
-            rest(_LOOK)  # changed since it was read
+            rest(_POLL_SECONDS)  # changed since it was read
             continue
         if step.settles and step.writes:
             rest(_SETTLE)
         elif not step.writes:
-            rest(_LOOK)
+            rest(_POLL_SECONDS)
     return plan
 
 

@@ -17,7 +17,7 @@ _WHOLE = 30.0
 """Seconds from the head of a request to the last byte of its answer."""
 _HEAD = 8.0
 """Seconds from the first byte of a request to the last byte of its head."""
-_LOOK = 1.0
+_POLL_SECONDS = 1.0
 
 
 class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -71,7 +71,7 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def _end_the_slow(self) -> None:
         while True:
-            time.sleep(_LOOK)
+            time.sleep(_POLL_SECONDS)
             now = time.monotonic()
             with self._lock:
                 for end, conn in self._under_way.values():

@@ -231,16 +231,16 @@ def _summary(report: Report) -> dict[str, int]:
 def _finding_json(entry: ReportEntry, fingerprint: str) -> dict[str, Any]:
     finding = entry.judged.finding
     fields = {
-        **_said_json(entry),
+        **_problem_json(entry),
         "causes": [_cause(cause) for cause in entry.causes],
-        "consequences": list(map(_said_json, entry.consequences)),
+        "consequences": list(map(_problem_json, entry.consequences)),
         "fix": finding.fix,
         "fingerprint": fingerprint,
     }
     return {**fields, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else fields
 
 
-def _said_json(entry: ReportEntry) -> dict[str, Any]:
+def _problem_json(entry: ReportEntry) -> dict[str, Any]:
     """What is wrong, and where."""
     return {
         "rule": entry.judged.rule.id,

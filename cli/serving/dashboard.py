@@ -94,7 +94,7 @@ def run(
     )
     own = _own_token(sign_in) if sign_in.proxies else None
     servers = _Watched(others, own)
-    someone = as_someone(others.api, own)
+    someone = connecting_as_user(others.api, own)
     log_as_json()
     try:
         servers()
@@ -139,7 +139,9 @@ def _ended(named: str) -> EndedSessions | None:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
 
 
-def as_someone(api: Address | None, own: Callable[[], str | None] | None) -> Callable[[UserLogin], UserConnection]:
+def connecting_as_user(
+    api: Address | None, own: Callable[[], str | None] | None
+) -> Callable[[UserLogin], UserConnection]:
     """Connect with the user's token, or with our own token, impersonating the user that the proxy names."""
 
     def connection(login: UserLogin) -> UserConnection:

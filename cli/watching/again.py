@@ -26,7 +26,7 @@ from cli.watching.followed import ChangeCounter, following
 _LISTS = ("paths", "filenames", "kustomizations", "charts", "values", "each")
 _FILES = ("config", "kueue_config", "baseline", "within")
 """The parameters of commands that name inputs."""
-_EVERY = 0.5
+_POLL_SECONDS = 0.5
 """Seconds between two looks at the files."""
 _SHARE = 20
 """A look at many files takes at most this part of the time."""
@@ -81,7 +81,7 @@ def _paced(look: Callable[[], object]) -> object:
     """A look, and then a rest."""
     began = time.monotonic()
     found = look()
-    time.sleep(max(_EVERY, (time.monotonic() - began) * _SHARE))
+    time.sleep(max(_POLL_SECONDS, (time.monotonic() - began) * _SHARE))
     return found
 
 

@@ -16,7 +16,7 @@ from cluster.sources import WatchSource
 
 _LISTED = 10.0
 """Seconds to wait for the first lists; what comes later counts as a change."""
-_LOOK = 0.05
+_POLL_SECONDS = 0.05
 
 
 class ChangeCounter:
@@ -51,7 +51,7 @@ def following(against: Against) -> Iterator[ChangeCounter]:
         try:
             until = time.monotonic() + _LISTED
             while store.ready() and time.monotonic() < until:
-                time.sleep(_LOOK)
+                time.sleep(_POLL_SECONDS)
             yield changes
         finally:
             store.close()

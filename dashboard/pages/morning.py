@@ -236,11 +236,11 @@ def _errors(found: dict[str, Any], on_cycles: set[NodeKey]) -> Iterator[Notice]:
     for each, items in roots[:_ROOTS]:
         count, name = each["errors"], each["root"]["name"]
         url = findings_url(name)
-        sentence = " ".join([f"has {count} error{'s' * (count > 1)}.", *map(_said_of, items[:1])])
+        sentence = " ".join([f"has {count} error{'s' * (count > 1)}.", *map(_finding_text, items[:1])])
         yield Notice("error", f"Tree {name}", url, sentence, "All findings of this tree", url)
 
 
-def _said_of(item: Manifest) -> str:
+def _finding_text(item: Manifest) -> str:
     """The message after the object that it is about, which may be any of the tree."""
     name = "/".join(filter(None, (item["object"].get("namespace"), item["object"]["name"])))
     return f"{item['object']['kind']} {name}: {item['message']}"

@@ -97,7 +97,7 @@ def _drawn(tree: ContendedTree, view: TreePageView, block: Block, below: int) ->
     name = f"{block.many} {block.called}"
     target = view.url(node=node_text(block.parent.key) if block.parent else "", rows="all") + "#table"
     label = block.numbers(name, f"+{block.many}")
-    return DrawnBlock(block, target, f"{name}: {_said(view, block)}", "", label, "")
+    return DrawnBlock(block, target, f"{name}: {_usage_text(view, block)}", "", label, "")
 
 
 def _of_node(tree: ContendedTree, view: TreePageView, block: Block, node: TreeNode, below: int) -> DrawnBlock:
@@ -107,7 +107,7 @@ def _of_node(tree: ContendedTree, view: TreePageView, block: Block, node: TreeNo
     taken = (badge_width + BESIDE if badge else 0.0) + (MARK if state in MARKED else 0.0)
     label = block.text(node.name, taken)
     beside = taken + width_of(label) + BESIDE if block.tile else 0.0
-    said = [_said(view, block), *([f"{waiting} pending"] if waiting else [])]
+    said = [_usage_text(view, block), *([f"{waiting} pending"] if waiting else [])]
     if state in ("stopped", "inactive"):
         said.append(state)
     if below:
@@ -125,7 +125,7 @@ def _of_node(tree: ContendedTree, view: TreePageView, block: Block, node: TreeNo
     )
 
 
-def _said(view: TreePageView, block: Block) -> str:
+def _usage_text(view: TreePageView, block: Block) -> str:
     found, pair = block.amounts, view.pair
     said = f"{amount(pair, found.used)} of {amount(pair, found.quota)} {pair} used"
     beyond = {"borrowed": found.borrowed, "beyond its borrowing limit": found.over if found.borrowed else 0}

@@ -83,7 +83,7 @@ class Enforce(StrEnum):
 
 
 class QuotaReclaim(StrEnum):
-    """How Pods give way at a gate: not at all, by eviction, which PodDisruptionBudgets may forbid, or by deletion."""
+    """How Pods are reclaimed at a gate: never, by eviction, which PodDisruptionBudgets may forbid, or by deletion."""
 
     OFF = "off"
     EVICT = "evict"
@@ -113,7 +113,7 @@ class VolcanoSettings:
 
     `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it. `enforce` is ours:
     Pods of PodGroups wait at a gate for the quota of their Queue. `checks_sums`: no Pod passes there while the children
-    of a queue are promised more than it has. `reclaim`: how Pods give way there to queues that have less than they
+    of a queue are promised more than it has. `reclaim`: how Pods are reclaimed for queues that have less than they
     deserve. `root_from_nodes`: the reconciler creates `root` and keeps its deserved and capability at what the Nodes
     have.
     """

@@ -129,7 +129,7 @@ class Sign:
             if found is None:
                 return None
             message = text(found.get("message")) or ""
-        if not all(_said(at(manifest, path)) in values for path, values in self.fields.items()):
+        if not all(_or_empty(at(manifest, path)) in values for path, values in self.fields.items()):
             return None
         return text(at(manifest, self.message)) or "" if self.message else message
 
@@ -288,7 +288,7 @@ def _all(holder: object, steps: list[str]) -> Iterator[object]:
         yield from _all(mapping(holder).get(steps[0]), steps[1:])
 
 
-def _said(value: object) -> object:
+def _or_empty(value: object) -> object:
     """An absent field counts as an empty one."""
     return "" if value is None else value
 

@@ -156,9 +156,9 @@ def read_queue(manifest: Manifest) -> Queue:
         parent=None if ref == ROOT else queue_ref(written_parent or "root"),
         parent_field="spec.parent",
         written_parent=written_parent,
-        guarantee=reader.amounts(guarantee, "spec.guarantee.resource", _comes_whole),
-        deserved=reader.amounts(spec.get("deserved"), "spec.deserved", _comes_whole),
-        capability=reader.amounts(spec.get("capability"), "spec.capability", _comes_whole),
+        guarantee=reader.amounts(guarantee, "spec.guarantee.resource", _is_counted_whole),
+        deserved=reader.amounts(spec.get("deserved"), "spec.deserved", _is_counted_whole),
+        capability=reader.amounts(spec.get("capability"), "spec.capability", _is_counted_whole),
         state=text(status.get("state")) or "",
         allocated_pods=pods.units() if pods else 0,
         hierarchy=notes.get(HIERARCHY),
@@ -171,7 +171,7 @@ def read_queue(manifest: Manifest) -> Queue:
     )
 
 
-def _comes_whole(resource: str) -> bool:
+def _is_counted_whole(resource: str) -> bool:
     """Whether it comes in whole units: pods do, and extended resources, which have a domain of their own."""
     return resource == "pods" or ("/" in resource and "kubernetes.io/" not in resource)
 

@@ -133,7 +133,7 @@ def task_name(task: Mapping[str, Any], index: int) -> str:
     return text(task.get("name")) or f"default{index}"
 
 
-def with_needed(plugins: Mapping[str, Any]) -> dict[str, Any]:
+def with_dependencies(plugins: Mapping[str, Any]) -> dict[str, Any]:
     """The plugins, and those that they need."""
     needed: dict[str, Any] = {other: [] for name in plugins for other in NEEDS.get(name, ()) if other not in plugins}
     return {**plugins, **needed}
@@ -212,7 +212,7 @@ def _fixed(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         "queue": text(spec.get("queue")) or "default",
         "schedulerName": text(spec.get("schedulerName")) or SCHEDULER,
         "maxRetry": spec.get("maxRetry") or MAX_RETRY,
-        "plugins": with_needed(mapping(spec.get("plugins"))),
+        "plugins": with_dependencies(mapping(spec.get("plugins"))),
         "volumes": [_without_made_name(mapping(volume)) for volume in listing(spec.get("volumes"))],
     }
     for key, value in whole_spec.items():

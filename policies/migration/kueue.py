@@ -34,7 +34,7 @@ def migrate_kueue(manifests: Iterable[Manifest]) -> Migration:
             continue
         called = _called(manifest)
         try:
-            converted = convert(_with_texts(_at_least_old(manifest, version)), NEW)
+            converted = convert(_with_texts(_as_v1beta1(manifest, version)), NEW)
         except Unconvertible as error:
             lost.append(NotKept(called, "apiVersion", str(error), f"write it as {NEW}"))
             continue
@@ -49,7 +49,7 @@ def _called(manifest: Manifest) -> str:
     return str(identity(manifest, GroupKind(GROUP, kind), namespaced="namespace" in metadata(manifest)))
 
 
-def _at_least_old(manifest: Manifest, version: str) -> dict[str, Any]:
+def _as_v1beta1(manifest: Manifest, version: str) -> dict[str, Any]:
     """v1alpha1 in the form of v1beta1; the status goes, since nobody applies it."""
     body = {key: value for key, value in manifest.items() if key != "status"}
     meta = {key: value for key, value in metadata(manifest).items() if key in _KEPT}

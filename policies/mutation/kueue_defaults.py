@@ -92,7 +92,7 @@ def queued_job(
     if above is not None:
         return operations + _suspended(manifest, framework.suspend)
     operations += _suspended(manifest, framework.suspend)
-    if not (framework.dispatched and settings.enabled("MultiKueue")) or not _goes_abroad(
+    if not (framework.dispatched and settings.enabled("MultiKueue")) or not _is_sent_to_workers(
         forest, local_queue_ref(namespace, queue or DEFAULT_QUEUE)
     ):
         return operations
@@ -147,7 +147,7 @@ def _suspended(manifest: Manifest, switch: SuspendField) -> Patch:
     return [*operations, _add(switch.on, *switch.steps)]
 
 
-def _goes_abroad(forest: Forest, local: Ref) -> bool:
+def _is_sent_to_workers(forest: Forest, local: Ref) -> bool:
     """Whether the queue behind this LocalQueue sends its work to other clusters."""
     door = forest.get(local)
     queue = forest.node(door.queue) if isinstance(door, LocalQueue) and door.queue else None

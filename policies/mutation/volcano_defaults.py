@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.configuration.settings import VolcanoResourceGroup
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, WrittenTask, read_spec, with_needed
+from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, WrittenTask, read_spec, with_dependencies
 from policies.model import fields
 
 Patch = list[dict[str, Any]]
@@ -34,7 +34,7 @@ def complete_job(manifest: Manifest) -> Patch:
         values["minAvailable"] = sum(task.needed for task in tasks)
     plugins = mapping(spec.get("plugins"))
     if any(other not in plugins for name in plugins for other in NEEDS.get(name, ())):
-        values["plugins"] = with_needed(plugins)
+        values["plugins"] = with_dependencies(plugins)
     patch = [add(value, "spec", key) for key, value in values.items()]
     for i, (task, read) in enumerate(zip(listing(spec.get("tasks")), tasks, strict=True)):
         if not isinstance(task, Mapping):

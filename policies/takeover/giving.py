@@ -19,10 +19,10 @@ from policies.takeover.objects import (
     PlanStep,
     ReleaseNames,
     annotated,
-    at_work,
     noted,
     pod_annotations,
     ref_of,
+    remaining_writer,
     remembered,
     replaced,
     replicas,
@@ -47,7 +47,7 @@ def steps(found: FoundCluster, names: ReleaseNames) -> tuple[PlanStep, ...]:
 
 
 def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
-    waits = at_work(found, names.reconciler, names.reconciler_lease)
+    waits = remaining_writer(found, names.reconciler, names.reconciler_lease)
     return PlanStep(f"scale {names.reconciler} to 0", updates(found, [stopped(found.objects[names.reconciler])]), waits)
 
 

@@ -311,7 +311,7 @@ def unready(deployment: Manifest) -> str:
     return ""
 
 
-def at_work(found: FoundCluster, deployment: ObjectRef, lease: ObjectRef) -> str:
+def remaining_writer(found: FoundCluster, deployment: ObjectRef, lease: ObjectRef) -> str:
     """What may still write for a Deployment that is at 0; empty if nothing can."""
     if left := found.pods.get(deployment, 0):
         return f"{left} Pod{'s' * (left > 1)} of {deployment} to end"

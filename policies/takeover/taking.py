@@ -21,10 +21,10 @@ from policies.takeover.objects import (
     PlanStep,
     ReleaseNames,
     annotated,
-    at_work,
     noted,
     pod_annotations,
     ref_of,
+    remaining_writer,
     remembered,
     replaced,
     replicas,
@@ -72,7 +72,9 @@ def _pause(found: FoundCluster, names: ReleaseNames, translated: Translated) -> 
     if _started_with(found, names) == translated.digest:
         return PlanStep(title)
     present = found.objects[names.reconciler]
-    return PlanStep(title, updates(found, [stopped(present)]), at_work(found, names.reconciler, names.reconciler_lease))
+    return PlanStep(
+        title, updates(found, [stopped(present)]), remaining_writer(found, names.reconciler, names.reconciler_lease)
+    )
 
 
 def _configure(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> PlanStep:
@@ -195,7 +197,7 @@ def injector(manifest: Manifest) -> str | None:
 def _wait_for_end(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """A Lease that was not given up is not waited for again once the reconciler has started: it looks itself."""
     begun = replicas(found.objects[names.reconciler]) > 0
-    waits = "" if begun else at_work(found, names.manager, names.manager_lease)
+    waits = "" if begun else remaining_writer(found, names.manager, names.manager_lease)
     return PlanStep("wait until Kueue's manager has ended", waits=waits)
 
 

@@ -28,7 +28,7 @@ from scheduling.objects.times import SECOND
 from scheduling.world.world import World
 
 _WORKLOAD = "Workload"
-_AGAIN = 10 * SECOND
+_RETRY_AFTER = 10 * SECOND
 """Nanoseconds until a deletion is repeated if the object still exists."""
 
 
@@ -170,7 +170,7 @@ class ProvisioningController(Controller):
     def _delete(self, item: Key, write: WantedWrite, uid: str, now: int) -> Iterator[Wanted]:
         """Delete the object, and again some time later if it still exists."""
         if now >= self._doomed.get(uid, 0):
-            self._doomed[uid] = now + _AGAIN
+            self._doomed[uid] = now + _RETRY_AFTER
             yield write
         yield WakeAt(item, self._doomed[uid])
 

@@ -20,7 +20,7 @@ from scheduling.quota.touched import CLUSTER_QUEUE
 
 _AT_ONCE = 250
 """The number of claims that are looked at in one turn."""
-_AGAIN = SECOND
+_RETRY_AFTER = SECOND
 """After this time a part requests a ClusterQueue again: its holder may have seen another tree."""
 
 
@@ -57,7 +57,7 @@ class ShardsController(Controller):
             if now < until:
                 yield WakeAt(key, until)
                 return
-            self._asked[name] = now + _AGAIN
+            self._asked[name] = now + _RETRY_AFTER
         else:
             self._asked.pop(name, None)
         stored = self._records.detail(key)

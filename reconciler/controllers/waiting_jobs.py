@@ -65,7 +65,7 @@ class WaitingJobsController(Controller):
         self._due = DueNames()
         self._first: list[tuple[int, str]] = []
         self._again: deque[str] = deque()
-        self._said: dict[str, _Said] = {}
+        self._reported: dict[str, _Said] = {}
         self._budget, self._filled, self._wake = float(BURST), 0, 0
 
     def workload_changed(self, workload: str) -> None:
@@ -73,7 +73,7 @@ class WaitingJobsController(Controller):
         if found is not None and _may_wait(found.value):
             self._changed[workload] = None
         else:
-            for known in (self._changed, self._said):
+            for known in (self._changed, self._reported):
                 known.pop(workload, None)
             self._due.drop(workload)
 
@@ -92,7 +92,7 @@ class WaitingJobsController(Controller):
             if self._budget < 1 or not (name := self._next()):
                 break
             if self._away(_WORKLOAD, name):
-                self._said.pop(name, None)
+                self._reported.pop(name, None)
                 yield WaitFor((_WORKLOAD, name), (_WORKLOAD, name))
             elif (event := self._event(name, now)) is not None:
                 self._budget -= 1
@@ -106,7 +106,7 @@ class WaitingJobsController(Controller):
     def _schedule_changed(self, now: int) -> None:
         names, self._changed = self._changed, {}
         for name in names:
-            found, said = self._stored(name), self._said.get(name)
+            found, said = self._stored(name), self._reported.get(name)
             if said is None:
                 if name not in self._due:
                     self._look_at(name, now + SETTLED)
@@ -124,7 +124,7 @@ class WaitingJobsController(Controller):
             found = self._stored(name)
             if found is None:
                 continue
-            if name in self._said:
+            if name in self._reported:
                 self._again.append(name)
             else:
                 heapq.heappush(self._first, (-found.value.created, name))
@@ -151,14 +151,14 @@ class WaitingJobsController(Controller):
         about = _job(workload) if workload is not None else None
         sentence = why_it_waits(self._world, name, whole_second(now)) if about is not None else None
         if workload is None or about is None or sentence is None:
-            self._said.pop(name, None)
+            self._reported.pop(name, None)
             return None
-        before = self._said.get(name)
+        before = self._reported.get(name)
         news = before is None or before.gist != sentence.gist or now >= before.at + AGAIN
         at = now if before is None or news else before.at
-        self._said[name] = _Said(at, sentence.gist, _state(workload))
+        self._reported[name] = _Said(at, sentence.gist, _state(workload))
         self._look_at(name, at + AGAIN)
-        return _said(workload, about, sentence) if news else None
+        return _waiting_event(workload, about, sentence) if news else None
 
 
 def _may_wait(workload: Workload) -> bool:
@@ -181,5 +181,5 @@ def _job(workload: Workload) -> ObjectReference | None:
     return refer(owner.api_version, owner.kind, name, owner.uid, trace=workload_trace(workload))
 
 
-def _said(workload: Workload, about: ObjectReference, sentence: Sentence) -> WantedWrite:
+def _waiting_event(workload: Workload, about: ObjectReference, sentence: Sentence) -> WantedWrite:
     return WantedWrite((_WORKLOAD, workload.key), None, about, REASON, sentence.text, warning=sentence.stuck)

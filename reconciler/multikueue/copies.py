@@ -158,7 +158,7 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
         before = mapping(job.get("status"))
         if ended and not _announced(before) <= _announced(status):
             return None
-        status = _as_next(before, status, suspended=kind.suspended(job), ended=ended)
+        status = _acceptable_status(before, status, suspended=kind.suspended(job), ended=ended)
     if ended:
         return status
     managed_by = kind.shape.managed_by
@@ -169,7 +169,7 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
     return status
 
 
-def _as_next(
+def _acceptable_status(
     before: Mapping[str, Any], status: Mapping[str, Any], *, suspended: bool, ended: bool
 ) -> Mapping[str, Any]:
     """The status of a batch Job as an API server accepts it after the one before, which may be of an earlier run.

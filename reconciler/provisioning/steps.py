@@ -77,7 +77,10 @@ class ProvisioningCase:
             return [*self._deletions(self.owned, self.own_templates)]
         if not self.at_work:
             return []
-        return self._states() or [*self._provide_all(), *self._deletions(self._left_over(), self._stale_templates())]
+        return self._states() or [
+            *self._provide_all(),
+            *self._deletions(self._outdated_requests(), self._stale_templates()),
+        ]
 
     @property
     def at_work(self) -> bool:
@@ -121,7 +124,7 @@ class ProvisioningCase:
         """The request, if it belongs to this workload. A request with that name may belong to another one."""
         return request if request is not None and request.meta.owner == self.workload.uid else None
 
-    def _goes(self, meta: Controlled) -> bool:
+    def _is_to_be_deleted(self, meta: Controlled) -> bool:
         return meta.deleting or meta.uid in self.doomed or self._stale(meta)
 
     def _stale(self, meta: Controlled) -> bool:
@@ -134,15 +137,15 @@ class ProvisioningCase:
         """The states of all checks in one write; an Event reports the change."""
         checks = self.workload.checks
         for check in self._checks:
-            request = self._that_counts(check)
+            request = self._current_request(check)
             attempt = ProvisioningAttempt(self.workload, check, self.configs[check.name], request)
             checks = set_check(checks, attempt.next(), self.now)
         return self._written(checks)
 
-    def _that_counts(self, check: CheckState) -> ProvisioningRequest | None:
+    def _current_request(self, check: CheckState) -> ProvisioningRequest | None:
         """The request of the present attempt, unless it is to be replaced."""
         request, config = self._mine(self._request(self._named(check))), self.configs[check.name]
-        if request is None or self._goes(request.meta):
+        if request is None or self._is_to_be_deleted(request.meta):
             return None
         replaced = check.state == PENDING and config is not None and not self._in_step(request, config)
         return None if replaced else request
@@ -168,7 +171,7 @@ class ProvisioningCase:
     def _provide(self, check: CheckState, config: ProvisioningConfig) -> Iterator[WantedWrite]:
         name = self._named(check)
         request = self._request(name)
-        if request is not None and self._goes(request.meta):
+        if request is not None and self._is_to_be_deleted(request.meta):
             return
         if request is not None and self._mine(request) is None:
             yield from self._failed(check, f'ProvisioningRequest "{name}" exists and belongs to another object')
@@ -213,7 +216,7 @@ class ProvisioningCase:
         if there is None:
             made = pod_template(name, self.workload, demand)
             yield WantedWrite(key, Create(TEMPLATE_RESOURCE, made, MANAGER), about, refusal=FAILED_CREATE)
-        elif self._goes(there) or (request is not None and there.owner == request.meta.uid):
+        elif self._is_to_be_deleted(there) or (request is not None and there.owner == request.meta.uid):
             return
         elif there.owner == self.workload.uid:
             if request is not None:
@@ -228,7 +231,7 @@ class ProvisioningCase:
     def _usable(self, template: str) -> bool:
         """Whether a request can name the PodTemplate: it exists, and was made for this workload."""
         there = self.templates.get(f"{self.workload.namespace}/{template}")
-        return there is not None and not self._goes(there) and there.owner == self.workload.uid
+        return there is not None and not self._is_to_be_deleted(there) and there.owner == self.workload.uid
 
     def _failed(self, check: CheckState, message: str) -> list[WantedWrite]:
         checks = set_check(self.workload.checks, replace(check, message=message), self.now)
@@ -236,7 +239,7 @@ class ProvisioningCase:
 
     # --- what goes
 
-    def _left_over(self) -> Iterator[str]:
+    def _outdated_requests(self) -> Iterator[str]:
         """Requests of earlier reservations, and of checks that the workload no longer has."""
         kept = {
             request_name(self.workload.name, check.name, attempt)

@@ -69,7 +69,7 @@ class EventRecorder:
         reason: str = REFUSED,
     ) -> None:
         which = f"{_VERBS[type(action)]} {action.resource.plural} {name}"
-        message = f"The API server refused to {which}: {_said(error)}; it is tried again later"
+        message = f"The API server refused to {which}: {_error_message(error)}; it is tried again later"
         self._events.record(about, reason, message, now, warning=True)
 
     def write_without_effect(self, about: ObjectReference, which: str, fields: str, now: int) -> None:
@@ -90,6 +90,6 @@ def concerning(about: ObjectReference, workload: Workload | None) -> ObjectRefer
     return about if workload is None or about.trace else replace(about, trace=workload_trace(workload))
 
 
-def _said(error: Exception) -> str:
+def _error_message(error: Exception) -> str:
     """The message of the API server, without the request."""
     return error.message or error.reason if isinstance(error, ApiError) else str(error)

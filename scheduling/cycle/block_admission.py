@@ -64,12 +64,12 @@ class BlockAdmission:
             return None
         self._world.queues.wake(decision.queue)
         entry = pending.get(decision.workload.key)
-        if entry is None or not self._stands(decision, entry):
+        if entry is None or not self._is_unchanged(decision, entry):
             return None
         pending.drop(entry.key)
         return replace(decision, workload=entry.workload)
 
-    def _stands(self, decision: Reserve, entry: PendingEntry) -> bool:
+    def _is_unchanged(self, decision: Reserve, entry: PendingEntry) -> bool:
         """Whether it asks for the same, its queue admits, and nobody has taken the quota away."""
         world, before = self._world, decision.workload
         same = (entry.workload.pod_sets, entry.workload.queue) == (before.pod_sets, before.queue)

@@ -255,7 +255,7 @@ class _Cycle:
 
     def decide(self, nomination: Nomination) -> Iterator[Decision]:
         """Decide on one head, after the decisions before it."""
-        if self._goes_with_its_job(nomination):
+        if self._job_must_leave(nomination):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
             return
         if self._overlaps(nomination) and self.world.state.options.recompute_on_overlap:
@@ -290,7 +290,7 @@ class _Cycle:
     def _gated(self, nomination: Nomination) -> bool:
         return self.world.state.options.gated_preemption and nomination.workload.preemption_gated
 
-    def _goes_with_its_job(self, nomination: Nomination) -> bool:
+    def _job_must_leave(self, nomination: Nomination) -> bool:
         """Whether the slice that it would take over from must leave: then the whole job does."""
         replaced = nomination.replaced
         return replaced is not None and (replaced.workload.evicted or replaced.key in self.victims)

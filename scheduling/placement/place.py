@@ -39,7 +39,7 @@ from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_on
 from scheduling.placement.leaving import evicted, evicted_for, leaves_here, remove, remove_all
-from scheduling.placement.returned import ended_meanwhile, left_behind, released
+from scheduling.placement.returned import ended_meanwhile, released, returned_worker
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 from scheduling.status.reservation import waits_for_topology
 
@@ -185,7 +185,7 @@ class _Placement:
     def _evicted(self) -> list[Decision] | None:
         if not self.local.evicted:
             return None
-        return evicted(self.group, self.local, left_behind(self.group, self.local, self._in_sync))
+        return evicted(self.group, self.local, returned_worker(self.group, self.local, self._in_sync))
 
     def _without_config(self) -> list[Decision] | None:
         """Wait if the MultiKueueConfig is missing: its workers are unknown, so what runs keeps running."""

@@ -26,7 +26,7 @@ from scheduling.placement.group import Group, WorkerCluster
 from scheduling.placement.leaving import remove
 
 
-def left_behind(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> WorkerCluster | None:
+def returned_worker(group: Group, local: Workload, in_sync: Callable[[WorkerCluster], bool]) -> WorkerCluster | None:
     """The worker that is back while the workload that was given up there is still being evicted."""
     evicted = local.holding(EVICTED)
     if evicted is None or evicted.reason != ADMISSION_CHECK or not local.active:

@@ -77,7 +77,7 @@ class CandidatePrecedence:
 
     def allows(self, policy: str, preemptor: Workload, candidate: Workload) -> bool:
         """Whether the policy lets the one preempt the other."""
-        if not _gives_up(policy, candidate.priority, preemptor):
+        if not _may_preempt(policy, candidate.priority, preemptor):
             return False
         if policy == ANY or candidate.priority < preemptor.priority:
             return True
@@ -136,7 +136,7 @@ class QueueCandidates:
 
     def in_any_order(self) -> Iterator[Reservation]:
         for priority, reservations in self.queue.by_priority.items():
-            if _gives_up(self.policy, priority, self.preemptor):
+            if _may_preempt(self.policy, priority, self.preemptor):
                 yield from self._among(reservations.values(), priority)
 
     def in_order(self, own: str) -> Iterator[Reservation]:
@@ -149,7 +149,7 @@ class QueueCandidates:
         streams = [
             self._among(_in_turn(self.queue, priority), priority)
             for priority in self.queue.by_priority
-            if _gives_up(self.policy, priority, self.preemptor)
+            if _may_preempt(self.policy, priority, self.preemptor)
         ]
         return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_order_of)
 
@@ -189,7 +189,7 @@ def nobody_can_be_preempted(
     """
     policy = queue.settings.preemption
     within = policy.within_cluster_queue
-    if within != NEVER and any(_gives_up(within, priority, preemptor) for priority in queue.by_priority):
+    if within != NEVER and any(_may_preempt(within, priority, preemptor) for priority in queue.by_priority):
         return False
     if policy.reclaim_within_cohort == NEVER:
         return True
@@ -201,7 +201,7 @@ def nobody_can_be_preempted(
     return True
 
 
-def _gives_up(policy: str, priority: int, preemptor: Workload) -> bool:
+def _may_preempt(policy: str, priority: int, preemptor: Workload) -> bool:
     """Whether the policy allows preempting anybody of that priority."""
     if policy == LOWER_PRIORITY:
         return priority < preemptor.priority

@@ -59,7 +59,7 @@ def sync_admitted(workload: Workload, now: int, observability: Observability = L
     """
     if workload.finished:
         return workload
-    reason, message = _why_not(workload, observability)
+    reason, message = _not_admitted_because(workload, observability)
     shown = observability.granular and (QUOTA_RESERVED in workload.conditions or observability.explicit)
     if not shown and workload.admitted == (not reason):
         return workload
@@ -87,7 +87,7 @@ def placed_elsewhere(workload: Workload) -> Workload:
     return replace(workload, admission=replace(admission, assignments=entries))
 
 
-def _why_not(workload: Workload, observability: Observability) -> tuple[str, str]:
+def _not_admitted_because(workload: Workload, observability: Observability) -> tuple[str, str]:
     """Reason and message why it is not admitted; both empty if it should be."""
     if workload.reserved and workload.checks_ready and not waits_for_topology(workload):
         return "", ""

@@ -36,7 +36,7 @@ def replaced(
     stale = stale_domain(flavor.tree, rest)
     if stale:
         return stale_places(stale)
-    within, broken = _where(flavor, pods.request, rest, lost)
+    within, broken = _required_domain(flavor, pods.request, rest, lost)
     request = _recut(pods.request, lost) if broken else pods.request
     found = flavor.place_group([replace(pods, count=lost, request=request)], used, within=within)
     if isinstance(found, str):
@@ -64,7 +64,7 @@ def stale_places(domain: str) -> str:
     )
 
 
-def _where(
+def _required_domain(
     flavor: FlavorTopology, request: TopologyRequest, rest: TopologyAssignment, lost: int
 ) -> tuple[Domain | None, bool]:
     """The domain that the pods have to stay in, and whether they are part of a slice there. None: anywhere."""

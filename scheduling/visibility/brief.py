@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scheduling.flavors.messages import written
-from scheduling.visibility.causes import at_the_door, at_the_queue
+from scheduling.visibility.causes import cause_at_cluster_queue, cause_at_local_queue
 from scheduling.visibility.explanation import FlavorLack, Obstacle
 from scheduling.visibility.raising import BORROWING_LIMIT
 from scheduling.visibility.sentence import missing_queue
@@ -27,12 +27,12 @@ def brief(world: World, found: WaitingWorkload, moment: Callable[[int], object])
     if missing := missing_queue(world, workload):
         return missing
     if not why.queue:
-        return at_the_door(world, workload, why).clauses[0]
+        return cause_at_local_queue(world, workload, why).clauses[0]
     held_up = found.not_before or found.behind or why.victims
     for lack in () if held_up else why.lacks:
         if lack.obstacle is not None:
             return _shortage(lack, lack.obstacle)
-    return at_the_queue(world, workload, found, why, moment).clauses[0]
+    return cause_at_cluster_queue(world, workload, found, why, moment).clauses[0]
 
 
 def _shortage(lack: FlavorLack, at: Obstacle) -> str:

@@ -73,7 +73,7 @@ def remark(message: str) -> str:
     return f" ({message})" if message else ""
 
 
-def at_the_door(world: World, workload: Workload, why: Explanation) -> WaitingCause:
+def cause_at_local_queue(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     """The cause of a workload that is in no ClusterQueue, although its LocalQueue exists."""
     local = world.queues.local_queues[workload.local_queue]
     door = f"LocalQueue {workload.local_queue}"
@@ -88,7 +88,7 @@ def at_the_door(world: World, workload: Workload, why: Explanation) -> WaitingCa
     return WaitingCause((text,), (text,), administrator=(created,), stuck=True)
 
 
-def at_the_queue(
+def cause_at_cluster_queue(
     world: World, workload: Workload, found: WaitingWorkload, why: Explanation, moment: Callable[[int], object]
 ) -> WaitingCause:
     cause = _of_queue(world, workload, found, why, moment)
@@ -187,7 +187,7 @@ def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     return WaitingCause(
         (said, *_limits(why)),
         gist,
-        owner=(*(each.owner for each in excluded), *_at_most(never)),
+        owner=(*(each.owner for each in excluded), *_largest_possible(never)),
         administrator=(*(each.administrator for each in excluded), *more),
         stuck=True,
     )
@@ -225,7 +225,7 @@ def _limits(why: Explanation) -> Iterator[str]:
         yield "a borrowingLimit above it in the tree does not let it borrow that much"
 
 
-def _at_most(never: Iterable[FlavorLack]) -> Iterator[str]:
+def _largest_possible(never: Iterable[FlavorLack]) -> Iterator[str]:
     """What it could have of each resource, in the flavor that has most of it."""
     most: dict[str, int] = {}
     for lack in never:

@@ -18,7 +18,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.status.checks import READY
 from scheduling.status.unadmitted import DEACTIVATED_MESSAGE
 from scheduling.visibility.alternatives import alternatives
-from scheduling.visibility.causes import WaitingCause, at_the_door, at_the_queue, remark
+from scheduling.visibility.causes import WaitingCause, cause_at_cluster_queue, cause_at_local_queue, remark
 from scheduling.visibility.explanation import KeptBack, QuotaHolders, TreeCache
 from scheduling.visibility.workloads import WaitingWorkload, waits
 from scheduling.world.world import World
@@ -79,7 +79,11 @@ def sentence(world: World, found: WaitingWorkload, moment: Callable[[int], objec
     if missing := missing_queue(world, workload):
         return Sentence.plain(missing[0].upper() + missing[1:], missing, stuck=True)
     why, door = found.explanation, f"LocalQueue {workload.local_queue}"
-    cause = at_the_queue(world, workload, found, why, moment) if why.queue else at_the_door(world, workload, why)
+    cause = (
+        cause_at_cluster_queue(world, workload, found, why, moment)
+        if why.queue
+        else cause_at_local_queue(world, workload, why)
+    )
     where = f"Waiting in ClusterQueue {why.queue} ({door}): " if why.queue else ""
     return Sentence(
         lambda: f"{where}{_text(world, workload, cause)}", (why.queue, door, *cause.gist), stuck=cause.stuck

@@ -103,7 +103,7 @@ class GangJob:
         minimum = self.group.minimum
         return PodGroupAccounts(
             allocated=dict(self.allocated),
-            inqueue=NOTHING if minimum is None or not self._reserves() else self._to_come(minimum),
+            inqueue=NOTHING if minimum is None or not self._reserves() else self._missing_minimum(minimum),
             elastic=exceeding(self.allocated, minimum or NOTHING),
         )
 
@@ -129,7 +129,7 @@ class GangJob:
         placed = self.count(Status.ALLOCATED, Status.RUNNING)
         return self.group.phase == "Running" and placed >= self.group.members
 
-    def _to_come(self, minimum: Amounts) -> dict[str, int]:
+    def _missing_minimum(self, minimum: Amounts) -> dict[str, int]:
         return self.without_gated(exceeding(minimum, self.allocated))
 
 

@@ -56,7 +56,7 @@ def of_tasks(session: SchedulingSession) -> Compare[Task]:
 
 def of_victims(session: SchedulingSession, preemptor: Task) -> Callable[[Task], Any]:
     """The first is taken first: of the queue that is nearest to the preemptor's, of the PodGroup that the plugins serve
-    last, and of such pods the last. The age of a PodGroup does not count: equal ones give way in turns."""
+    last, and of such pods the last. The age of a PodGroup does not count: equal ones are reclaimed in turns."""
 
     def compare(a: Task, b: Task) -> int:
         left, right = session.queue_of(a), session.queue_of(b)

@@ -57,13 +57,13 @@ class Reclaim:
         checked = [above for level in range(1, self._level + 1) if (above := _above(mine, node, level)) is not None]
         if not all(self._exceeds(above, task) for above in checked):
             return False
-        if self._settled and not self._for_good(mine, node, reclaimer, task):
+        if self._settled and not self._is_final(mine, node, reclaimer, task):
             return False
         for here in [node, *checked]:
             add_to(self._allocated(here), task.request, -1)
         return True
 
-    def _for_good(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
+    def _is_final(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
         """Whether the victim's queue could not reclaim it back, or the reclaimer's queue deserves all it then has."""
         deserved, used = self._queues.deserved(mine), self._allocated(mine)
         named = [r for r in limited_resources(reclaimer.request) if deserved.get(r)]

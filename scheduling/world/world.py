@@ -324,7 +324,7 @@ class World:
                 settle(self.consumption, workload, self.state.queues.get(workload.admission.cluster_queue), now)
             self._holds_quota(workload, old)
         elif key not in self.assumed or not queueable:
-            self._gives_back(key)
+            self._release(key)
         if workload.reserved or workload.finished or key in self.assumed:
             self.queues.drop(key)
         elif not queueable or self.gated(workload):
@@ -344,7 +344,7 @@ class World:
             self.touched.waiting(workload)
             self.queues.drop(key)
             self._drop_penalty(workload)
-            self._gives_back(key)
+            self._release(key)
 
     def assume(
         self, workload: Workload, queue: ClusterQueueState, used: Usage, places: tuple[HeldPlaces, ...] = ()
@@ -361,7 +361,7 @@ class World:
     def forget(self, key: str, now: int) -> None:
         """The assumed reservation failed: free its quota and queue the workload again."""
         if key in self.assumed:
-            self._gives_back(key)
+            self._release(key)
             workload = self.workloads.get(key)
             if workload is not None:
                 self._drop_penalty(workload)
@@ -373,7 +373,7 @@ class World:
         self.assumed.discard(workload.key)
         before = self.state.reservations.get(workload.key)
         if before is not None and before.queue.name != name:
-            self._gives_back(workload.key)
+            self._release(workload.key)
         self._reserved_in.setdefault(name, {})[workload.key] = workload
         self._holds[workload.key] = name
         freed = old is not None and workload.leaves_more_room_than(old)
@@ -406,7 +406,7 @@ class World:
             places = admitted_places(workload, self._with_topology, self.counting) if placed else ()
             self.slices.reserve(Reservation(workload, queue, usage(found), places))
 
-    def _gives_back(self, key: str) -> None:
+    def _release(self, key: str) -> None:
         self.assumed.discard(key)
         name = self._holds.pop(key, None)
         if name is not None:

@@ -16,7 +16,7 @@ from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.model.printing import plain
 from reconciler.controllers.volcano import gates as volcano_gates
 from reconciler.controllers.yunikorn.reasons import reason_text
-from reconciler.metrics.families.other_queues.quota_gates import at_the_gates, of_namespaces
+from reconciler.metrics.families.other_queues.quota_gates import of_namespaces, waiting_samples
 from reconciler.metrics.families.other_queues.yunikorn_queues import queues
 from reconciler.metrics.occasions import QuotaGates, YuniKornGates
 from scheduling.volcano.gates import gatekeeper as volcano
@@ -62,7 +62,7 @@ def _is_visible(keeper: YuniKornGatekeeper, spaces: set[str]) -> None:
     counts = applications_below(keeper.scheduler)
     json.dumps([queue_node(queue, counts[queue]) for queue in keeper.scheduler.tree.root.walk()])
     shown = YuniKornGates(keeper)
-    waiting = at_the_gates(QuotaGates({Dialect.YUNIKORN: keeper.counts}))
+    waiting = waiting_samples(QuotaGates({Dialect.YUNIKORN: keeper.counts}))
     for each in (*waiting, *of_namespaces(shown), *queues(shown)):
         float(each.value)
     places = sorted(place for space in spaces for place in in_namespace(keeper, space))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from webhook.front.connection import ClientConnection, ConnectionState
 
 _QUICK = 1.0
-"""Seconds in which an API server has sent any body. Who takes longer gives way."""
+"""Seconds in which an API server has sent any body. A slower client is disconnected if another needs the room."""
 
 
 def least(connections: Iterable[ClientConnection]) -> ClientConnection | None:

@@ -55,10 +55,10 @@ def _shown(found: DirectRead, seen: Sighting | None) -> bool:
 def _laid(snapshot: Snapshot, ref: Ref, found: DirectRead) -> Snapshot:
     forest, sightings = snapshot.forest, snapshot.sightings
     if found.stored is None:
-        return Snapshot(forest.drop(ref), _still(sightings, sightings.drop(ref, found.seen)))
-    return Snapshot(forest.put(found.stored), _still(sightings, sightings.put(ref, found.seen)))
+        return Snapshot(forest.drop(ref), _with_progress_of(sightings, sightings.drop(ref, found.seen)))
+    return Snapshot(forest.put(found.stored), _with_progress_of(sightings, sightings.put(ref, found.seen)))
 
 
-def _still(before: Sightings, after: Sightings) -> Sightings:
+def _with_progress_of(before: Sightings, after: Sightings) -> Sightings:
     """The sightings with the former progress, since reading one object shows nothing about the others."""
     return Sightings(before.progress, after._seen, after._gone)

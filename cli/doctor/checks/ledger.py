@@ -13,7 +13,7 @@ from policies.dialects.reading import Manifest
 from webhook.ledger.entry import UnreadableEntry
 from webhook.ledger.store import NAME, read_contents
 
-_MANY = 100
+_TOO_MANY_ENTRIES = 100
 """How many entries are too many. An entry lasts until its change is stored, usually less than a second."""
 _TRIAL = {"data": {"doctor": "a dry run"}}
 
@@ -60,7 +60,7 @@ def check_ledger(subject: str, found: Manifest | None, refusal: ApiError | None)
     elif refusal is not None:
         fix = "remove what refuses it; where it is immutable, delete it and apply manifests/base/ledger.yaml"
         yield failure(subject, f"cannot be written, so no tree can be changed: {refusal.message}", fix)
-    elif entries > _MANY:
+    elif entries > _TOO_MANY_ENTRIES:
         fix = "see why requests fail after the webhook allowed them: other webhooks, quota, conflicts"
         yield warning(subject, f"{entries} changes were allowed and are not stored yet", fix)
     else:

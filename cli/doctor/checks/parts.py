@@ -21,7 +21,7 @@ from reconciler.shards.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
 _SHOWN = 4
 _MOST = 10
 """The most results about single trees; the rest is counted."""
-_LONG = timedelta(minutes=5)
+_LONGEST_HANDOVER = timedelta(minutes=5)
 """How long a handover may take: two writes for each ClusterQueue, and one list of all Workloads."""
 
 
@@ -157,7 +157,7 @@ def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetim
     if len(requested) < len(away):
         fix = f"look again in a minute; else see the logs of part {wanted}, and rbac"
         return warning(subject, f"part {wanted} has not requested every ClusterQueue that {parts} still holds", fix)
-    if now - min(requested) > _LONG:
+    if now - min(requested) > _LONGEST_HANDOVER:
         since = f"{min(requested):%Y-%m-%d %H:%M:%S} UTC"
         message = f"part {wanted} has requested it from {parts} since {since}: no part decides"
         return warning(subject, message, f"see the logs of {parts}: one of its writes may be stuck")

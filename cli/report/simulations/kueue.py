@@ -105,7 +105,7 @@ def as_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any
 
 
 def _happening(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:
-    event: dict[str, Any] = {"what": _what(each), "at": seconds(simulation, each.at)}
+    event: dict[str, Any] = {"what": _event_text(each), "at": seconds(simulation, each.at)}
     if isinstance(each, PlayedEvent):
         return {**event, "event": each.event}
     event["job"] = job_json(simulation, each.workload)
@@ -120,7 +120,7 @@ def _happening(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:
     return event
 
 
-def _what(each: TraceEvent) -> str:
+def _event_text(each: TraceEvent) -> str:
     return Admitted.what if isinstance(each, Reserved) and each.admitted else each.what
 
 

@@ -39,7 +39,7 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
     for before, job in proposal.changed(QueuedJob):
         if before is not None and not _leaves_unchecked(proposal, job):
             for key, message, fix in _changes(proposal, before, job):
-                where = _where(before, job, key)
+                where = _metadata_field(before, job, key)
                 yield Finding(job.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
     for old, pod in proposal.changed(Pod):
         if old is not None:
@@ -87,7 +87,7 @@ def _of_pod(before: Pod, pod: Pod, *, annotated: bool) -> Iterator[Finding]:
     retriable = fields.join("metadata.annotations", RETRIABLE)
     old, new = (identifier(each.labels, each.annotations, POD_GROUP, annotated=annotated) for each in (before, pod))
     if old != new:
-        where = _where(before, pod, POD_GROUP) if annotated else "labels"
+        where = _metadata_field(before, pod, POD_GROUP) if annotated else "labels"
         group = fields.join(f"metadata.{where}", POD_GROUP)
         yield Finding(pod.ref, group, "a pod cannot change its group", fix="create a new pod", subject=POD_GROUP)
     if before.annotations.get(RETRIABLE) == "false" and pod.annotations.get(RETRIABLE) != "false":
@@ -95,7 +95,7 @@ def _of_pod(before: Pod, pod: Pod, *, annotated: bool) -> Iterator[Finding]:
         yield Finding(pod.ref, retriable, message, fix="create a new group", subject=RETRIABLE)
 
 
-def _where(before: QueuedJob | Pod, obj: QueuedJob | Pod, key: str) -> str:
+def _metadata_field(before: QueuedJob | Pod, obj: QueuedJob | Pod, key: str) -> str:
     """The part of the metadata that names it."""
     annotated = key in before.annotations or key in obj.annotations
     return "annotations" if annotated and key in (ELASTIC, PREBUILT, POD_GROUP) else "labels"

@@ -28,13 +28,13 @@ def job_field_immutable(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(
                     job.ref,
                     field if field in new else "spec.tasks" if field.startswith("spec.tasks") else "spec",
-                    f"{_what(field, old, new)}; {_MAY}",
+                    f"{_description(field, old, new)}; {_MAY}",
                     fix="leave it as it is, or delete and recreate the Job",
                     subject=field,
                 )
 
 
-def _what(field: str, old: dict[str, int], new: dict[str, int]) -> str:
+def _description(field: str, old: dict[str, int], new: dict[str, int]) -> str:
     if field not in old and field.startswith("spec.tasks"):
         return "a task is added"
     if field not in new and field.startswith("spec.tasks"):

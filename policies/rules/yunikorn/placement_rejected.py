@@ -60,7 +60,7 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
     labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": pod.ref.namespace}
     application = ReportedApplication(asked, user, groups, labels)
     placement = (
-        placed(queues.rules, ConfiguredPartition(queues), application) if user else _of_anybody(queues, application)
+        placed(queues.rules, ConfiguredPartition(queues), application) if user else _for_any_user(queues, application)
     )
     if placement.queue:
         if not user:
@@ -74,7 +74,7 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
         yield _finding(pod, placement, queues, asked, user)
 
 
-def _of_anybody(queues: Partition, application: ReportedApplication) -> QueuePlacement:
+def _for_any_user(queues: Partition, application: ReportedApplication) -> QueuePlacement:
     """Where some user's application may be placed; rejected where nobody's is."""
     if any(link.name.text.strip().lower() == USER for rule in queues.rules for link in rule.chain()):
         return QueuePlacement(reason=_NOBODY.reason, decided=False)

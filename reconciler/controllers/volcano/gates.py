@@ -27,7 +27,7 @@ _SETTINGS = VolcanoSettings()
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
     """`records` has the stored Pods. Pods with the label of another project in `others` belong to its gate.
 
-    `settings`: what is checked, and how Pods give way to queues that have less than they deserve.
+    `settings`: what is checked, and how Pods are reclaimed for queues that have less than they deserve.
     """
 
     watched = WATCHED

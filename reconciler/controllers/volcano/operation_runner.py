@@ -39,7 +39,7 @@ from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_
 from scheduling.volcano_queues.states import SHUT, QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
-_LOOK = 0.3
+_POLL_SECONDS = 0.3
 """Seconds between two checks of a controller's progress."""
 _PROMPT = 3.0
 """Seconds within which a controller usually executes a Command. After that the wait is reported."""
@@ -106,7 +106,7 @@ class OperationRunner:
         with suppress(NotFound):
             while self._cluster.get(COMMANDS.item(name, self._namespace)):
                 self._check(since, f"{action} of {queue.name}")
-                self._sleep(_LOOK)
+                self._sleep(_POLL_SECONDS)
         with suppress(NotFound):
             while not self._reached(queue.name, action):
                 if self._clock() - since > self._longest:
@@ -115,7 +115,7 @@ class OperationRunner:
                         f"a controller took the Command, but queue {queue.name} is still {state} after"
                         f" {self._longest:g} s. Look at the Events of the queue and at the log of the controller"
                     )
-                self._sleep(_LOOK)
+                self._sleep(_POLL_SECONDS)
 
     def _reached(self, name: str, action: QueueAction) -> bool:
         manifest = self._cluster.get(QUEUES.item(name))
@@ -150,8 +150,8 @@ class OperationRunner:
             if steps != before:
                 before, since = steps, self._clock()
             elif done.issuperset(steps):
-                self._check(since, _what(steps, name), awaited(tree, name, recorded))
-                self._sleep(_LOOK)
+                self._check(since, _next_steps(steps, name), awaited(tree, name, recorded))
+                self._sleep(_POLL_SECONDS)
             for step in (each for each in steps if each not in done):
                 with suppress(Conflict, NotFound):  # changed or gone since it was read: the next look says what is left
                     try:
@@ -162,7 +162,7 @@ class OperationRunner:
                         # Volcano's webhook may not have seen yet that the children are gone.
                         if not isinstance(step, Remove) or self._clock() - since > _PROMPT:
                             raise
-                        self._sleep(_LOOK)
+                        self._sleep(_POLL_SECONDS)
                     else:
                         done.add(step)
 
@@ -183,7 +183,7 @@ class OperationRunner:
 
     def _do(self, step: Step, tree: VolcanoQueueTree) -> None:
         if not isinstance(step, OperationRecord):
-            self._begun(in_words(step))
+            self._begun(step_text(step))
         stored = self._stored[step.queue]
         match step:
             case Close(queue):
@@ -247,7 +247,7 @@ class OperationRunner:
             )
 
 
-def in_words(step: Step) -> str:
+def step_text(step: Step) -> str:
     match step:
         case Close(queue):
             return f"close {queue}"
@@ -263,6 +263,6 @@ def in_words(step: Step) -> str:
             return f"the record of {queue}"
 
 
-def _what(steps: Sequence[Step], name: str) -> str:
+def _next_steps(steps: Sequence[Step], name: str) -> str:
     """What has to happen next, in words. Without a step it is what a finalizer waits for."""
-    return ", ".join(map(in_words, steps)) or f"the deletion of queues in {name}"
+    return ", ".join(map(step_text, steps)) or f"the deletion of queues in {name}"

@@ -34,7 +34,7 @@ class GangWish(NamedTuple):
     keys: tuple[str, ...]
     together: Together = ALONE
     reclaims: bool = True
-    """Whether others may give way for all of them: only until as many have passed as the PodGroup needs."""
+    """Whether others may be reclaimed for all of them: only until as many have passed as the PodGroup needs."""
 
 
 class _Place(NamedTuple):

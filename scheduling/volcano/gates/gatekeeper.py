@@ -59,7 +59,7 @@ class _Counted(NamedTuple):
 class VolcanoGatekeeper:
     """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours.
 
-    `counts` are of those that wait as it is stored, `places` says where they do. `reclaim` says who gives way.
+    `counts` are of those that wait as it is stored, `places` says where they do. `reclaim` chooses the victims.
     """
 
     def __init__(
@@ -192,9 +192,9 @@ class VolcanoGatekeeper:
             return PodWait(GANG, queue, lacks)
         wish = gang.wish_of(pod.need)
         if wish is not None and self.reclaim is not None:
-            going = self.reclaim.who_gives_way(gang.name, queue, wish.need)
+            going = self.reclaim.victims_for(gang.name, queue, wish.need)
             if going is not None:
-                return PodWait(RECLAIM, queue, _gives_way(going))
+                return PodWait(RECLAIM, queue, _victims_text(going))
         refusal = self.queues.refusal(queue, wish.need) if wish is not None else None
         if refusal is not None and wish is not None and len(wish.keys) > 1:
             return replace(refusal, message=f"{len(wish.keys)} members pass together")
@@ -313,11 +313,11 @@ class VolcanoGatekeeper:
         self._changed = {}
 
 
-def _gives_way(pods: list[str]) -> str:
+def _victims_text(pods: list[str]) -> str:
     if not pods:
-        return "Pods that are being deleted give way"
+        return "enough Pods are being deleted already"
     more = f" and {len(pods) - _MOST_NAMED} more" if len(pods) > _MOST_NAMED else ""
-    return f"{', '.join(pods[:_MOST_NAMED])}{more} {'give' if len(pods) > 1 else 'gives'} way"
+    return f"{', '.join(pods[:_MOST_NAMED])}{more} {'are' if len(pods) > 1 else 'is'} being reclaimed"
 
 
 def _keep(index: dict[str, None], key: str, belongs: bool) -> None:

@@ -1,4 +1,4 @@
-"""Pods that give way at the gate, so that a queue gets what it deserves.
+"""The Pods that are reclaimed at the gate, so that a queue gets what it deserves.
 
 A queue may reclaim a resource only as far as it, or the nearest queue above it that deserves some of that, stays within
 what it deserves. Victims are outside of that queue, those of the nearest relatives first, and no queue that only they
@@ -37,12 +37,12 @@ _MOST_LOOKED_AT = 50_000
 _UNSET = 0
 
 Unit = tuple[VolcanoGatedPod, ...]
-"""Pods that give way together, or not at all."""
+"""Pods that are reclaimed together, or not at all."""
 Excess = dict[str, set[str]]
 
 
 class _Promise(NamedTuple):
-    """A wish for which Pods give way, until that moment at most."""
+    """A wish for which Pods are reclaimed, until that moment at most."""
 
     wish: GangWish
     until: int
@@ -118,7 +118,7 @@ class GateReclaim:
             self._changed = True
         self._count(now)
         for leaf, promise in [*self._promises.items()]:
-            if promise.until <= now or not self._stands(promise.wish) or self._is_vain(leaf, promise.wish):
+            if promise.until <= now or not self._is_current(promise.wish) or self._is_vain(leaf, promise.wish):
                 self._drop(leaf)
                 self._count(now)
         self._reserve()
@@ -126,7 +126,7 @@ class GateReclaim:
     def due(self) -> Iterator[GangWish]:
         """The wishes for which there is room now. They come before all others."""
         for leaf, promise in [*self._promises.items()]:
-            if not self._stands(promise.wish):
+            if not self._is_current(promise.wish):
                 continue
             self._take_back(leaf, promise.wish)
             if self._queues.refusal(leaf, promise.wish.need) is None:
@@ -136,7 +136,7 @@ class GateReclaim:
                 self._put_back(leaf, promise.wish)
 
     def choose(self, wishes: Iterable[GangWish], now: int) -> None:
-        """Choose who gives way: for one wish of each queue at a time."""
+        """Choose the victims, for one wish of each queue at a time."""
         if not self._changed or now < self._again:
             return
         self._changed, self._again = False, now + _PERIOD
@@ -172,7 +172,7 @@ class GateReclaim:
             moments.append(max(self._again, now + 1))
         return min((moment for moment in moments if moment > now), default=None)
 
-    def who_gives_way(self, group: str, queue: str, need: Need) -> list[str] | None:
+    def victims_for(self, group: str, queue: str, need: Need) -> list[str] | None:
         """The Pods for which those of the PodGroup wait; None if nothing is reclaimed for them."""
         promise = self._promises.get(queue)
         if promise is None or (promise.wish.group, promise.wish.need) != (group, need):
@@ -181,7 +181,7 @@ class GateReclaim:
 
     # --- promises
 
-    def _stands(self, wish: GangWish) -> bool:
+    def _is_current(self, wish: GangWish) -> bool:
         gang = self._gangs.get(wish.group)
         found = gang.wishes.get(wish.need) if gang is not None else None
         return found is not None and found.queue == wish.queue
@@ -255,7 +255,7 @@ class GateReclaim:
         return bool(excess)
 
     def _units_for(self, wish: GangWish, candidates: _Candidates) -> list[Unit] | None:
-        """Choose who gives way for the wish: nobody if enough Pods are leaving already; None if it has to wait."""
+        """Choose the victims of the wish: empty if enough Pods are ending already; None if it has to wait."""
         refusal = self._queues.refusal(wish.queue, wish.need)
         if refusal is None or refusal.reason != QUOTA or not wish.reclaims:
             return None
@@ -279,7 +279,7 @@ class GateReclaim:
         return [unit for leaf, unit in chosen if not search.may_stay(leaf, unit)]
 
     def _last_served_first(self) -> list[Node]:
-        """The queues with Pods that may give way, in the reverse order of service: once for all wishes."""
+        """The queues with Pods that may be reclaimed, in the reverse order of service: once for all wishes."""
         order = self._queues.order
 
         def compare(a: Node, b: Node) -> int:
@@ -297,7 +297,7 @@ class GateReclaim:
         return sorted(others, key=lambda node: -common_depth(above(node), path))
 
     def _units(self, queue: str) -> Iterator[Unit]:
-        """Yield Pods that may give way: last served first, those beyond a minimum before the whole PodGroup."""
+        """Yield Pods that may be reclaimed: last served first, those beyond a minimum before the whole PodGroup."""
         for name in sorted(self._held[queue], key=self._rank, reverse=True):
             pods = [pod for key, pod in self._held[queue][name].items() if key not in self._leaving]
             pods.sort(key=lambda pod: (-pod.priority, pod.created, pod.key), reverse=True)
@@ -320,7 +320,7 @@ class GateReclaim:
 
 
 class _Candidates:
-    """The units that may give way, read once for all wishes of one search. `looked_at` counts those asked for."""
+    """The units that may be reclaimed, read once for all wishes of one search. `looked_at` counts those asked for."""
 
     def __init__(self, queues: Sequence[Node], units: Callable[[str], Iterable[Unit]]) -> None:
         self.queues = queues

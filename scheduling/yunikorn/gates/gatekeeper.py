@@ -262,7 +262,7 @@ class YuniKornGatekeeper:
         if (application := self.scheduler.owners.get(key)) is not None:
             ran = key in application.allocations
             self._remove(key, application, pod.namespace)
-            if ran and self._goes_elsewhere(application):
+            if ran and self._belongs_in_another_queue(application):
                 for each in [*members]:
                     if each in self.scheduler.owners:
                         self._remove(each, application, pod.namespace)
@@ -282,7 +282,7 @@ class YuniKornGatekeeper:
         if not application.pods:
             self._left(application.leaf, namespace)
 
-    def _goes_elsewhere(self, application: Application) -> bool:
+    def _belongs_in_another_queue(self, application: Application) -> bool:
         """Whether nothing of it runs any more, and what waits of it leads to another queue by now."""
         if not application.pods or any(key in self.scheduler.owners for key in application.allocations):
             return False

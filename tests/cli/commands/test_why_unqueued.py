@@ -133,10 +133,10 @@ def test_one_that_is_over_and_one_that_nobody_knows(api: Jobs, why: Callable[...
 
 def test_a_pod_at_a_gate_says_who_gives_way(api: Jobs, why: Callable[..., Result]) -> None:
     pod = manifest("v1", "Pod", "p", {"schedulingGates": [{"name": "quotree.dev/quota"}]}, namespace="ml")
-    pod["metadata"]["annotations"] = {"quotree.dev/quota-waits": "WaitsForReclaim in rich: dev/p4 gives way"}
+    pod["metadata"]["annotations"] = {"quotree.dev/quota-waits": "WaitsForReclaim in rich: dev/p4 is being reclaimed"}
     api.jobs["/api/v1/namespaces/ml/pods/p"] = pod
 
-    said = "Pod ml/p waits at its scheduling gate: WaitsForReclaim in rich: dev/p4 gives way"
+    said = "Pod ml/p waits at its scheduling gate: WaitsForReclaim in rich: dev/p4 is being reclaimed"
     assert reason(why("ml/p")) == reason(why("pod/p", "-n", "ml")) == said
     found = checked(json.loads(why("ml/p", "-o", "json").stdout))
     assert (found["state"], found["job"]["name"]) == ("atGate", "p")

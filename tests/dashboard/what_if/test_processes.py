@@ -17,7 +17,7 @@ from analysis.what_if.outcome import WhatIfOutcome
 from analysis.what_if.state import ProposedChange
 from cli.input.settings import settings
 from cli.serving.connection import Address, UserConnection
-from cli.serving.dashboard import as_someone
+from cli.serving.dashboard import connecting_as_user
 from cluster.api.callers import Impersonated
 from cluster.errors import NotFound, Unreachable
 from dashboard.reading.backend import UserLogin
@@ -238,13 +238,13 @@ def test_a_process_that_ends_before_the_question_reaches_it(
 
 def test_a_person_is_asked_for_with_their_own_token_or_in_their_name_and_never_otherwise() -> None:
     api = Address("https://api")
-    by_token = as_someone(api, None)(UserLogin("Bearer jane"))
-    by_proxy = as_someone(api, lambda: "Bearer dashboard")(UserLogin(None, Impersonated("jane", ("ml",))))
+    by_token = connecting_as_user(api, None)(UserLogin("Bearer jane"))
+    by_proxy = connecting_as_user(api, lambda: "Bearer dashboard")(UserLogin(None, Impersonated("jane", ("ml",))))
 
     assert (by_token.authorization, by_token.headers) == ("Bearer jane", ())
     assert by_proxy.authorization == "Bearer dashboard"
     assert dict(by_proxy.headers) == {"Impersonate-User": "jane", "Impersonate-Group": "ml"}
-    assert as_someone(api, lambda: "Bearer dashboard")(UserLogin("Bearer jane")).authorization == "Bearer jane"
+    assert connecting_as_user(api, lambda: "Bearer dashboard")(UserLogin("Bearer jane")).authorization == "Bearer jane"
 
 
 def test_a_process_is_ours_whatever_the_folder_has_where_the_dashboard_was_started(tmp_path: Path) -> None:

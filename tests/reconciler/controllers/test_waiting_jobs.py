@@ -207,10 +207,10 @@ def test_what_runs_or_is_gone_is_forgotten() -> None:
         world.rounds(20)
     assert len(world.after(SETTLED)) == 1
     (controller,) = (each for each in world.loop.core.controllers if isinstance(each, WaitingJobsController))
-    assert len(controller._said) == 1
+    assert len(controller._reported) == 1
 
     world.drop(("Workload", f"ns/{named(world, 'Workload', 'job-b')['metadata']['name']}"))
     world.drop(("Job", "ns/b"))
     world.rounds(20)
-    assert not controller._said
+    assert not controller._reported
     assert not controller._due

@@ -32,7 +32,7 @@ USED = Family(
 
 
 @source(QuotaGates, WAITING)
-def at_the_gates(gates: QuotaGates) -> Iterator[Sample]:
+def waiting_samples(gates: QuotaGates) -> Iterator[Sample]:
     for dialect, counts in gates.counts.items():
         for namespace, reason, count in counts.waiting():
             yield WAITING.sample(count, dialect, namespace, reason)

@@ -98,7 +98,7 @@ def test_a_queue_gets_what_it_deserves_once_others_have_ended() -> None:
 
     assert cluster.leaving() == ["p4"]
     assert cluster.gated() == ["r1"]
-    assert cluster.note("r1") == "WaitsForReclaim in rich: dev/p4 gives way"
+    assert cluster.note("r1") == "WaitsForReclaim in rich: dev/p4 is being reclaimed"
     assert "Reclaimed" in cluster.events()
 
     cluster.end_leaving()

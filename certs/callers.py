@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from cluster.actions import Action, SetApiServiceBundle, SetCaBundle, SetConversionBundle, WebhookKind
 from cluster.apply import WEBHOOKS, converts_with_us
@@ -43,10 +43,7 @@ class ConversionWebhook:
     """One of our CustomResourceDefinitions, with a conversion webhook."""
 
     name: str
-
-    @property
-    def resource(self) -> Resource:
-        return CUSTOM_RESOURCE_DEFINITIONS
+    resource: ClassVar[Resource] = CUSTOM_RESOURCE_DEFINITIONS
 
     @property
     def path(self) -> str:
@@ -70,10 +67,7 @@ class AggregatedApi:
     """An APIService: the API server passes on to us what is asked of that group."""
 
     name: str
-
-    @property
-    def resource(self) -> Resource:
-        return API_SERVICES
+    resource: ClassVar[Resource] = API_SERVICES
 
     @property
     def path(self) -> str:

@@ -33,8 +33,6 @@ class DashboardSettings:
     refresh_seconds: int = 5
     """Seconds between two updates of an open page; 0: none."""
     address_file: Path | None = None
-    drain_seconds: float = 0.0
-    """Seconds from SIGTERM until the server stops, so that load balancers notice."""
 
     @property
     def single_headers(self) -> frozenset[str]:

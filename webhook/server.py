@@ -50,18 +50,19 @@ def serve(
     metrics_guard: Callable[[], Guard] | None = None,
     open_order: Callable[[], ChangeOrder | None] = lambda: None,
     open_spans: Callable[[], SpanRecorder] | None = None,
+    ended: Callable[[], object] = lambda: None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
     `open_cache`, then `open_order`, `open_spans`, `announce` and `metrics_guard` are called in the worker process: once
-    when it starts, and again if it was killed and replaced. Without `open_spans` nothing is traced. With a guard,
-    metrics and probes are served over TLS, since tokens come along. Raises BadCertificate if the certificate cannot be
-    served.
+    when it starts, and again if it was killed and replaced. `ended` is called there before the cache is closed. Without
+    `open_spans` nothing is traced. With a guard, metrics and probes are served over TLS, since tokens come along.
+    Raises BadCertificate if the certificate cannot be served.
     """
     tls = _tls(settings, settings.client_ca)
     log_as_json()
     log.info("gates and defaults are those of Kueue %s", settings.configuration.kueue.version)
-    return run(_Application(settings, open_cache, tls, announce, metrics_guard, open_order, open_spans))
+    return run(_Application(settings, open_cache, tls, announce, metrics_guard, open_order, open_spans, ended))
 
 
 class _Application(OneWorker):
@@ -76,6 +77,7 @@ class _Application(OneWorker):
         metrics_guard: Callable[[], Guard] | None,
         open_order: Callable[[], ChangeOrder | None],
         open_spans: Callable[[], SpanRecorder] | None,
+        ended: Callable[[], object],
     ) -> None:
         self.settings = settings
         self.draining = threading.Event()
@@ -84,6 +86,7 @@ class _Application(OneWorker):
         self._order: ChangeOrder | None = None
         self._open_spans = open_spans
         self._spans: SpanRecorder | None = None
+        self._closing = ended
         self.tls = tls
         self._announce = announce
         self._metrics_guard = metrics_guard
@@ -160,6 +163,7 @@ class _Application(OneWorker):
         if self._spans:
             self._spans.close()
         if self._cache:
+            self._closing()
             self._cache.close()
 
 

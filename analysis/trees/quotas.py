@@ -72,10 +72,10 @@ class Quotas:
         return Quantity.of_nano(nano, self._formats.get(pair[1], "DecimalSI")).text
 
 
-def namespace_rows(namespace: Namespace, legacy: bool) -> list[QuotaRow]:
+def _namespace_rows(namespace: Namespace) -> list[QuotaRow]:
     """The YuniKorn annotations of a namespace, by the names that YuniKorn's queue configuration uses."""
     texts = {
-        "max": yunikorn.quota_texts(namespace, legacy) or {},
+        "max": yunikorn.quota_texts(namespace, legacy=True) or {},
         "guaranteed": yunikorn.guaranteed_texts(namespace) or {},
     }
     resources = dict.fromkeys(resource for amounts in texts.values() for resource in amounts)
@@ -144,5 +144,5 @@ def _kueue(node: kueue.KueueNode) -> dict[Pair, dict[str, str]]:
 def with_quota(forest: Forest) -> list[tuple[Namespace, list[QuotaRow]]]:
     """The namespaces that have a YuniKorn quota, by name."""
     namespaces = [each for each in forest.objects() if isinstance(each, Namespace)]
-    quotas = [(namespace, namespace_rows(namespace, legacy=True)) for namespace in namespaces]
+    quotas = [(namespace, _namespace_rows(namespace)) for namespace in namespaces]
     return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)

@@ -29,7 +29,6 @@ class UnknownNode(Exception):
 class WantedNode:
     """A node by its name, of that kind where one is named. A queue of YuniKorn has its path as its name."""
 
-    written: str
     kind: str
     name: str
 
@@ -41,7 +40,7 @@ def parse_node(written: str) -> WantedNode:
     """Parse NAME or KIND/NAME."""
     kind, slash, name = written.partition("/")
     kinds = [known for known, words in _KINDS.items() if kind.lower() in words]
-    return WantedNode(written, kinds[0], name) if slash and kinds else WantedNode(written, "", written)
+    return WantedNode(kinds[0], name) if slash and kinds else WantedNode("", written)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Protocol
 
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input.against import Against
 from cli.input.context import load
-from cli.serving.certificates import Certificates, Keeper, KeptCertificates
+from cli.serving.certificates import Certificates, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
-from cluster.resource import Manifest, Resource
 from cluster.served import FOLLOWED
-from cluster.sightings import Snapshot
 from cluster.sources import sources
-from cluster.store import FixedCache, FoundManifest, ManifestCache, Store
+from cluster.store import FixedCache, ManifestCache, Store
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
-from policies.model.objects import Ref
 from webhook.ledger.contents import ORDERED
 from webhook.ledger.keeping import MaintainedLedger
 from webhook.ledger.ledger import ChangeOrder, Ledger
@@ -46,6 +44,16 @@ def run(
     """
     context = against.name if against.kind == "cluster" else ""
     connect = partial(ClusterClient.connect, context or None, kubeconfig)
+    renewal = ExitStack()
+
+    def open_cache() -> ManifestCache:
+        cache = world.cache()
+        if keeper:
+            kept = KeptCertificates(keeper)
+            kept.start()
+            renewal.callback(kept.stop)
+        return cache
+
     try:
         open_spans = tracing("quotree-webhook")
         keeper = certificates.keeper(connect)
@@ -55,10 +63,11 @@ def run(
         guard = (lambda: metrics_guard(Reviews(connect(timeouts=REVIEW_TIMEOUTS)))) if metrics_auth else None
         code = serve(
             settings,
-            lambda: _WithRenewal(world.cache(), keeper),
+            open_cache,
             open_order=world.order,
             metrics_guard=guard,
             open_spans=open_spans,
+            ended=renewal.close,
         )
     except TracingMisconfigured as error:
         raise Misused(str(error)) from error
@@ -123,36 +132,3 @@ def _forest(against: Against) -> Forest:
     for item in context.unreadable:
         raise Misused(str(item))
     return context.world.knowing(FOLLOWED)
-
-
-class _WithRenewal:
-    """A world; the certificates are renewed until it is closed."""
-
-    def __init__(self, world: ManifestCache, keeper: Keeper | None) -> None:
-        self._world = world
-        self._renewal = KeptCertificates(keeper) if keeper else None
-        if self._renewal:
-            self._renewal.start()
-
-    def forest(self) -> Forest:
-        return self._world.forest()
-
-    def snapshot(self) -> Snapshot:
-        return self._world.snapshot()
-
-    def ready(self) -> list[str]:
-        return self._world.ready()
-
-    def age(self) -> float | None:
-        return self._world.age()
-
-    def look(self, ref: Ref) -> FoundManifest | None:
-        return self._world.look(ref)
-
-    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
-        return self._world.fetch(resource, namespace, name)
-
-    def close(self) -> None:
-        if self._renewal:
-            self._renewal.stop()
-        self._world.close()

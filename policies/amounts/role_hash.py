@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from policies.dialects.reading import listing, mapping
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import canonical
 
 _LENGTH = 8
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -57,14 +57,7 @@ def _amounts_or_null(resources: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _amounts(values: object) -> dict[str, Any]:
     """The amounts with quantities in Kubernetes' canonical form."""
-    return _by_key({name: _canonical(value) for name, value in mapping(values).items()})
-
-
-def _canonical(value: object) -> object:
-    try:
-        return str(Quantity.parse(value))
-    except BadQuantity:
-        return value
+    return _by_key({name: canonical(value) for name, value in mapping(values).items()})
 
 
 def _by_key(values: object) -> dict[str, Any]:

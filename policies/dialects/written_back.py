@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import canonical
 
 _AMOUNTS = frozenset({"requests", "limits", "overhead", "resourceUsage"})
 _AMOUNT = frozenset({"divisor", "sizeLimit"})
@@ -20,16 +20,9 @@ def differ(one: object, other: object) -> bool:
 def _written_back(value: object, key: str = "") -> object:
     if isinstance(value, Mapping):
         if key in _AMOUNTS:
-            return {name: _canonical(each) for name, each in value.items()}
+            return {name: canonical(each) for name, each in value.items()}
         read = ((name, _written_back(each, name)) for name, each in value.items())
         return {name: each for name, each in read if each}
     if isinstance(value, list):
         return [_written_back(each) for each in value]
-    return _canonical(value) if key in _AMOUNT and value else value
-
-
-def _canonical(value: object) -> object:
-    try:
-        return str(Quantity.parse(value))
-    except BadQuantity:
-        return value
+    return canonical(value) if key in _AMOUNT and value else value

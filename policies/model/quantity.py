@@ -161,6 +161,14 @@ def product(a: Quantity, b: Quantity) -> Quantity:
     return Quantity(_divide_away_from_zero(a.nano * b.nano, _UNIT), a.format)
 
 
+def canonical(value: object) -> object:
+    """The quantity in Kubernetes' canonical form; a value that is not a quantity stays as it is."""
+    try:
+        return str(Quantity.parse(value))
+    except BadQuantity:
+        return value
+
+
 def maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
     """The larger of both, resource by resource; a name that one side lacks keeps the amount of the other."""
     return {name: max(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}

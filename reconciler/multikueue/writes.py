@@ -40,7 +40,6 @@ class _Object:
     unsure: Action | None = None
     exists: int = 0
     refused: int = 0
-    error: str = ""
 
 
 class RemoteWrites:
@@ -85,16 +84,11 @@ class RemoteWrites:
             return False
         return found.exists + _TAKEN_AFTER <= now < found.refused + _TAKEN_FOR
 
-    def error(self, cluster: str, key: Key) -> str:
-        """Why the worker refused the last write of it; empty if it did not."""
-        found = self._objects.get((cluster, key))
-        return found.error if found is not None else ""
-
     def observed(self, cluster: str, key: Key) -> None:
         """It is known now whether the object exists."""
         found = self._objects.get((cluster, key))
         if found is not None:
-            found.unsure, found.exists, found.error = None, 0, ""
+            found.unsure, found.exists = None, 0
 
     def listed(self, cluster: str, kind: str) -> None:
         """All objects of the kind are known now. A write in flight may still create another."""
@@ -123,7 +117,6 @@ class RemoteWrites:
             heapq.heappush(self._backoffs, (now + _TAKEN_FOR, cluster, outcome.key))
         elif refused(error) or (isinstance(error, Unreachable) and not error.sent):
             found.unsure = None
-        found.error = str(error) if refused(error) and not isinstance(error, Conflict) else ""
         if not isinstance(error, Unreachable):
             fields = self._followed(outcome.key)
             log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error, extra={"fields": fields})

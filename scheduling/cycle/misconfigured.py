@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduling.cycle.unsupported import unsupported
 from scheduling.flavors.eligibility import topology_only
 from scheduling.objects.admissibility import misfit
 from scheduling.objects.requests import per_pod
@@ -38,3 +37,22 @@ def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured 
         return None
     others_can_help = in_topologies or workload.elastic
     return Misconfigured(wrong, Requeue.GENERIC if others_can_help else Requeue.MISFIT)
+
+
+def unsupported(workload: Workload, in_topologies: bool = False, placed: bool = False) -> str:
+    """What the engine cannot decide about the workload, and what to do; empty if there is nothing.
+
+    `in_topologies`: its ClusterQueue has no flavor without a topology, so every pod set needs a place. `placed`: the
+    engine knows the nodes, or topologies are off.
+    """
+    if in_topologies:
+        return "the ClusterQueue has no flavor without a topology, and the Nodes are not known here"
+    for pod_set in workload.pod_sets:
+        if pod_set.asks_for_topology and not placed:
+            return f"pod set {pod_set.name} requests a topology, and the Nodes are not known here"
+        if pod_set.template.claims_devices:
+            return (
+                f"pod set {pod_set.name} claims devices by ResourceClaim, which Quotree does not count yet; "
+                "request them as an extended resource, or let Kueue admit it"
+            )
+    return ""

@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 
 from __future__ import annotations
 
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 
 from policies.model.quantity import Quantity
 from scheduling.flavors.assignment import FlavorAssignment, PodSetAssignment
@@ -56,86 +56,40 @@ def written(resource: str, amount: int) -> str:
     return str(Quantity.of_nano(amount * _UNIT))
 
 
-@singledispatch
 def text(reason: Reason) -> str:
     """One reason in words."""
-    raise TypeError(f"unknown reason {reason!r}")
-
-
-@text.register
-def _(reason: Undeclared) -> str:
-    return f"resource {reason.resource} unavailable in ClusterQueue"
-
-
-@text.register
-def _(reason: Missing) -> str:
-    return f"flavor {reason.flavor} not found"
-
-
-@text.register
-def _(reason: FlavorNotAllowed) -> str:
-    return f"skipping flavor {reason.flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
-
-
-@text.register
-def _(reason: NotNominated) -> str:
-    flavor, resource = reason.flavor, reason.resource
-    return f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
-
-
-@text.register
-def _(reason: FlavorOfPredecessor) -> str:
-    return f"could not assign {reason.flavor} flavor since the original workload is assigned: {reason.held}"
-
-
-@text.register
-def _(reason: ForTopology) -> str:
-    return f'Flavor "{reason.flavor}" supports only TopologyAwareScheduling'
-
-
-@text.register
-def _(reason: WithoutTopology) -> str:
-    return f'Flavor "{reason.flavor}" does not support TopologyAwareScheduling'
-
-
-@text.register
-def _(reason: TopologyUnknown) -> str:
-    return f'Flavor "{reason.flavor}" information missing in TAS cache'
-
-
-@text.register
-def _(reason: WithoutLevel) -> str:
-    return f'Flavor "{reason.flavor}" does not contain the requested level'
-
-
-@text.register
-def _(reason: NoPlace) -> str:
-    return reason.why
-
-
-@text.register
-def _(reason: Untolerated) -> str:
-    taint = reason.taint
-    return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {reason.flavor}"
-
-
-@text.register
-def _(reason: Unselected) -> str:
-    return f"flavor {reason.flavor} doesn't match node affinity"
-
-
-@text.register
-def _(reason: BeyondMaximum) -> str:
-    flavor, resource = reason.pair
-    return (
-        f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests"
-        f" ({written(resource, reason.earlier)}) + current podset request ({written(resource, reason.requested)})"
-        f" > maximum capacity ({written(resource, reason.maximum)})"
-    )
-
-
-@text.register
-def _(reason: Short) -> str:
-    flavor, resource = reason.pair
-    lacking = written(resource, reason.lacking)
-    return f"insufficient unused quota for {resource} in flavor {flavor}, {lacking} more needed"
+    match reason:
+        case Short(pair=(flavor, resource), lacking=lacking):
+            return (
+                f"insufficient unused quota for {resource} in flavor {flavor}, {written(resource, lacking)} more needed"
+            )
+        case BeyondMaximum((flavor, resource), earlier, requested, maximum):
+            return (
+                f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests"
+                f" ({written(resource, earlier)}) + current podset request ({written(resource, requested)})"
+                f" > maximum capacity ({written(resource, maximum)})"
+            )
+        case NoPlace(why):
+            return why
+        case Undeclared(resource):
+            return f"resource {resource} unavailable in ClusterQueue"
+        case Missing(flavor):
+            return f"flavor {flavor} not found"
+        case FlavorNotAllowed(flavor):
+            return f"skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
+        case NotNominated(flavor, resource):
+            return f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
+        case FlavorOfPredecessor(flavor, held):
+            return f"could not assign {flavor} flavor since the original workload is assigned: {held}"
+        case ForTopology(flavor):
+            return f'Flavor "{flavor}" supports only TopologyAwareScheduling'
+        case WithoutTopology(flavor):
+            return f'Flavor "{flavor}" does not support TopologyAwareScheduling'
+        case TopologyUnknown(flavor):
+            return f'Flavor "{flavor}" information missing in TAS cache'
+        case WithoutLevel(flavor):
+            return f'Flavor "{flavor}" does not contain the requested level'
+        case Untolerated(flavor, taint):
+            return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {flavor}"
+        case Unselected(flavor):
+            return f"flavor {flavor} doesn't match node affinity"

@@ -20,6 +20,14 @@ def severity(no_fit_reason: str) -> int:
     return _BY_SEVERITY.index(no_fit_reason)
 
 
+@dataclass(frozen=True)
+class _OfFlavor:
+    """A reason that needs no more than the name of the flavor."""
+
+    flavor: str
+    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
+
+
 @dataclass(frozen=True, slots=True)
 class Undeclared:
     """No resource group of the ClusterQueue covers the resource."""
@@ -28,20 +36,12 @@ class Undeclared:
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(_OfFlavor):
     """There is no ResourceFlavor of that name."""
 
-    flavor: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
-
-@dataclass(frozen=True, slots=True)
-class FlavorNotAllowed:
+class FlavorNotAllowed(_OfFlavor):
     """The workload names the flavors that it may use, and this one is not among them."""
-
-    flavor: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,36 +62,20 @@ class FlavorOfPredecessor:
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
-@dataclass(frozen=True, slots=True)
-class ForTopology:
+class ForTopology(_OfFlavor):
     """The flavor has a topology, and the pod set no topology request."""
 
-    flavor: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
-
-@dataclass(frozen=True, slots=True)
-class WithoutTopology:
+class WithoutTopology(_OfFlavor):
     """The pod set has a topology request, and the flavor has no topology."""
 
-    flavor: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
-
-@dataclass(frozen=True, slots=True)
-class TopologyUnknown:
+class TopologyUnknown(_OfFlavor):
     """The flavor has a topology, but its Topology does not exist."""
 
-    flavor: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
-
-@dataclass(frozen=True, slots=True)
-class WithoutLevel:
+class WithoutLevel(_OfFlavor):
     """The topology of the flavor does not have a level that the pod set asks for."""
-
-    flavor: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +95,8 @@ class Untolerated:
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
-@dataclass(frozen=True, slots=True)
-class Unselected:
+class Unselected(_OfFlavor):
     """The node selector or affinity of the pods contradicts the flavor's labels."""
-
-    flavor: str
-    no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from policies.dialects.reading import listing, mapping, texts
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import canonical
 
 _KEPT = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "resourceClaims")
 _CONTAINERS = ("containers", "initContainers")
@@ -78,11 +78,4 @@ def _resources(resources: object) -> dict[str, Any]:
 
 
 def _canonical(values: object) -> dict[str, Any]:
-    return {resource: _quantity(value) for resource, value in mapping(values).items()}
-
-
-def _quantity(value: object) -> object:
-    try:
-        return str(Quantity.parse(value))
-    except BadQuantity:
-        return value
+    return {resource: canonical(value) for resource, value in mapping(values).items()}

@@ -6,6 +6,7 @@ Source: Kueue v0.19, pkg/controller/workloaddispatcher and nomination in pkg/con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from scheduling.objects.workload import Workload
@@ -13,8 +14,7 @@ from scheduling.placement.decisions import Again, CreateClone, Decision, Nominat
 from scheduling.placement.group import Group, Round, WorkerCluster, round_of
 from scheduling.placement.leaving import remove
 from scheduling.placement.refusals import refusal_text
-from scheduling.placement.scores import ranked
-from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL, ROUND
+from scheduling.placement.settings import ALL_AT_ONCE, AS_LISTED, INCREMENTAL, PACK, ROUND, WEIGHTED, PlacementRules
 from scheduling.status.checks import PENDING, READY, REJECTED, nominated_elsewhere
 
 
@@ -153,3 +153,19 @@ def _exhausted(group: Group) -> str:
     names = [worker.name for worker in group.workers]
     reasons = refusal_text(group, names) or "no answer"
     return f"No worker cluster admitted it in {group.rules.rounds} rounds: {reasons}"
+
+
+def ranked(rules: PlacementRules, workers: Sequence[WorkerCluster]) -> list[WorkerCluster]:
+    """The best first. Ties keep their order, and a worker with unknown free quota counts as full."""
+    if rules.score == AS_LISTED:
+        return list(workers)
+    return sorted(workers, key=lambda worker: _rank(rules, worker))
+
+
+def _rank(rules: PlacementRules, worker: WorkerCluster) -> tuple[bool, Fraction]:
+    """Workers without free quota come last for every score."""
+    free = worker.free if worker.free is not None else Fraction(0)
+    if rules.score == PACK:
+        return free <= 0, free
+    weight = rules.weights.get(worker.name, 1) if rules.score == WEIGHTED else 1
+    return free <= 0, -free * weight

@@ -39,4 +39,3 @@ class Observability:
 
 
 LEGACY = Observability()
-GRANULAR = Observability(granular=True)

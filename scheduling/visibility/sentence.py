@@ -7,17 +7,22 @@ for the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from policies.model.suggestion import close
+from scheduling.cycle.misconfigured import misconfigured
+from scheduling.flavors.assigner import assign
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.inadmissible_reasons import WAITING_FOR_QUOTA
+from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import EVICTED, Workload
 from scheduling.quota.node import QuotaNode
 from scheduling.status.checks import READY
 from scheduling.status.unadmitted import DEACTIVATED_MESSAGE
-from scheduling.visibility.alternatives import alternatives
 from scheduling.visibility.causes import WaitingCause, cause_at_cluster_queue, cause_at_local_queue, remark
 from scheduling.visibility.explanation import KeptBack, QuotaHolders, TreeCache
 from scheduling.visibility.workloads import WaitingWorkload, waits
@@ -141,3 +146,25 @@ def waits_for_checks(world: World, workload: Workload) -> Sentence | None:
     answers = f"; {' and '.join(asked)} must answer" if asked else ""
     text = f"Quota is reserved in ClusterQueue {queue}; waiting for admission checks: {named}{answers}"
     return Sentence.plain(text, (queue, *((each.name, each.state) for each in open_)))
+
+
+_MOST_TRIED = 10
+
+
+def alternatives(world: World, workload: Workload, most: int) -> list[str]:
+    """Their names, up to a limit: ClusterQueues behind them have flavors for it, and could ever have the quota."""
+    return list(islice(_alternatives(world, workload), most))
+
+
+def _alternatives(world: World, workload: Workload) -> Iterator[str]:
+    there = sorted(world.queues.local_queues_in(workload.namespace), key=lambda each: each.name)
+    others = (each for each in there if each.key != workload.local_queue and not each.stopped)
+    ready = (each for each in others if each.cluster_queue in world.state.queues and world.is_ready(each.cluster_queue))
+    complete = world.entry(workload).workload
+    requests = total_requests(complete, world.counting)
+    for local in islice(ready, _MOST_TRIED):
+        if misconfigured(world, local.cluster_queue, complete) is None:
+            queue = world.state.queues[local.cluster_queue]
+            found = assign(world.state, queue, complete, requests=requests)
+            if found.outcome != FlavorOutcome.NO_FIT or found.no_fit == WAITING_FOR_QUOTA:
+                yield local.name

@@ -169,14 +169,20 @@ def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting:
     return bool(steps) and bool(waiting)
 
 
-def _reclaim_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
+def _starving(session: SchedulingSession, job: GangJob) -> Iterator[Task]:
+    """The pods that may take the room of others, in their order, as long as the PodGroup needs more."""
     waiting = PriorityQueue(of_tasks(session), session.pending(job))
-    steps: list[Task] = []
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:
             session.refuse(task.name, QueueRefusal("its preemptionPolicy is Never"))
-            continue
+        else:
+            yield task
+
+
+def _reclaim_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
+    steps: list[Task] = []
+    for task in _starving(session, job):
         refusal = session.preemptive(queue, task)
         if refusal is not None:
             session.refuse(task.name, replace(refusal, reason=f"it may not reclaim: {refusal}"))
@@ -200,13 +206,8 @@ def _preempt_for(session: SchedulingSession, queue: str, job: GangJob, *, own: b
     def within(candidate: Task) -> bool:
         return session.queue_of(candidate) == queue and (candidate.group == job.name) == own
 
-    waiting = PriorityQueue(of_tasks(session), session.pending(job))
     steps: list[Task] = []
-    while waiting and session.starves(job):
-        task = waiting.pop()
-        if task.never_preempts:
-            session.refuse(task.name, QueueRefusal("its preemptionPolicy is Never"))
-            continue
+    for task in _starving(session, job):
         steps += _make_room(session, task, "preemptable", within, queue, session.allocatable, everywhere=True)
     if not session.pipelined(job):
         session.undo(steps)

@@ -33,11 +33,12 @@ from scheduling.queues.pending import PendingEntry, Requeue
 from scheduling.quota.shares import DominantShare
 from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
-from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.topology.fleet import Fleet
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 from tests.conformance.suite import Data, Suite, mismatch, suite
+from tests.scheduling.cluster import GRANULAR
 
 _GATES = {
     "ElasticJobsViaWorkloadSlices",

@@ -17,12 +17,13 @@ from scheduling.status.checks import checks_of, nominated_elsewhere, required_ch
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WaitForPodsReady, pods_ready_deadline
 from scheduling.status.eviction import lost_quota, pending_again
-from scheduling.status.observability import GRANULAR, LEGACY
+from scheduling.status.observability import LEGACY
 from scheduling.status.progress import finish, limited_to_sizes, with_reclaimable
 from scheduling.status.requeue import requeue_at
 from scheduling.status.reservation import sync_admitted
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Check, Data, Suite, mismatch
+from tests.scheduling.cluster import GRANULAR
 
 _GATES = frozenset({"UnadmittedWorkloadsObservability", "TopologyAwareScheduling"})
 _UNTOLD = "2025-01-01T00:00:00Z"

@@ -16,7 +16,6 @@ from scheduling.objects.queue_settings import CheckSettings, read_queue_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, Workload
 from scheduling.status.node_failure import FailureGates, judge_node
-from scheduling.status.observability import GRANULAR
 from scheduling.topology.encoding import read_topology_assignment
 from scheduling.topology.fleet import Fleet
 from scheduling.topology.node_filter import TopologyNode, topology_node
@@ -33,6 +32,7 @@ from tests.conformance.kueue_scheduler import (
 )
 from tests.conformance.kueue_topology import gates_of
 from tests.conformance.suite import Data, Suite, mismatch, suite
+from tests.scheduling.cluster import GRANULAR
 
 _TABLES = ("kueue-schedule", "kueue-schedule-preemption", "kueue-schedule-cohorts")
 

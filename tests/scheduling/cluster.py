@@ -16,6 +16,7 @@ from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import release
 from scheduling.status.eviction import preempt
+from scheduling.status.observability import Observability
 from scheduling.status.progress import finish
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
@@ -24,6 +25,7 @@ FLAVORS = ("on-demand", "spot")
 RESOURCE = "gpu"
 PAIRS = tuple(FlavorResource(flavor, RESOURCE) for flavor in FLAVORS)
 NAMESPACE = "ns"
+GRANULAR = Observability(granular=True)
 
 
 def queue_settings(name: str, cohort: str | None, quota: dict[str, Terms], **fields: object) -> ClusterQueueSettings:

@@ -145,7 +145,6 @@ def _template(entry: Fields) -> Template | None:
         return None
     guaranteed, maximum = _resources(section)
     template = Template(
-        field=section.at,
         line=section.line,
         max_applications=section.count("maxapplications"),
         properties=_properties(section),

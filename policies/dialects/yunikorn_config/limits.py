@@ -26,11 +26,7 @@ def partition_limits(partition: Partition) -> Iterator[Problem]:
         return
     if partition.limits and partition.limits != partition.root.limits:
         yield from limits_by_themselves(partition.limits, f"partition {partition.called}")
-    yield from throughout(partition.root, _limits_of)
-
-
-def _limits_of(queue: ConfiguredQueue) -> Iterator[Problem]:
-    yield from limits_by_themselves(queue.limits, queue.path)
+    yield from throughout(partition.root, lambda queue: limits_by_themselves(queue.limits, queue.path))
 
 
 def limits_by_themselves(limits: tuple[Limit, ...], whose: str) -> Iterator[Problem]:

@@ -85,7 +85,6 @@ class Limit:
 class Template:
     """What a queue gives to the dynamic queues below it."""
 
-    field: str
     line: int
     max_applications: int = 0
     properties: Mapping[str, Text] = made(default_factory=dict)
@@ -220,7 +219,3 @@ class Config:
     def roots(self) -> Iterator[ConfiguredQueue]:
         """The root queue of each partition that has queues."""
         return (partition.root for partition in self.partitions if partition.root is not None)
-
-    def queue(self, path: str) -> ConfiguredQueue | None:
-        """The queue of this path (`root.team.dev`) in the default partition, in any case of letters."""
-        return self.partition.queue(path) if self.partition else None

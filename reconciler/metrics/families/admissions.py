@@ -1,12 +1,25 @@
-"""Quota reservations and admissions, and the waits for them. Source: Kueue v0.19, the callers of pkg/metrics."""
+"""Quota reservations and admissions, and the waits from the creation of a job to Pods without a gate.
+
+Source: Kueue v0.19, the callers of pkg/metrics.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from reconciler.metrics.kueue import COHORT, PRIORITY_CLASS, counter, counter_twins, seconds_between, waiting_time_twins
-from reconciler.metrics.occasions import WorkloadChange
+from policies.configuration.kueue.values import CREATION_LATENCY
+from reconciler.metrics.kueue import (
+    CLUSTER_QUEUE,
+    COHORT,
+    PRIORITY_CLASS,
+    counter,
+    counter_twins,
+    seconds_between,
+    waiting_time_twins,
+    waiting_times,
+)
+from reconciler.metrics.occasions import GateRemoved, WorkloadChange, WorkloadCreated
 from reconciler.metrics.source import source
 from reconciler.objects.following import queued_since
 from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
@@ -75,3 +88,28 @@ def readiness(change: WorkloadChange) -> Iterator[Sample]:
         labels = change.queue, change.local, change.priority_class
         yield from READY_WAIT.samples(seconds_between(queued_since(change.after), ready.since), *labels)
         yield from ADMITTED_READY.samples(seconds_between(admitted.since, ready.since), *labels)
+
+
+CREATION_WAIT = waiting_times(
+    "workload_creation_latency_seconds",
+    "From a job that nobody changed yet to its Workload.",
+    "job_kind",
+    switches=(CREATION_LATENCY,),
+)
+
+
+@source(WorkloadCreated, CREATION_WAIT)
+def creations(created: WorkloadCreated) -> Iterator[Sample]:
+    yield CREATION_WAIT.sample(created.seconds, created.job_kind)
+
+
+GATE_WAIT = waiting_times(
+    "pod_scheduling_gate_removal_seconds",
+    "From admission to a Pod without its scheduling gate.",
+    *(CLUSTER_QUEUE, "name", "is_group"),
+)
+
+
+@source(GateRemoved, GATE_WAIT)
+def removals(removed: GateRemoved) -> Iterator[Sample]:
+    yield GATE_WAIT.sample(removed.seconds, removed.queue, removed.gate, str(removed.in_group).lower())

@@ -1,12 +1,16 @@
-"""The requests of pending workloads, and the number of distinct ones. Source: Kueue v0.19, pkg/cache/queue."""
+"""Workloads that are not admitted: their requests, the number of distinct ones, and the reasons.
+
+Source: Kueue v0.19, pkg/cache/queue and pkg/metrics/metrics.go.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
-from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
-from reconciler.metrics.kueue import CLUSTER_QUEUE, gauge
+from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, UNADMITTED_WORKLOADS
+from reconciler.metrics.kueue import CLUSTER_QUEUE, WHY, gauge, local_gauge
+from reconciler.metrics.pending_counts import PendingCounts
 from reconciler.metrics.source import source
 from scheduling.objects.amounts import Requests, approximate, plus, total
 from scheduling.objects.requests import total_requests
@@ -53,3 +57,18 @@ def _requests(world: World, entry: PendingEntry) -> Requests:
     if entry.requests is None:
         entry.requests = total_requests(entry.workload, world.counting)
     return total(each.requests for each in entry.requests)
+
+
+_SAYS = "Workloads that are not admitted, by reason."
+UNADMITTED = gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
+LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
+
+
+@source(PendingCounts, UNADMITTED, LOCAL_UNADMITTED)
+def unadmitted(pending: PendingCounts) -> Iterator[Sample]:
+    for (queue, why), count in pending.by_queue().items():
+        if why is not None:
+            yield UNADMITTED.sample(count, queue, *why)
+    for place, count in pending.counts():
+        if place.why is not None:
+            yield LOCAL_UNADMITTED.sample(count, *place.local, place.queue, *place.why)

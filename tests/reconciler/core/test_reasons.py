@@ -11,13 +11,14 @@ from policies.dialects.kueue_workload import GATED_BY
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Outcome
 from scheduling.objects.times import SECOND
-from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.status.observability import LEGACY, Observability
 from tests import builders
 from tests.reconciler.checked import jobs
 from tests.reconciler.core.storm import Storm, reported
 from tests.reconciler.plain_queues import cluster_queue, cpus, workload
 from tests.reconciler.prompt import Manifest, Prompt, job
 from tests.reconciler.recount import holds
+from tests.scheduling.cluster import GRANULAR
 
 STRICT = {**cluster_queue("q0", "", 3)["spec"], "queueingStrategy": "StrictFIFO"}
 STOPPED = {"clusterQueue": "q0", "stopPolicy": "Hold"}

@@ -19,11 +19,11 @@ from scheduling.queues.pending import Requeue
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import release
 from scheduling.status.eviction import evict, preempt
-from scheduling.status.observability import GRANULAR
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.world.decisions import Wait
 from tests.reconciler.two_queues import NOW, world
+from tests.scheduling.cluster import GRANULAR
 from tests.scheduling.manifests import workload
 
 NEW = replace(

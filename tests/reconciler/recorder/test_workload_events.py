@@ -14,12 +14,11 @@ from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import act_on_checks, end_execution
 from scheduling.status.eviction import evict, preempt
 from scheduling.status.lifecycle import Lifecycle
-from scheduling.status.observability import GRANULAR
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
 from scheduling.world.decisions import Preempt
 from tests.reconciler.two_queues import NOW, running
-from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.cluster import GRANULAR, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
 CREATED = NOW - 60 * SECOND

@@ -23,8 +23,8 @@ from scheduling.status.deadlines import (
     release,
 )
 from scheduling.status.eviction import evict
-from scheduling.status.observability import GRANULAR
 from scheduling.status.requeue import RequeueBackoff
+from tests.scheduling.cluster import GRANULAR
 from tests.scheduling.manifests import CREATED, condition, workload
 
 S = times.SECOND

@@ -20,10 +20,10 @@ from scheduling.objects.workload import (
 from scheduling.status.deadlines import WaitForPodsReady, deactivate, release
 from scheduling.status.eviction import evict, target_for_deactivation
 from scheduling.status.lifecycle import Lifecycle, next_moment
-from scheduling.status.observability import GRANULAR
 from scheduling.status.requeue import RequeueBackoff, backoff_over, requeued
 from scheduling.status.unadmitted import UnadmittedCause
 from tests.builders import cluster_queue, flavor, group
+from tests.scheduling.cluster import GRANULAR
 from tests.scheduling.manifests import condition, workload
 
 WAITING = WaitForPodsReady(timeout=300, backoff=RequeueBackoff(base=60))

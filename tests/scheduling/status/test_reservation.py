@@ -10,10 +10,11 @@ from scheduling.objects import times
 from scheduling.objects.workload import Admission, Condition, PodSetAdmission, Workload
 from scheduling.status.conditions import shortened, with_condition
 from scheduling.status.eviction import preempt
-from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.status.writing import written_condition
+from tests.scheduling.cluster import GRANULAR
 from tests.scheduling.manifests import CREATED, condition, workload
 
 THEN = times.parse(CREATED)

@@ -9,9 +9,10 @@ import pytest
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.workload import Condition, Workload
 from scheduling.status.lifecycle import Lifecycle
-from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.reservation import unreserve
 from scheduling.status.unadmitted import UnadmittedCause
+from tests.scheduling.cluster import GRANULAR
 from tests.scheduling.manifests import condition, workload
 
 NOW = 1_800_000_000 * 10**9

@@ -18,7 +18,7 @@ from scheduling.queues.consumption import UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.node_failure import FailureGates
-from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.requeue import RequeueBackoff
 from scheduling.world.kueue_configuration import (
     counting_of,
@@ -29,6 +29,7 @@ from scheduling.world.kueue_configuration import (
     ordering_of,
     waiting_of,
 )
+from tests.scheduling.cluster import GRANULAR
 
 
 def configuration(**sections: Any) -> KueueConfiguration:

@@ -114,8 +114,8 @@ def test_a_single_top_queue_of_another_name_gets_a_root_above_it() -> None:
     config = read_config("partitions: [{queues: [{name: eng, queues: [{name: ml}]}]}]")
 
     assert [queue.path for queue in config.partitions[0].root.walk()] == ["root", "root.eng", "root.eng.ml"]  # type: ignore[union-attr]
-    assert config.queue("ROOT.Eng.ml") is not None
-    assert config.queue("root.eng.web") is None
+    assert config.partition.queue("ROOT.Eng.ml") is not None
+    assert config.partition.queue("root.eng.web") is None
 
 
 @given(st.text(alphabet="partions:{}[]-*&<>|#\"' \n0.", max_size=80))

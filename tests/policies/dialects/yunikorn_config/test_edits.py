@@ -169,7 +169,7 @@ def test_what_does_not_change_stays_the_very_same() -> None:
     after = edited(last, TREE.replace(LEAF, LEAF.replace("5}", "6}"), 1))
 
     assert after is not None
-    before, now = (each.config.queue("root") for each in (last, after))
+    before, now = (each.config.partition.queue("root") for each in (last, after))
     assert before is not None
     assert now is not None
     assert now.queues[1] is before.queues[1]
@@ -190,7 +190,7 @@ def test_only_the_queues_around_a_change_are_checked(new: str, monkeypatch: pyte
 
 
 def _root(read: DecodedText) -> ConfiguredQueue:
-    root = read.config.queue("root")
+    root = read.config.partition.queue("root")
     assert root is not None
     return root
 

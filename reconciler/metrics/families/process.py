@@ -1,0 +1,102 @@
+"""This process: its version, its certificate, its part of the cluster and its loop.
+
+The loop is read while it runs, so one number may be a step ahead of another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from cluster.metrics import Family, Sample, Stability, Type
+from reconciler.metrics.occasions import BuildInfo, Certificate, ProcessScrape, RoundPassed
+from reconciler.metrics.source import source
+
+ROUNDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds; a round of an idle cluster takes about the first."""
+
+
+def _gauge(name: str, help: str) -> Family:
+    return Family(f"quotree_reconciler_{name}", Type.GAUGE, help)
+
+
+def _counter(name: str, help: str) -> Family:
+    return Family(f"quotree_reconciler_{name}", Type.COUNTER, help)
+
+
+WRITES = _gauge("writes", "1 while this process may write.")
+SYNCED = _gauge("synced", "1 when every kind was listed.")
+PAUSED = _gauge("paused", "1 while the API server fails and writes are paused.")
+INBOX = _gauge("inbox", "Changes and answers that wait to be taken in.")
+UNDER_WAY = _gauge("under_way", "Writes that were sent and not answered yet.")
+WRITTEN = _counter("written_total", "Writes that were carried out.")
+FAILED = _counter("failed_total", "Writes that failed, or whose outcome is unknown.")
+CYCLES = _counter("cycles_total", "Cycles of the engine.")
+ROUND_SECONDS = Family(
+    "quotree_reconciler_round_seconds", Type.HISTOGRAM, "Time of a round of the loop, without waiting.", buckets=ROUNDS
+)
+
+
+@source(ProcessScrape, WRITES, SYNCED, PAUSED, INBOX, UNDER_WAY, WRITTEN, FAILED, CYCLES)
+def vitals(process: ProcessScrape) -> Iterator[Sample]:
+    core = process.reconciler.core
+    yield WRITES.sample(process.writes)
+    yield SYNCED.sample(process.reconciler.ready)
+    yield PAUSED.sample(core.paused(time.time_ns()))
+    yield INBOX.sample(process.reconciler.loop.inbox.qsize())
+    yield UNDER_WAY.sample(core.in_flight)
+    yield WRITTEN.sample(core.stats.written)
+    yield FAILED.sample(core.stats.failed)
+    yield CYCLES.sample(core.stats.cycles)
+
+
+@source(RoundPassed, ROUND_SECONDS)
+def rounds(passed: RoundPassed) -> Iterator[Sample]:
+    yield ROUND_SECONDS.sample(passed.seconds)
+
+
+BUILD = Family(
+    "kueue_build_info",
+    Type.GAUGE,
+    "1; the version that runs in the place of Kueue.",
+    ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform"),
+    stability=Stability.KUEUE,
+)
+
+
+@source(BuildInfo, BUILD)
+def build(build: BuildInfo) -> Iterator[Sample]:
+    yield BUILD.sample(1, f"quotree-{build.version}", "", "", build.python, build.implementation, build.machine)
+
+
+EXPIRY = Family(
+    "quotree_reconciler_certificate_expiry_timestamp_seconds",
+    Type.GAUGE,
+    "When the certificate of /v1 expires, in Unix seconds; not where /v1 is served without one.",
+)
+
+
+@source(Certificate, EXPIRY)
+def expiry(certificate: Certificate) -> Iterator[Sample]:
+    yield EXPIRY.sample(certificate.expires)
+
+
+PART = Family(
+    "quotree_reconciler_part_info", Type.GAUGE, "1; the part whose trees this process decides for.", ("part",)
+)
+PART_QUEUES = Family(
+    "quotree_reconciler_part_cluster_queues",
+    Type.GAUGE,
+    "ClusterQueues that a part holds, as a process that writes sees it; whether anybody decides for their trees, or "
+    "they are handed over, or two parts hold one tree.",
+    ("part", "decided"),
+)
+
+
+@source(ProcessScrape, PART, PART_QUEUES)
+def parts(process: ProcessScrape) -> Iterator[Sample]:
+    partition = process.reconciler.core.state.partition
+    yield PART.sample(1, partition.me)
+    counts = {(partition.me, True): 0, **partition.counts()} if process.writes else {(partition.me, True): 0}
+    for (part, decided), count in counts.items():
+        yield PART_QUEUES.sample(count, part or "nobody", str(decided).lower())

@@ -52,7 +52,7 @@ def rows(program: Sequence[str] = (QUOTREE,)) -> None:
         before = gauges.cpu_seconds(running.pid)
         waits = _jobs(server, [f"j{number}" for number in range(_COUNT)])
         cpu = gauges.cpu_seconds(running.pid) - before
-        _print("from its creation to its start, as shipped", waits, f"{1000 * cpu / _COUNT:9.2f}")
+        _print("from its creation to its start", waits, f"{1000 * cpu / _COUNT:9.2f}")
 
 
 @contextmanager

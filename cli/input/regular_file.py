@@ -19,7 +19,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def other_kind(path: str | Path, *, folder: int | None = None, links: bool = True) -> str:
-    """The kind of thing in place of a regular file, such as `a pipe`; empty for a file. Raises OSError.
+    """The type of a file that is not regular, such as `a pipe`; empty for a regular file. Raises OSError.
 
     `folder` and `links` as for `read_regular`.
     """

@@ -1,4 +1,4 @@
-"""One change as it is judged: the forest before and after it, and the user who requests it."""
+"""One change under review: the forest before and after it, and the user who requests it."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def spec_change(job: Manifest, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, Any] | None:
-    """The fields of its spec as it is to run; None while a flavor is not known. Raises CannotStart."""
+    """The fields of the spec of the admitted Job; None while a flavor is not known. Raises CannotStart."""
     assigned = changes(read, inputs.flavors)
     if assigned is None:
         return None

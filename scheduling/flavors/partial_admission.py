@@ -28,7 +28,7 @@ def search(pod_sets: Sequence[PodSet], probe: Callable[[tuple[int, ...]], Answer
     low, high = 0, total + 1
     while low < high:
         step = (low + high) // 2
-        counts = tuple(count - most * step // total for count, most in zip(full, spare, strict=True))
+        counts = tuple(count - optional * step // total for count, optional in zip(full, spare, strict=True))
         answer = probe(counts)
         if answer is None:
             low = step + 1

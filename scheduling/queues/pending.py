@@ -173,7 +173,7 @@ class PendingQueue:
         entry = self._active.get(key)
         if entry is not None:
             self._remove_active(entry)
-            if not self.has_hash(entry.scheduling_hash):  # who comes later is tried, and told why it waits
+            if not self.has_hash(entry.scheduling_hash):  # a later one like it is tried, and gets a reason to wait
                 self._inadmissible_hashes.discard(entry.scheduling_hash)
             return entry
         entry = self._parked_at(key)

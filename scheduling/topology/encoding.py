@@ -68,8 +68,8 @@ def _runs(domains: Sequence[AssignedDomain]) -> list[Sequence[AssignedDomain]]:
         runs: list[Sequence[AssignedDomain]] = []
         for _, run in groupby(zip(keys, domains, strict=True), key=lambda pair: pair[0]):
             hosts = (domain for _, domain in run)
-            while slice_ := list(islice(hosts, MOST_DOMAINS)):
-                runs.append(slice_)
+            while batch := list(islice(hosts, MOST_DOMAINS)):
+                runs.append(batch)
         if len(runs) <= _MOST_SLICES:
             return runs
     return [domains]

@@ -152,7 +152,10 @@ _MOST_TRIED = 10
 
 
 def alternatives(world: World, workload: Workload, most: int) -> list[str]:
-    """Their names, up to a limit: ClusterQueues behind them have flavors for it, and could ever have the quota."""
+    """Other LocalQueues of its namespace in which the workload could run, `most` names at most.
+
+    Their ClusterQueues have flavors for it, and their quota could suffice.
+    """
     return list(islice(_alternatives(world, workload), most))
 
 

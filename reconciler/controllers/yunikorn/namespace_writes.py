@@ -66,7 +66,7 @@ def _full(usage: Usage | None) -> _Condition:
     amounts = sorted(
         f"{_name(name)} {_text(name, amount)} of {_text(name, quota)}" for name, (amount, quota) in used.items()
     )
-    message = f"{', '.join(amounts)} in use" if used else "There is no quota"
+    message = f"{', '.join(amounts)} in use" if used else "The Namespace has no quota"
     return _Condition(FULL, full, "QuotaFull" if full else "QuotaFree", plain(message)[:_LONGEST])
 
 

@@ -59,7 +59,7 @@ class _Counted(NamedTuple):
 class VolcanoGatekeeper:
     """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours.
 
-    `counts` are of those that wait as it is stored, `places` says where they do. `reclaim` chooses the victims.
+    `counts`: the waiting Pods as stored. `places`: the queues in which they wait. `reclaim` chooses the victims.
     """
 
     def __init__(

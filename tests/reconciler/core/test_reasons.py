@@ -291,19 +291,19 @@ def test_a_queue_that_stops_is_an_event_of_each_who_waits() -> None:
     assert ("Warning", "Inadmissible", "Workload", "ClusterQueue q0 is inactive") in world.events
 
 
-def test_who_is_as_one_that_was_deleted_is_told_why_it_waits() -> None:
+def test_a_workload_like_a_deleted_one_gets_a_reason_to_wait() -> None:
     """As the copy of a Workload that a manager makes again on a worker after an eviction."""
     world = Prompt(())
     world.put(("Workload", "ns/first"), workload("first", 0, "q0", 9, 0))
     world.rounds(5)
-    told = why(world, "first")
-    assert told[0] == "False"
+    first = why(world, "first")
+    assert first[0] == "False"
     world.remove(("Workload", "ns/first"))
 
     world.put(("Workload", "ns/second"), workload("second", 1, "q0", 9, 0))
     world.rounds(5)
 
-    assert why(world, "second") == told
+    assert why(world, "second") == first
 
 
 def test_a_new_status_of_a_cohort_lets_nobody_be_tried_again() -> None:

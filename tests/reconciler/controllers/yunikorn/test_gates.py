@@ -75,7 +75,7 @@ def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(bad: str) ->
     assert cluster.passed() == ["before"]
     assert cluster.note("after").startswith("UnreadableQuota: Namespace dev: yunikorn.apache.org/namespace.quota")
     assert condition(cluster, "QuotaUnreadable")[0] == "True"
-    assert condition(cluster, "QuotaFull") == ("False", "There is no quota")
+    assert condition(cluster, "QuotaFull") == ("False", "The Namespace has no quota")
     (about,) = (each["involvedObject"] for each in cluster.created() if each["reason"] == "QuotaUnreadable")
     assert (about["kind"], about["uid"]) == ("Namespace", cluster.objects["Namespace", "dev"]["metadata"]["uid"])
 

@@ -7,7 +7,7 @@ object can still be judged.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from policies.model import fields
@@ -51,6 +51,15 @@ def integer(value: object) -> int | None:
 def texts(value: object) -> dict[str, str]:
     """A mapping of texts, such as labels; other values are left out."""
     return {key: item for key, item in mapping(value).items() if isinstance(item, str)}
+
+
+def not_texts(value: object, field: str) -> Iterator[Defect]:
+    """The values of such a mapping that are not texts. To the API server, null is an empty text."""
+    for key, item in mapping(value).items():
+        if item is not None and not isinstance(item, str):
+            written = json.dumps(item, default=str)
+            meant = written if isinstance(item, int) else None  # a boolean is one too
+            yield Defect(fields.join(field, key), f"{written} is not a string; write it in quotes", write=meant)
 
 
 def condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
@@ -101,13 +110,8 @@ class ManifestReader:
 
     def texts(self, value: object, field: str) -> dict[str, str]:
         """A mapping of texts, such as annotations. The API server refuses the whole object over any other value."""
-        for key, item in mapping(value).items():
-            if not isinstance(item, str):
-                written = json.dumps(item, default=str)
-                meant = written if isinstance(item, int) else None  # a boolean is one too
-                self._note(
-                    Defect(fields.join(field, key), f"{written} is not a string; write it in quotes", write=meant)
-                )
+        for defect in not_texts(value, field):
+            self._note(defect)
         return texts(value)
 
     def _note(self, defect: Defect) -> None:

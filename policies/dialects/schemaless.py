@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from policies.dialects.reading import Manifest, group_kind, listing, mapping, text
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, not_texts, text
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.quantity import BadQuantity, Quantity, correction
@@ -30,7 +30,7 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
             yield Defect(key, "is not a mapping")
     fractions = group_kind(manifest).group in _DECODED_BY_GO
     yield from _of_amounts(manifest, fractions=fractions)
-    yield from restart_policies(manifest)
+    yield from pod_faults(manifest)
     overhead = mapping(manifest.get("overhead"))
     yield from _quantities(overhead.get("podFixed"), "overhead.podFixed", fractions=fractions)
     if manifest.get("kind") == "LimitRange":
@@ -41,14 +41,20 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
                 )
 
 
-def restart_policies(manifest: Manifest) -> Iterator[Defect]:
-    """Restart policies that Kubernetes does not have."""
-    for pod, at in _mappings(manifest):
-        written = pod.get("restartPolicy")
-        if "containers" in pod and isinstance(written, str) and written not in _RESTARTS:
-            allowed = ", ".join(_RESTARTS)
-            message = f"{written!r} is not a restart policy; write one of {allowed}"
-            yield Defect(fields.join("", *at, "restartPolicy"), message, write=certain(written, _RESTARTS) or None)
+def pod_faults(manifest: Manifest) -> Iterator[Defect]:
+    """What Kubernetes does not take in pods: restart policies, and labels or node selectors that are not strings."""
+    for value, at in _mappings(manifest):
+        if at[-1] == "metadata":
+            yield from _labels(value, fields.join("", *at))
+        elif "containers" in value:
+            yield from _restart_policy(value.get("restartPolicy"), fields.join("", *at, "restartPolicy"))
+            yield from not_texts(value.get("nodeSelector"), fields.join("", *at, "nodeSelector"))
+
+
+def _restart_policy(written: object, at: str) -> Iterator[Defect]:
+    if isinstance(written, str) and written not in _RESTARTS:
+        message = f"{written!r} is not a restart policy; write one of {', '.join(_RESTARTS)}"
+        yield Defect(at, message, write=certain(written, _RESTARTS) or None)
 
 
 def _mappings(manifest: Manifest) -> Iterator[tuple[dict[str, Any], tuple[str | int, ...]]]:
@@ -71,13 +77,15 @@ def _of_metadata(meta: object) -> Iterator[Defect]:
         yield Defect("metadata.name", "is missing; it is required unless generateName is set")
     if meta.get("namespace") is not None and not isinstance(meta["namespace"], str):
         yield Defect("metadata.namespace", "is not a string")
+    yield from _labels(meta, "metadata")
+
+
+def _labels(meta: dict[str, Any], at: str) -> Iterator[Defect]:
+    """Faults of labels and annotations."""
     for key in ("labels", "annotations"):
-        values = meta.get(key)
-        if values is not None and not isinstance(values, dict):
-            yield Defect(f"metadata.{key}", "is not a mapping")
-        for name, value in mapping(values).items():
-            if not isinstance(value, str):
-                yield Defect(fields.join("metadata", key, name), "is not a string; write it in quotes")
+        if meta.get(key) is not None and not isinstance(meta[key], dict):
+            yield Defect(f"{at}.{key}", "is not a mapping")
+        yield from not_texts(meta.get(key), f"{at}.{key}")
 
 
 def _of_amounts(manifest: Manifest, *, fractions: bool) -> Iterator[Defect]:

@@ -14,7 +14,7 @@ from policies.dialects import volcano
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.kueue_kinds import WORKLOAD
 from policies.dialects.reading import Manifest, Parsed, listing, mapping
-from policies.dialects.schemaless import faults, restart_policies
+from policies.dialects.schemaless import faults, pod_faults
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import KubeObject
@@ -39,7 +39,7 @@ def strict(found: Parsed) -> Parsed:
 def _values(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
     """A file of a Pod may be the template of a program that names its Pods, so the name is not asked for."""
     if obj.ref.group_kind in FILES:
-        return restart_policies(manifest)
+        return pod_faults(manifest)
     return (defect for defect in faults(manifest) if defect.field != "metadata.name")
 
 

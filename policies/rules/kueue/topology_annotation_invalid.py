@@ -51,7 +51,8 @@ def topology_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
         for key, message, fix in faults(pod.annotations, None, settings.enabled):
             yield Finding(pod.ref, fields.join("metadata.annotations", key), message, fix=fix, subject=key)
     for _, job in proposal.changed(QueuedJob) if settings.enabled("TopologyAwareScheduling") else ():
-        yield from _of_job(job, settings)
+        unread = {defect.field for defect in job.defects}  # bad-structure reports them
+        yield from (finding for finding in _of_job(job, settings) if finding.field not in unread)
 
 
 def _of_job(job: QueuedJob, settings: KueueSettings) -> Iterator[Finding]:

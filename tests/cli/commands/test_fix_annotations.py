@@ -1,4 +1,4 @@
-"""`quotree fix` writes YuniKorn's quota annotations: the whole text, with every amount that is certain."""
+"""`quotree fix` writes annotations: YuniKorn's quota as a whole text with every certain amount, others in quotes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.runs import report, run
+from tests.builders import batch_job, template
+from tests.cli.runs import report, run, write
 
 KEY = "yunikorn.apache.org/namespace.quota"
 
@@ -71,3 +72,17 @@ def test_a_number_and_a_boolean_get_their_quotes(tmp_path: Path, value: str, rig
 
 def rules(file: Path) -> set[str]:
     return {each["rule"] for each in report(run("validate", file, "-o", "json"))["findings"]}
+
+
+def test_a_number_in_the_pods_of_a_job_gets_its_quotes(tmp_path: Path) -> None:
+    """The topology rule does not call the size missing as well."""
+    file, prefix = tmp_path / "a.yaml", "kueue.x-k8s.io/podset-slice"
+    annotations = {f"{prefix}-required-topology": "rack", f"{prefix}-size": 2}
+    pods = {"metadata": {"annotations": annotations}, **template("1")}
+    write(file, batch_job("train", {"parallelism": 2, "template": pods}, labels={"kueue.x-k8s.io/queue-name": "main"}))
+    assert rules(file) == {"bad-structure"}
+
+    run("fix", file, "--write")
+
+    assert f'{prefix}-size: "2"' in file.read_text()
+    assert rules(file) == set()

@@ -27,8 +27,16 @@ def test_only_what_the_three_projects_read_is_kept() -> None:
     assert namespace.annotations == {MAX_CPU: "4"}
 
 
-def test_a_label_that_is_no_text_is_told_of_pods_too() -> None:
-    manifest = volcano_pod("p", "batch")
-    manifest["metadata"]["labels"] = {"queue": None}
+def test_a_label_of_a_pod_that_is_not_a_string_is_refused() -> None:
+    assert "bad-structure" in rules_about_label(5)
 
-    assert "bad-structure" in [judged.rule.id for judged in evaluate(change(world(), manifest)).findings]
+
+def test_null_is_an_empty_label() -> None:
+    """The API server stores it as an empty string."""
+    assert "bad-structure" not in rules_about_label(None)
+
+
+def rules_about_label(value: object) -> list[str]:
+    manifest = volcano_pod("p", "batch")
+    manifest["metadata"]["labels"] = {"queue": value}
+    return [judged.rule.id for judged in evaluate(change(world(), manifest)).findings]

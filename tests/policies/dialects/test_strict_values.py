@@ -33,17 +33,25 @@ def job(cpu: object, **spec: object) -> dict[str, Any]:
     return batch_job("train", {"template": {"spec": {**made["spec"], **spec}}}, labels=QUEUED)
 
 
+def labelled(size: object, spot: object) -> dict[str, Any]:
+    metadata = {"annotations": {"size": size}, "labels": {"spot": spot}}
+    return batch_job("train", {"template": {"metadata": metadata, **template("1")}}, labels=QUEUED)
+
+
 def xgboost(cpu: object) -> dict[str, Any]:
     spec = {"xgbReplicaSpecs": {"Master": {"replicas": 1, "template": template(cpu)}}}
     return manifest("kubeflow.org/v1", "XGBoostJob", "train", spec, namespace="ns", labels=QUEUED)
 
 
-def volcano(restart: str) -> dict[str, Any]:
+def volcano(restart: str, labels: dict[str, object] | None = None) -> dict[str, Any]:
     tasks = [
         {
             "name": "work",
             "replicas": 1,
-            "template": {"spec": {"restartPolicy": restart, "containers": [container(cpu="1")]}},
+            "template": {
+                "metadata": {"labels": labels or {}},
+                "spec": {"restartPolicy": restart, "containers": [container(cpu="1")]},
+            },
         }
     ]
     return manifest("batch.volcano.sh/v1alpha1", "Job", "train", {"tasks": tasks}, namespace="ns")
@@ -61,10 +69,17 @@ def volcano(restart: str) -> dict[str, Any]:
             pod("work", spec={"restartPolicy": "never", "containers": [container(cpu=0.5)]}, labels=QUEUED),
             {"spec.restartPolicy": "Never"},
         ),
+        (job("1", nodeSelector={"zone": 3, "pool": "a", "rack": None}), {"spec.template.spec.nodeSelector.zone": "3"}),
+        (
+            labelled(1, True),
+            {"spec.template.metadata.annotations.size": "1", "spec.template.metadata.labels.spot": "true"},
+        ),
+        (labelled("1", None), {}),
         (xgboost("500m"), {}),
         (xgboost(0.5), {"spec.xgbReplicaSpecs.Master.template.spec.containers[0].resources.requests.cpu": "0.5"}),
         (volcano("Never"), {}),
         (volcano("never"), {"spec.tasks[0].template.spec.restartPolicy": "Never"}),
+        (volcano("Never", {"pool": 2}), {"spec.tasks[0].template.metadata.labels.pool": "2"}),
     ],
     ids=str,
 )

@@ -38,8 +38,8 @@ class ClusterClient:
 
     Every method raises Unreachable, BadAnswer or an ApiError (NotFound, Conflict, Gone, Forbidden, ...), never an
     exception of urllib3. `attempts` limits how often a request is sent that is safe to repeat. `connections`: how many
-    idle ones are kept, as many as a reconciler writes with at most. `relogin` fetches new credentials when the API
-    server rejects the present ones.
+    idle ones are kept; a reconciler sends up to 128 writes and 8 reports at a time, and reads beside them. `relogin`
+    fetches new credentials when the API server rejects the present ones.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ClusterClient:
         *,
         timeouts: Timeouts | Callable[[], Timeouts] | None = None,
         attempts: int = 3,
-        connections: int = 128,
+        connections: int = 144,
         relogin: Callable[[], Endpoint] | None = None,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:

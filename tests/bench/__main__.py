@@ -49,7 +49,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "evictions": lambda _, __: evictions.rows(),
     "dialects": lambda _, __: dialects.rows(),
     "topology": lambda _, __: topology.rows(),
-    "admission": lambda _, __: admission.rows(),
+    "admission": lambda options, _: admission.rows(large=options.large),
     "racks": lambda options, _: admission.racks(large=options.large),
     "one_job": lambda _, __: one_job.rows(),
     "preempting": lambda _, __: preempting.rows(),
@@ -65,7 +65,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--requests", type=int, default=4000, help="webhook requests in each run")
     parser.add_argument("--runs", type=int, default=5, help="runs of each command; the median is printed")
-    parser.add_argument("--large", action="store_true", help="also sizes of the engine that take minutes each")
+    parser.add_argument("--large", action="store_true", help="also sizes that take minutes each")
     parser.add_argument("--only", choices=PARTS, help="leave out the rest")
     parser.add_argument("--compare", metavar="REV", help="measure this revision as well, in turn, and print the ratios")
     parser.add_argument("--rounds", type=int, default=3, help="with --compare: how often each is measured")

@@ -17,7 +17,7 @@ from tests.bench.played import Played, forest
 from tests.bench.stopwatch import Stopwatch
 
 _SIZES = ((10, 10_000), (1_000, 10_000), (10_000, 10_000), (1_000, 100_000))
-_LARGE = ((100_000, 10_000), (1_000, 500_000), (100_000, 500_000))
+_LARGE = ((10_000, 100_000), (100_000, 10_000), (1_000, 500_000), (10_000, 500_000), (100_000, 500_000))
 """Minutes each."""
 _DECISIONS = 2_000
 _TURNS = 200

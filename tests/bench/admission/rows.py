@@ -24,8 +24,8 @@ _WORK = 10.0
 _OURS = ("workloads", "events", "clusterqueues", "localqueues", "cohorts", "leases")
 
 
-def rows() -> None:
-    """Print all."""
+def rows(*, large: bool) -> None:
+    """Print all; `large`: also starts among more Workloads, which take minutes each."""
     head()
     for offer in (
         offered.that_fit(30, 2_000, waiting=True),
@@ -39,7 +39,8 @@ def rows() -> None:
         with ControlPlane() as server:
             row(server, offer)
     starts.rows()
-    _start(10_000, 50_000)
+    for workloads in (50_000, *((100_000, 500_000) if large else ())):
+        _start(10_000, workloads)
 
 
 def racks(*, large: bool) -> None:

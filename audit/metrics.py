@@ -15,7 +15,7 @@ from policies.audit.audited import Audit, AuditedFinding
 FINDINGS = Family(
     "quotree_audit_findings",
     Type.GAUGE,
-    "Findings of the last audit, of all that is stored; a rule that found nothing has no series.",
+    "Findings of the last audit; a rule without findings has no series.",
     ("rule", "severity", "dialect"),
 )
 BASELINED = Family(
@@ -27,7 +27,7 @@ BASELINED = Family(
 ENTRIES = Family(
     "quotree_audit_baseline_entries",
     Type.GAUGE,
-    "Entries of the baseline, 0 without one. Where that is more than the baselined findings, some were repaired.",
+    "Entries of the baseline, 0 without one. If there are more than baselined findings, some violations were fixed.",
 )
 OBJECTS = Family("quotree_audit_objects", Type.GAUGE, "Objects that the last audit judged.")
 AGE = Family("quotree_audit_age_seconds", Type.GAUGE, "Time since the last audit ended; NaN before the first.")
@@ -50,7 +50,7 @@ WRITES = Family(
     initial=(("written",), ("deleted",), ("failed",)),
 )
 REPORTS = Family("quotree_audit_reports", Type.GAUGE, "Quotree's reports in the cluster, of either API.")
-LEADER = Family("quotree_audit_leader", Type.GAUGE, "1 where this replica holds the Lease, and so writes the reports.")
+LEADER = Family("quotree_audit_leader", Type.GAUGE, "1 if this replica holds the Lease and writes the reports.")
 CACHE_AGE = Family(
     "quotree_audit_cache_age_seconds",
     Type.GAUGE,

@@ -39,7 +39,7 @@ DURATION = Family(
 CONVERTED = Family(
     "quotree_converted_objects_total",
     Type.COUNTER,
-    "Objects of Kueue that the API server asked for in another version.",
+    "Objects of Kueue that were requested in another version.",
     ("to", "result"),
 )
 _REASONS = (
@@ -55,7 +55,7 @@ _REASONS = (
 TURNED_AWAY = Family(
     "quotree_turned_away_total",
     Type.COUNTER,
-    "Clients that were turned away; no-room is answered with 429, crowded means too many connections.",
+    "Clients that were rejected; no-room is answered with 429, crowded means too many connections.",
     ("reason",),
     initial=tuple((reason,) for reason in _REASONS),
 )

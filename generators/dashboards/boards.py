@@ -54,13 +54,13 @@ WEBHOOK = Board(
         ),
         Panel(
             "Certificate",
-            "How long it is still valid.",
+            "Time until it expires.",
             {"{{instance}}": "quotree_certificate_expiry_timestamp_seconds - time()"},
             "s",
         ),
         Panel(
             "Conversions",
-            "Objects of Kueue that were asked for in another version.",
+            "Objects of Kueue that were requested in another version.",
             rates("quotree_converted_objects_total", "to", "result"),
             "reqps",
         ),
@@ -71,18 +71,18 @@ RECONCILER = Board(
     "Quotree: reconciler",
     (
         Panel(
-            "Who writes",
+            "Replicas that write",
             "The sum has to be 1.",
             {"sum": "sum(quotree_reconciler_writes)", "{{instance}}": "quotree_reconciler_writes"},
         ),
         Panel(
             "Ready",
-            "Whether every kind was listed, and whether writes are paused since the API server fails.",
+            "Whether every kind was listed, and whether writes are paused because the API server fails.",
             {"synced {{instance}}": "quotree_reconciler_synced", "paused {{instance}}": "quotree_reconciler_paused"},
         ),
         Panel(
             "Inbox",
-            "Changes that wait to be taken in, and writes that are under way.",
+            "Changes that the loop has not processed yet, and writes without a response.",
             {
                 "inbox {{instance}}": "quotree_reconciler_inbox",
                 "under way {{instance}}": "quotree_reconciler_under_way",
@@ -91,7 +91,7 @@ RECONCILER = Board(
         Panel("Rounds", "Time of a round of the loop.", quantiles("quotree_reconciler_round_seconds", "instance"), "s"),
         Panel(
             "Writes",
-            "Those that were carried out, and those that failed.",
+            "Writes that were carried out, and writes that failed.",
             {
                 "written": "sum(rate(quotree_reconciler_written_total[$__rate_interval]))",
                 "failed": "sum(rate(quotree_reconciler_failed_total[$__rate_interval]))",
@@ -100,7 +100,7 @@ RECONCILER = Board(
         ),
         Panel(
             "Cycles",
-            "Cycles of the engine; success where a Workload got quota.",
+            "Scheduling cycles; success if a Workload got quota.",
             rates("kueue_admission_attempts_total", "result", selector=_LEADER),
             "cps",
         ),
@@ -112,7 +112,7 @@ RECONCILER = Board(
         ),
         Panel(
             "Bypasses",
-            "Work that got round the webhook: how long the oldest has stood, and what was undone.",
+            "Changes that bypassed the webhook: the age of the oldest, and those that were undone.",
             {
                 "oldest, in seconds": "max(quotree_reconciler_bypass_age_seconds)",
                 "standing": "max(quotree_reconciler_bypasses)",
@@ -121,7 +121,7 @@ RECONCILER = Board(
         ),
         Panel(
             "Certificate of /v1",
-            "How long it is still valid.",
+            "Time until it expires.",
             {"{{instance}}": "quotree_reconciler_certificate_expiry_timestamp_seconds - time()"},
             "s",
         ),
@@ -192,12 +192,12 @@ QUEUES = Board(
         ),
         Panel(
             "Weighted share",
-            "With fair sharing: what is borrowed of what can be, in thousandths.",
+            "With fair sharing: borrowed quota as a share of the lendable quota, in thousandths.",
             {"{{cluster_queue}}": f"kueue_cluster_queue_weighted_share{_QUEUE}"},
         ),
         Panel(
             "Cohorts",
-            "Quota of each subtree, and what is reserved of it.",
+            "Quota of each subtree, and the reserved part.",
             {
                 "quota {{cohort}} {{flavor}} {{resource}}": f"kueue_cohort_subtree_quota{_LEADER}",
                 "reserved {{cohort}} {{flavor}} {{resource}}": f"kueue_cohort_subtree_resource_reservations{_LEADER}",
@@ -222,7 +222,7 @@ ELSEWHERE = Board(
         ),
         Panel(
             "Workloads on workers",
-            "Those that run there.",
+            "Workloads that run on each worker.",
             {"{{cluster}}": "max by (cluster) (quotree_multikueue_placed_workloads)"},
         ),
         Panel(
@@ -238,7 +238,7 @@ ELSEWHERE = Board(
         ),
         Panel(
             "Credentials of workers",
-            "How long they are still valid.",
+            "Time until they expire.",
             {"{{cluster}}": "min by (cluster) (quotree_multikueue_credentials_end_timestamp_seconds) - time()"},
             "s",
         ),

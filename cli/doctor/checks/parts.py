@@ -33,7 +33,7 @@ class RunningParts:
     deployed: frozenset[str] = frozenset()
 
 
-@check("parts", "Every part that a root names runs, and so does every part that holds ClusterQueues.")
+@check("parts", "A reconciler runs for every part (shard) that a root names or that holds ClusterQueues.")
 def parts(target: CheckedCluster) -> Iterator[CheckResult]:
     if observes(target):
         yield skipped("", "the reconciler runs with --mode observe, and decides for nothing")

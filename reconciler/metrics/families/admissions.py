@@ -35,7 +35,7 @@ ADMISSION_WAIT = waiting_time_twins(
 )
 CHECKS_WAIT = waiting_time_twins("admission_checks_wait_time_seconds", "From quota to admission.", PRIORITY_CLASS)
 BELOW = counter(
-    "cohort_subtree_admitted_workloads_total", "Workloads that were admitted below.", COHORT, PRIORITY_CLASS
+    "cohort_subtree_admitted_workloads_total", "Workloads that were admitted below the Cohort.", COHORT, PRIORITY_CLASS
 )
 READY_WAIT = waiting_time_twins(
     "ready_wait_time_seconds", "From creation or requeuing to pods that are ready.", PRIORITY_CLASS
@@ -92,7 +92,7 @@ def readiness(change: WorkloadChange) -> Iterator[Sample]:
 
 CREATION_WAIT = waiting_times(
     "workload_creation_latency_seconds",
-    "From a job that nobody changed yet to its Workload.",
+    "From the creation of an unchanged job to its Workload.",
     "job_kind",
     switches=(CREATION_LATENCY,),
 )

@@ -15,20 +15,24 @@ from scheduling.cycle.cycle import DEFERRED
 from scheduling.queues.pending import Requeue
 from scheduling.world.decisions import Reserve, Wait
 
-ATTEMPTS = counter("admission_attempts_total", "Cycles of the engine; success where a Workload got quota.", "result")
+ATTEMPTS = counter(
+    "admission_attempts_total", "Scheduling cycles; the result is success if a Workload got quota.", "result"
+)
 DURATION = waiting_times(
     "admission_attempt_duration_seconds",
-    "Duration of a cycle.",
+    "Duration of a scheduling cycle.",
     "result",
     buckets=Histogram.DEFAULT_BUCKETS,
 )
 SKIPS = gauge(
-    "admission_cycle_preemption_skips", "Workloads of the last cycle whose victims others took.", CLUSTER_QUEUE
+    "admission_cycle_preemption_skips",
+    "Workloads that the last cycle skipped, because another workload preempts their victims.",
+    CLUSTER_QUEUE,
 )
 
 RECOMPUTATIONS = counter(
     "preemption_target_recomputations_total",
-    "Workloads for which other victims were searched, since another workload of the cycle takes theirs; the result is "
+    "Searches for other victims, because another workload of the cycle preempts the first ones; the result is "
     "new_targets, deferred_fit or skipped.",
     CLUSTER_QUEUE,
     "result",

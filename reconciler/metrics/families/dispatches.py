@@ -15,7 +15,7 @@ from reconciler.metrics.source import source
 
 _LABELS = (CLUSTER_QUEUE, "cluster")
 DISPATCHED = counter(
-    "workloads_dispatched_total", "Workloads that were made on a worker.", *_LABELS, subsystem="multikueue"
+    "workloads_dispatched_total", "Workloads that were created on a worker.", *_LABELS, subsystem="multikueue"
 )
 ADMITTED = counter("workloads_admitted_total", "Workloads that a worker admitted.", *_LABELS, subsystem="multikueue")
 STATUS = gauge(
@@ -26,7 +26,11 @@ STATUS = gauge(
     subsystem="multikueue",
 )
 EVICTED = counter(
-    "workloads_evicted_total", "Evictions by the worker that runs it.", *_LABELS, "reason", subsystem="multikueue"
+    "workloads_evicted_total",
+    "Evictions by the worker that runs the Workload.",
+    *_LABELS,
+    "reason",
+    subsystem="multikueue",
 )
 _STATUSES = ("True", "False", "Unknown")
 

@@ -27,12 +27,10 @@ EVICTED_ONCE = counter(
     "Workloads that were evicted for a reason for the first time.",
     *(CLUSTER_QUEUE, *WHY, PRIORITY_CLASS),
 )
-READY_EVICTED = waiting_times(
-    "pods_ready_to_evicted_time_seconds", "From pods that are ready to eviction.", CLUSTER_QUEUE, *WHY
-)
-PREEMPTIONS = counter("preempted_workloads_total", "Evictions to make room.", "preempting_cluster_queue", "reason")
+READY_EVICTED = waiting_times("pods_ready_to_evicted_time_seconds", "From ready pods to eviction.", CLUSTER_QUEUE, *WHY)
+PREEMPTIONS = counter("preempted_workloads_total", "Evictions by preemption.", "preempting_cluster_queue", "reason")
 LATENCY = waiting_times(
-    "workload_eviction_latency_seconds", "From eviction to quota given back.", CLUSTER_QUEUE, "reason"
+    "workload_eviction_latency_seconds", "From eviction to the release of quota.", CLUSTER_QUEUE, "reason"
 )
 _PREEMPTOR = re.compile(r"preemptor path: \S*?([^/;\s]+);")
 """The ClusterQueue of the preemptor, in the message of the condition Preempted."""

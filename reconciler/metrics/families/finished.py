@@ -22,13 +22,13 @@ from scheduling.objects.workload import ADMITTED, FINISHED, SLICE_REPLACED
 
 ENDS = counter_twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
 EXECUTION = waiting_times(
-    "execution_time_seconds", "How long a finished Workload was admitted in all.", CLUSTER_QUEUE, PRIORITY_CLASS
+    "execution_time_seconds", "Total time for which a finished Workload was admitted.", CLUSTER_QUEUE, PRIORITY_CLASS
 )
 REPLACED = counter(
     "replaced_workload_slices_total", "Slices of elastic jobs whose quota another slice took over.", CLUSTER_QUEUE
 )
-STORED = gauge("finished_workloads", "Finished Workloads that are still there.", CLUSTER_QUEUE)
-LOCAL_STORED = local_gauge("finished_workloads", "Finished Workloads that are still there.")
+STORED = gauge("finished_workloads", "Finished Workloads that still exist.", CLUSTER_QUEUE)
+LOCAL_STORED = local_gauge("finished_workloads", "Finished Workloads that still exist.")
 
 
 @source(WorkloadChange, *ENDS, EXECUTION)

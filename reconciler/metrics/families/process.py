@@ -27,11 +27,11 @@ def _counter(name: str, help: str) -> Family:
 WRITES = _gauge("writes", "1 while this process may write.")
 SYNCED = _gauge("synced", "1 when every kind was listed.")
 PAUSED = _gauge("paused", "1 while the API server fails and writes are paused.")
-INBOX = _gauge("inbox", "Changes and answers that wait to be taken in.")
-UNDER_WAY = _gauge("under_way", "Writes that were sent and not answered yet.")
+INBOX = _gauge("inbox", "Changes and responses that the loop has not processed yet.")
+UNDER_WAY = _gauge("under_way", "Writes that were sent and have no response yet.")
 WRITTEN = _counter("written_total", "Writes that were carried out.")
 FAILED = _counter("failed_total", "Writes that failed, or whose outcome is unknown.")
-CYCLES = _counter("cycles_total", "Cycles of the engine.")
+CYCLES = _counter("cycles_total", "Scheduling cycles.")
 ROUND_SECONDS = Family(
     "quotree_reconciler_round_seconds", Type.HISTOGRAM, "Time of a round of the loop, without waiting.", buckets=ROUNDS
 )
@@ -87,8 +87,8 @@ PART = Family(
 PART_QUEUES = Family(
     "quotree_reconciler_part_cluster_queues",
     Type.GAUGE,
-    "ClusterQueues that a part holds, as a process that writes sees it; whether anybody decides for their trees, or "
-    "they are handed over, or two parts hold one tree.",
+    "ClusterQueues that a part holds, as reported by a process that writes; decided is false if no part decides for "
+    "their trees: during a handover, or while two parts hold one tree.",
     ("part", "decided"),
 )
 

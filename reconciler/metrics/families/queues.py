@@ -12,13 +12,13 @@ from scheduling.quota.state import ClusterQueueState
 from scheduling.world.world import World
 
 PENDING = gauge("pending_workloads", "Pending Workloads, by status.", CLUSTER_QUEUE, "status")
-RESERVING = gauge("reserving_active_workloads", "Workloads that hold quota.", CLUSTER_QUEUE)
+RESERVING = gauge("reserving_active_workloads", "Workloads with reserved quota.", CLUSTER_QUEUE)
 ADMITTED = gauge("admitted_active_workloads", "Workloads that are admitted and not finished.", CLUSTER_QUEUE)
 STATUS = gauge("cluster_queue_status", "1 for the status of the ClusterQueue.", CLUSTER_QUEUE, "status")
 _STATUSES = ("pending", "active", "terminating")
 
 LOCAL_PENDING = local_gauge("pending_workloads", "Pending Workloads of the LocalQueue, by status.", "status")
-LOCAL_RESERVING = local_gauge("reserving_active_workloads", "Workloads that hold quota.")
+LOCAL_RESERVING = local_gauge("reserving_active_workloads", "Workloads with reserved quota.")
 LOCAL_ADMITTED = local_gauge("admitted_active_workloads", "Workloads that are admitted.")
 
 

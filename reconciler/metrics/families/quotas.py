@@ -30,9 +30,11 @@ BORROWING = _of_queues("borrowing_limit", "The borrowingLimit of the ClusterQueu
 LENDING = _of_queues("lending_limit", "The lendingLimit of the ClusterQueue, by flavor; +Inf if not set.")
 RESERVED = _of_queues("resource_reservation", "Quota that Workloads reserve, by flavor.")
 USED = _of_queues("resource_usage", "Quota that admitted Workloads use, by flavor.")
-SUBTREE_QUOTA = _of_cohorts("quota", "Quota of the Cohort and of all that is lent to it from below.")
-SUBTREE_RESERVED = _of_cohorts("resource_reservations", "Quota that Workloads reserve in the ClusterQueues below.")
-SUBTREE_ADMITTED = gauge("cohort_subtree_admitted_active_workloads", "Admitted Workloads below.", COHORT)
+SUBTREE_QUOTA = _of_cohorts("quota", "Quota of the Cohort, and quota that its descendants lend.")
+SUBTREE_RESERVED = _of_cohorts(
+    "resource_reservations", "Quota that Workloads reserve in ClusterQueues below the Cohort."
+)
+SUBTREE_ADMITTED = gauge("cohort_subtree_admitted_active_workloads", "Admitted Workloads below the Cohort.", COHORT)
 
 
 @source(World, NOMINAL, BORROWING, LENDING, RESERVED, USED)

@@ -1,6 +1,7 @@
 """What a webhook adds to a create through a real API server: ours, and one that allows at once without a look.
 
-Nobody, the floor and ours are asked in turn over one connection, so a machine that grows slower favours none of them.
+Creates without a webhook, with the floor and with ours take turns over one connection, so a machine that grows slower
+favours none of them.
 The ledger is left out: `--only ledger` has what it adds.
 """
 
@@ -105,7 +106,7 @@ def rows(folder: Path) -> None:
 
 def _print(kind: _Created, times: Mapping[str, list[float]]) -> None:
     print(f"\n{f'a create of a {kind.kind}, ms':30} {'p50':>8} {'p99':>8} {'added':>8} {'of the floor':>13}")
-    titles = {"nobody": "nobody is asked", "floor": "one that allows at once", **kind.ours}
+    titles = {"nobody": "no webhook", "floor": "a webhook that allows at once", **kind.ours}
     nobody, floor = median(times["nobody"]), median(times["floor"])
     for asked, each in times.items():
         added = median(each) - nobody

@@ -31,7 +31,7 @@ _FLOOR = CONFIG_MAPS.item("bench", "default")
 def rows() -> None:
     """Print them. `webhook`: milliseconds of a review; `/s`: edits a second by EDITORS at once."""
     together = f"{EDITORS} editors, /s"
-    print(f"\n{'edits of queues, ms':28} {'p50':>8} {'p99':>8} {'webhook':>8} {'writes an edit':>15} {together:>15}")
+    print(f"\n{'edits of queues, ms':28} {'p50':>8} {'p99':>8} {'review':>8} {'writes an edit':>15} {together:>15}")
     for switch in ("off", "on"):
         with ControlPlane() as control_plane, Replicas(control_plane, 1, _CONFIGURATION.format(switch)) as replicas:
             _row(f"ledger: {switch}", control_plane, replicas)

@@ -1,4 +1,4 @@
-"""`python -m tests.bench --only one_job`: a single Job where nothing else goes on, from its creation to its start.
+"""`python -m tests.bench --only one_job`: a single Job on an idle system, from its creation to its start.
 
 Its floor is a writer that decides nothing. For each Job it sends what the reconciler sends until the Job starts, one
 request after the other: it creates the Workload, applies the status with the admission, and unsuspends the Job.
@@ -43,7 +43,7 @@ _LONG = 300
 
 def rows(program: Sequence[str] = (QUOTREE,)) -> None:
     """Print it. `program`: what is run in the place of `quotree`."""
-    print(f"\n{'one Job where nothing else goes on, ms':44} {'p50':>6} {'p99':>6} {'cpu each':>9}")
+    print(f"\n{'one Job on an idle system, ms':44} {'p50':>6} {'p99':>6} {'cpu each':>9}")
     with _world() as server:
         _print("a blind writer", _waits_of_floor(server), "")
     with _world() as server, reconciling(server.kubeconfig, program) as running:

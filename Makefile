@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE  # pytest would rewrite the assertions of every module in each process, each time
+# A pytest for each processor, at most eight, and each with its share of the files: see SHARD in tests/conftest.py.
+SHARDS := $(shell n=$$(getconf _NPROCESSORS_ONLN); test $$n -lt 8 && echo $$n || echo 8)
 PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 # Five files at a time on any machine: a test of a server waits more than it works. Without the reorder, files of few long
 # tests would come last.
@@ -81,7 +83,7 @@ programs: venv
 	-$(BIN)/python -m tests.apiserver.collector.build
 
 unit: venv ## the tests that need no API server, no process of ours and no copy of the project
-	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
+	@seq $(SHARDS) | xargs -P $(SHARDS) -I{} env TEST_SHARD={}/$(SHARDS) $(BIN)/python -m pytest -q -m "not apiserver" -o cache_dir=.pytest_cache/{}
 
 thorough: venv ## make unit with four hundred times as many random examples
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=thorough

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from functools import cache
 from pathlib import Path
 
@@ -17,11 +18,18 @@ yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[assignment, misc]
 gc.set_threshold(100_000, 20, 20)  # the suite holds so much that looking for garbage was an eighth of its time
 register()
 
+SHARD = os.environ.get("TEST_SHARD", "")
+"""Which files are collected: `1/2` is the first half of them, all without it. `make unit` starts a process for each
+shard. Workers of xdist import all files each, and send every result to another process, which took half of the time."""
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where only tests that need an API server are wanted, two thirds of the files need not be imported."""
-    wanted = config.option.markexpr.startswith("apiserver") and collection_path.name.startswith("test_")
-    return True if wanted and not _may_be_slow(collection_path) else None
+    """Files of other shards, and those without a test that is wanted, need not be imported."""
+    if not collection_path.name.startswith("test_"):
+        return None
+    if SHARD and collection_path not in _files_of(SHARD):
+        return True
+    return True if config.option.markexpr.startswith("apiserver") and not _may_be_slow(collection_path) else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -35,6 +43,14 @@ def _may_be_slow(file: Path) -> bool:
     """Whether it is below tests/apiserver, or it says `apiserver`, or a conftest beside it does: that may mark all."""
     sources = {file, file.with_name("conftest.py")} - {Path(__file__)}
     return "apiserver" in file.parts or any("apiserver" in each.read_text() for each in sources if each.exists())
+
+
+@cache
+def _files_of(shard: str) -> frozenset[Path]:
+    """Every so many of the files, sorted by size: a large one takes long."""
+    number, count = map(int, shard.split("/"))
+    files = sorted(Path(__file__).parent.rglob("test_*.py"), key=lambda file: (file.stat().st_size, file))
+    return frozenset(files[number - 1 :: count])
 
 
 def pytest_collection_finish() -> None:

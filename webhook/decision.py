@@ -18,7 +18,7 @@ from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity, kind_of
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from webhook.ledger.contents import ORDERED
+from webhook.ledger.contents import LEDGER_KINDS
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.review import Review
 
@@ -58,7 +58,7 @@ class JudgedRequest:
         """
         change = self.change
         return (
-            change.ref.group_kind in ORDERED
+            change.ref.group_kind in LEDGER_KINDS
             and not self.review.subresource
             and change.before != change.after
             and not (change.after is None and metadata(self.review.manifest).get("deletionTimestamp"))

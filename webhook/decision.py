@@ -15,7 +15,7 @@ from policies.judge import Judgement, judge
 from policies.judging.ruling import may_refuse
 from policies.judging.verdict import Unjudged, Verdict
 from policies.model.change import Change, Circumstances
-from policies.model.findings import Severity, kind_of
+from policies.model.findings import Severity, kind_field
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from webhook.ledger.contents import LEDGER_KINDS
@@ -99,7 +99,7 @@ def may_be_stale(verdict: Verdict) -> bool:
 def missed(verdict: Verdict, forest: Forest) -> list[Ref]:
     """What warnings say is missing: it may have been stored a moment ago, and the cache may not show it yet."""
     places = (place for judged in verdict.of(Severity.WARNING) for place in judged.finding.follows)
-    return sorted({ref for ref, field in places if (ref, field) == kind_of(ref) and forest.get(ref) is None})
+    return sorted({ref for ref, field in places if (ref, field) == kind_field(ref) and forest.get(ref) is None})
 
 
 def warm_up() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analysis.queue_config import as_config_map, is_queue_config, within_config_map
+from analysis.queue_config import as_config_map, config_map_region, is_queue_config
 from policies.dialects.reading import text as text_of
 from policies.text import json_values, yaml_values
 from policies.text.field_paths import Region, Steps
@@ -126,7 +126,7 @@ def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan
         return
     kind = value.get("kind")
     if not isinstance(kind, str) or not kind.endswith("List") or "items" not in value:
-        yield Document(value, source, within_config_map(value, region))
+        yield Document(value, source, config_map_region(value, region))
         return
     items = value["items"] or []
     if not isinstance(items, list):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from analysis.change import ChangeSet
 from analysis.elsewhere import ManifestsElsewhere
 from analysis.inputs import InputObjects
-from analysis.simulation import SimulatedFiles, beside
+from analysis.simulation import SimulatedFiles, other_simulations
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
 from policies.dialects.core import CONFIG_MAP
@@ -122,7 +122,7 @@ def played(
 
 def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[PlayedElsewhere]:
     """The simulations of Volcano's and YuniKorn's queues, at rest before the change."""
-    return _at_rest(beside(kueue.start, files.configuration), files)
+    return _at_rest(other_simulations(kueue.start, files.configuration), files)
 
 
 def _of_cluster(found: ManifestsElsewhere, files: SimulatedFiles, now: int) -> list[PlayedElsewhere]:

@@ -9,7 +9,7 @@ from analysis.inputs import InputObjects, same
 from analysis.pruning import missing
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
-from policies.judge import Before, Judgement, judge_files, stored_state
+from policies.judge import Judgement, StateBefore, judge_files, stored_state
 from policies.model.change import Circumstances
 
 
@@ -28,7 +28,7 @@ def judge(
     `base` are the objects before the change: then what differs is judged, and what is missing is deleted;
     of work that stays as it is, only what the change does to it.
     """
-    state = Before(context.world, context.manifests)
+    state = StateBefore(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
     if base is not None:
         return _judge_since(base, inputs, context, configuration, circumstances)
@@ -53,8 +53,8 @@ def _judge_since(
     before = {ref: placed.document.manifest for ref, placed in base.objects.items()}
     files = {**(context.manifests if context.against.kind == "files" else {}), **before}
     world = context.world.put_all(placed.obj for placed in base.objects.values())
-    completed = stored_state(Before(world, files), configuration)
-    state = Before(completed.world, {**context.manifests, **completed.manifests})
+    completed = stored_state(StateBefore(world, files), configuration)
+    state = StateBefore(completed.world, {**context.manifests, **completed.manifests})
     applied: list[Parsed] = []
     kept: list[Parsed] = []
     for ref, placed in inputs.objects.items():

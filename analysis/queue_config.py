@@ -1,6 +1,6 @@
-"""YuniKorn's queues.yaml among the manifests: bare, or as a text in its ConfigMap.
+"""YuniKorn's queues.yaml in the input: a bare file, or a text in YuniKorn's ConfigMap.
 
-A bare one is read as the ConfigMap that would hold it. In both, a field of the queues has its place in the file.
+A bare file is read as the ConfigMap that would hold it. In both forms a field of the queues is found in the file.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from policies.text.positions import Position
 
 NAMESPACE = "yunikorn"
 KEY = "queues.yaml"
-_WITHIN = fields.join("data", KEY)
-_EMPTY = r"(?:[ \t]*+\r?\n)*+"  # possessive: no memory for ways back, however many lines
-_LITERAL = re.compile(
+_QUEUES_FIELD = fields.join("data", KEY)
+_EMPTY_LINES = r"(?:[ \t]*+\r?\n)*+"  # possessive: it does not backtrack, however many lines there are
+_match_literal_block = re.compile(
     r"\|[-+]?[ \t]*+(?:#[^\n]*+)?\r?\n"
-    rf"(?P<lines>{_EMPTY}(?P<indent> ++)[^\n]*+(?:\n(?:(?P=indent)[^\n]*+|[ \t\r]*+(?=\n|\Z)))*+)"
+    rf"(?P<lines>{_EMPTY_LINES}(?P<indent> ++)[^\n]*+(?:\n(?:(?P=indent)[^\n]*+|[ \t\r]*+(?=\n|\Z)))*+)"
 ).match
-"""A literal block from its `|` on, without an indentation indicator."""
+"""Matches a literal block, beginning with its `|`. It does not match a block with an indentation indicator (`|4`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class QueuesRegion(Region):
-    """Finds the fields of the text under the ConfigMap's key in the file itself."""
+class QueuesFileRegion(Region):
+    """The region of a bare queues.yaml. A field below the ConfigMap's key is found in the file itself."""
 
     def locate(self, field: str) -> Position:
-        return Region.locate(self, field.removeprefix(_WITHIN).lstrip(".") if field.startswith(_WITHIN) else "")
+        inner = field.removeprefix(_QUEUES_FIELD).lstrip(".") if field.startswith(_QUEUES_FIELD) else ""
+        return Region.locate(self, inner)
 
 
-class _Block:
-    """The lines of a text that is a literal block, searched once."""
+class _LiteralBlock:
+    """The literal block in a ConfigMap that has queues.yaml; it is searched once."""
 
     def __init__(self, whole: Outline, end: int) -> None:
         self._whole = whole
@@ -44,49 +45,51 @@ class _Block:
 
     @cached_property
     def outline(self) -> Outline | None:
-        """The outline of the block; None if the text is not such a block."""
-        text, at = self._whole.text, self._whole.find(_WITHIN)
-        lines = _LITERAL(text, at, self._end) if at is not None else None
-        return Outline(text, self._whole.steps, *lines.span("lines")) if lines else None
+        """The outline of its lines; None if queues.yaml is not a literal block."""
+        text, start = self._whole.text, self._whole.find(_QUEUES_FIELD)
+        block = _match_literal_block(text, start, self._end) if start is not None else None
+        return Outline(text, self._whole.steps, *block.span("lines")) if block else None
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRegion(Region):
-    """Finds the fields of a text that is a literal block (`|`) under the ConfigMap's key.
+class ConfigMapRegion(Region):
+    """The region of a ConfigMap with queues.yaml.
 
-    The lines of such a block are those of the text, only further right, so the file itself is read there. In any other
-    text the lines are not those of the file: then the place is that of the text.
+    In a literal block (`|`) the lines of queues.yaml are lines of the file, with more indentation. So its fields are
+    found in the file. In any other form of the text, a field has the position of the text.
     """
 
-    block: _Block | None = None
+    block: _LiteralBlock | None = None
 
     def locate(self, field: str) -> Position:
-        inner = self.block.outline if self.block is not None and field.startswith(_WITHIN) else None
-        found = inner.find(field.removeprefix(_WITHIN).lstrip(".")) if inner is not None else None
+        inner = self.block.outline if self.block is not None and field.startswith(_QUEUES_FIELD) else None
+        found = inner.find(field.removeprefix(_QUEUES_FIELD).lstrip(".")) if inner is not None else None
         return Region.locate(self, field) if found is None else self.lines.position(found)
 
 
 def is_queue_config(value: dict[str, Any]) -> bool:
-    """Whether it has partitions, and neither kind nor apiVersion."""
+    """Whether the value looks like a bare queues.yaml: it has partitions, but neither kind nor apiVersion."""
     return "partitions" in value and "kind" not in value and "apiVersion" not in value
 
 
-def names_queues(region: Region) -> bool:
-    """Whether a bare text names queues in one of its partitions; other programs have partitions as well."""
+def has_queues(region: Region) -> bool:
+    """Whether a partition of a bare file has queues. Files of other programs have partitions as well."""
     start, end = region.span.document
     partitions = yaml_values.single(region.outline.text[start:end])["partitions"]
     return isinstance(partitions, list) and any(isinstance(it, dict) and "queues" in it for it in partitions)
 
 
-def within_config_map(manifest: dict[str, Any], region: Region) -> Region:
-    """The region of a manifest, where fields inside of its queues.yaml are found."""
+def config_map_region(manifest: dict[str, Any], region: Region) -> Region:
+    """The region of a manifest. That of a ConfigMap also finds the fields inside its queues.yaml."""
     if manifest.get("kind") != "ConfigMap" or region.within:
         return region
-    return BlockRegion(region.outline, region.lines, region.span, block=_Block(region.outline, region.span.end))
+    return ConfigMapRegion(
+        region.outline, region.lines, region.span, block=_LiteralBlock(region.outline, region.span.end)
+    )
 
 
-def as_config_map(region: Region) -> tuple[dict[str, Any], QueuesRegion]:
-    """The manifest with the text unchanged, and where that text is."""
+def as_config_map(region: Region) -> tuple[dict[str, Any], QueuesFileRegion]:
+    """The ConfigMap that holds the text of the region unchanged, and the region of that text."""
     start, end = region.span.document
     manifest = {
         "apiVersion": "v1",
@@ -94,4 +97,4 @@ def as_config_map(region: Region) -> tuple[dict[str, Any], QueuesRegion]:
         "metadata": {"name": CONFIGS, "namespace": NAMESPACE},
         "data": {KEY: region.outline.text[start:end]},
     }
-    return manifest, QueuesRegion(region.outline, region.lines, region.span, region.within)
+    return manifest, QueuesFileRegion(region.outline, region.lines, region.span, region.within)

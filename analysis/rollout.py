@@ -10,7 +10,7 @@ from analysis.change import ChangeSet
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Parsed
-from policies.judge import Before, judge, stored_state
+from policies.judge import StateBefore, judge, stored_state
 from policies.judging.changes import change as change_of
 from policies.judging.verdict import Judged, Verdict
 from policies.model.change import Circumstances
@@ -47,17 +47,17 @@ def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
     return Rollout(change, whole.verdict, order, tuple(syncs(site.world, order.edits)))
 
 
-def _state(change: ChangeSet, configuration: Configuration) -> Before:
+def _state(change: ChangeSet, configuration: Configuration) -> StateBefore:
     """The state before the change; files are completed as a cluster would store them."""
     if change.against.of_cluster:
         written = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
         world = change.cluster.world.put_all(placed.obj for placed in change.before.objects.values())
-        return Before(world, {**change.cluster.manifests, **written})
+        return StateBefore(world, {**change.cluster.manifests, **written})
     manifests = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
-    return stored_state(Before(Forest.of(change.existing(), DECLARED), manifests), configuration)
+    return stored_state(StateBefore(Forest.of(change.existing(), DECLARED), manifests), configuration)
 
 
-def _edits(change: ChangeSet, state: Before, configuration: Configuration) -> Iterator[Edit]:
+def _edits(change: ChangeSet, state: StateBefore, configuration: Configuration) -> Iterator[Edit]:
     written = [Parsed(placed.obj, placed.document.manifest) for placed in change.applied.objects.values()]
     for after in stored(written, state.world, configuration):
         yield Edit(_held(state, after.object.ref), after)
@@ -65,6 +65,6 @@ def _edits(change: ChangeSet, state: Before, configuration: Configuration) -> It
         yield Edit(_held(state, found.ref) or Parsed(found, None), None)
 
 
-def _held(state: Before, ref: Ref) -> Parsed | None:
+def _held(state: StateBefore, ref: Ref) -> Parsed | None:
     found = state.world.get(ref)
     return Parsed(found, state.manifests.get(ref)) if found is not None else None

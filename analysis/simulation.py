@@ -25,9 +25,9 @@ from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation, begin
 from scheduling.simulation.submissions import is_submission
-from scheduling.volcano.law import SETTLED_LAW, SchedulerLaw
 from scheduling.volcano.play.intake import is_volcanos
 from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano
+from scheduling.volcano.scheduler_conf import SETTLED_CONF, SchedulerConf
 from scheduling.yunikorn.intake import is_yunikorns
 from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 
@@ -37,10 +37,13 @@ _NOT_KUEUES = ("metadata.annotations",)
 
 @dataclass(slots=True)
 class SimulatedFiles:
-    """All that was read so far. The forest is for drawing; `trees` False leaves the nodes of trees out of it.
+    """All files that were read so far.
 
-    `others` has what was read for other simulations than Kueue's since it was last taken. `refused` is left out, since
-    no API server would accept it. `repeated` are objects that were given twice; the first is simulated.
+    `trees`: whether the forest has the nodes of the quota trees.
+    `forest`: for drawings.
+    `refused`: objects that are left out, since no API server would accept them.
+    `repeated`: objects that were given twice; the first is simulated.
+    `others`: manifests for Volcano and YuniKorn that `take_others` has not returned yet.
     """
 
     configuration: Configuration
@@ -62,7 +65,7 @@ class SimulatedFiles:
         written = [Parsed(placed.obj, placed.document.manifest) for placed in accepted.values()]
         self.others += [_named(each) for each in written if _is_others(each.manifest or {})]
         self.others += [document.manifest for document in rest if _is_others(document.manifest)]
-        self.others += self._beside(files)
+        self.others += self._others_only(files)
         complete = stored(written, self.forest, self.configuration)
         self.forest = self.forest.put_all(it.object for it in complete if self.trees or not isinstance(it.object, Node))
         return [*map(_named, complete), *(document.manifest for document in rest)]
@@ -77,12 +80,12 @@ class SimulatedFiles:
         return [f"{each}, again at {each.second.place()}; the first is used" for each in self.repeated]
 
     def take_others(self) -> list[Manifest]:
-        """What was read for others than Kueue since it was last taken."""
+        """The manifests for Volcano and YuniKorn that were read since the last call."""
         taken, self.others = self.others, []
         return taken
 
-    def _beside(self, files: InputObjects) -> Iterator[Manifest]:
-        """What others read and Kueue does not."""
+    def _others_only(self, files: InputObjects) -> Iterator[Manifest]:
+        """The manifests that only Volcano or YuniKorn reads."""
         for placed in files.objects.values():
             manifest = placed.document.manifest
             if is_played(manifest) or not _is_others(manifest):
@@ -118,8 +121,11 @@ def _is_others(manifest: Manifest) -> bool:
     return is_yunikorns(manifest) or is_volcanos(manifest)
 
 
-class Beside(Protocol):
-    """A simulation of another scheduler's queues. `problems`: why its configuration is refused."""
+class OtherSimulation(Protocol):
+    """A simulation of the queues of Volcano or YuniKorn.
+
+    `problems`: why its configuration is refused.
+    """
 
     unsettled: bool
 
@@ -148,12 +154,12 @@ class OtherQueues:
     yunikorn: YuniKorn
 
     @property
-    def beside(self) -> tuple[Beside, ...]:
+    def others(self) -> tuple[OtherSimulation, ...]:
         return self.volcano, self.yunikorn
 
     @property
     def problems(self) -> list[str]:
-        return [problem for each in self.beside for problem in each.problems]
+        return [problem for each in self.others for problem in each.problems]
 
 
 @dataclass(slots=True)
@@ -164,9 +170,9 @@ class Simulations(OtherQueues):
     kueue: KueueSimulation
 
     def bring(self) -> None:
-        """Hand over what was read for others than Kueue since the last time, and settle."""
+        """Give the manifests read since the last call to the simulations of Volcano and YuniKorn, and settle these."""
         manifests = self.files.take_others()
-        for each in self.beside:
+        for each in self.others:
             each.at(self.kueue.now)
             each.change(manifests)
             each.settle()
@@ -186,14 +192,14 @@ def play(
     inputs: InputObjects,
     configuration: Configuration,
     decisions: SimulationSettings,
-    law: SchedulerLaw = SETTLED_LAW,
+    conf: SchedulerConf = SETTLED_CONF,
 ) -> Simulations:
-    """The simulations of these files when nothing moves any more. `law`: how Volcano's scheduler is configured."""
+    """The simulations of these files when nothing moves any more. `conf`: how Volcano's scheduler is configured."""
     files = SimulatedFiles(configuration)
     manifests = files.accept(inputs)
     simulation = KueueSimulation(decisions, begin([*manifests, *files.others]))
     simulation.add(manifests)
-    simulations = Simulations(*beside(simulation.start, configuration, law), files, simulation)
+    simulations = Simulations(*other_simulations(simulation.start, configuration, conf), files, simulation)
     simulations.bring()
     return simulations
 
@@ -209,9 +215,14 @@ def has_work(files: InputObjects) -> bool:
     )
 
 
-def beside(start: int, configuration: Configuration, law: SchedulerLaw = SETTLED_LAW) -> tuple[Volcano, YuniKorn]:
-    """The simulations of the queues of others than Kueue, empty, from this moment on."""
-    return Volcano(start, law), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
+def other_simulations(
+    start: int, configuration: Configuration, conf: SchedulerConf = SETTLED_CONF
+) -> tuple[Volcano, YuniKorn]:
+    """The simulations of Volcano's and YuniKorn's queues, without any objects yet.
+
+    `start`: their first moment, in nanoseconds.
+    """
+    return Volcano(start, conf), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
 
 
 def _called(ref: Ref) -> str:

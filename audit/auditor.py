@@ -1,4 +1,4 @@
-"""Judges everything that is stored: when it has changed, and on a schedule, since exemptions and other dates pass."""
+"""Audits all stored objects when they change, and on a schedule, since exemptions and other dates expire."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from policies.model.findings import Severity
 from policies.model.forest import Forest
 
 log = logging.getLogger(__name__)
-SHORTEST = 2.0
-"""Seconds between two audits, at the least: changes that come within them are judged together."""
-SHARE = 10.0
-"""The pause after an audit, as a multiple of the audit's own time: audits take a tenth of a core at most."""
+SHORTEST_PAUSE = 2.0
+"""Seconds between two audits. Changes in this time are judged together."""
+PAUSE_FACTOR = 10.0
+"""The pause after an audit, as a multiple of its duration. So audits use at most about a tenth of a core."""
 
 
 class StoredObjects(Protocol):
-    """What is stored, as far as it is known."""
+    """The stored objects as far as they were read."""
 
     def forest(self) -> Forest: ...
 
     def lacking(self) -> list[str]:
-        """What was not read yet, in words; nothing is judged until then."""
+        """Why kinds were not read completely, one sentence each. There is no audit until all are read."""
 
 
 class Auditor:
-    """`step` is called again and again by one thread; `last` may be read by any. `baseline` has the fingerprints of
-    findings that are only counted.
+    """Audits the stored objects. One thread calls `step` in a loop; any thread may read `last`.
 
-    Nothing is lost: the audited state is compared with the current state, not with events.
+    No change is lost: the audited state is compared with the current state, not with events.
+
+    `interval`: the seconds after which unchanged objects are audited again.
+    `baseline`: the fingerprints of findings that are only counted.
+    `last`: the last audit; None before the first.
     """
 
     def __init__(
@@ -53,43 +56,43 @@ class Auditor:
         self._metrics = metrics
         self._baseline = baseline
         self._clock = clock
-        self._judged: Forest | None = None
-        self._ended = float("-inf")
-        self._rested = float("-inf")
+        self._audited_forest: Forest | None = None
+        self._ended_at = float("-inf")
+        self._next_at = float("-inf")
 
     def age(self) -> float | None:
         """Seconds since the last audit ended; None before the first."""
-        return None if self.last is None else self._clock() - self._ended
+        return None if self.last is None else self._clock() - self._ended_at
 
     def step(self) -> bool:
-        """Judge where that is due; whether there is a new audit."""
+        """Audit if an audit is due. Returns whether there is a new one."""
         began = self._clock()
-        if began < self._rested or self._cache.lacking():
+        if began < self._next_at or self._cache.lacking():
             return False
         forest = self._cache.forest()
-        if forest is self._judged and began - self._ended < self._interval:
+        if forest is self._audited_forest and began - self._ended_at < self._interval:
             return False
         try:
             found = audit(forest, self._configuration, datetime.now(UTC)).without(self._baseline)
         except Exception:
-            # The rest of the process goes on; the age of the last audit shows it.
+            # The process continues. The age of the last audit shows the failure.
             log.exception("what is stored could not be audited: internal error")
             self._metrics.failed()
-            self._rested = self._clock() + self._interval
+            self._next_at = self._clock() + self._interval
             return False
-        self.last, self._judged, self._ended = found, forest, self._clock()
+        self.last, self._audited_forest, self._ended_at = found, forest, self._clock()
         for failed in (each for each in found.not_evaluated if each.error):
             log.error("rule %s failed: internal error", failed.rule.id, exc_info=failed.error)
         if any(each.error for each in found.not_evaluated):
             self._metrics.failed()
-        took = self._ended - began
-        self._rested = self._ended + max(SHORTEST, took * SHARE)
+        took = self._ended_at - began
+        self._next_at = self._ended_at + max(SHORTEST_PAUSE, took * PAUSE_FACTOR)
         self._metrics.audited(took)
-        _say(found, took)
+        _log(found, took)
         return True
 
 
-def _say(found: Audit, took: float) -> None:
+def _log(found: Audit, took: float) -> None:
     fields = {
         "objects": found.objects,
         "trees": sum(tree.root is not None for tree in found.trees),

@@ -17,7 +17,7 @@ from cluster.errors import ClusterError, Conflict, NotFound
 from cluster.reflector import Pacing
 from cluster.resource import Manifest
 from policies.audit.audited import Audit
-from policies.audit.reports import APIS, ReportApi, overwriting, reports
+from policies.audit.reports import APIS, ReportApi, overwrite_patch, reports
 
 log = logging.getLogger(__name__)
 MANAGER = "quotree-audit"
@@ -116,7 +116,7 @@ class Publisher:
         failures: list[ClusterError] = []
         for key, action in self._plan(followed, wanted):
             if not self._permit.held():
-                return False  # whoever holds it goes on
+                return False  # the process that holds it continues
             try:
                 self._act(followed, key, action, wanted)
             except NotFound:
@@ -177,7 +177,9 @@ def _key(report: Manifest) -> ReportKey:
 
 def _patch(followed: FollowedReports, stored: StoredReport, report: Manifest) -> Patch:
     key = stored.key
-    return Patch(followed.resource(key), key.namespace or None, key.name, overwriting(report), stored.version, MANAGER)
+    return Patch(
+        followed.resource(key), key.namespace or None, key.name, overwrite_patch(report), stored.version, MANAGER
+    )
 
 
 def _delete(followed: FollowedReports, stored: StoredReport) -> Delete:

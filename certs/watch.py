@@ -1,4 +1,4 @@
-"""Watches the Secret and the objects that trust it, so that a change by somebody else is mended at once."""
+"""Watches the Secret and the objects that trust it, so that a change by another client is repaired at once."""
 
 import logging
 from collections.abc import Callable

@@ -32,7 +32,7 @@ _EXTRAS = {
     "prometheus_client": "serve",
     "opentelemetry": "otel",
 }
-"""The packages that are installed where somebody asks for them, and the extra of pyproject.toml that brings each."""
+"""The optional packages, and the extra of pyproject.toml that installs each."""
 _SERVERS = ("serve", "review")
 
 

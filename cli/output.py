@@ -97,7 +97,7 @@ def note(text: str) -> None:
 
 
 def discard(stream: int) -> None:
-    """What is left in a stream that cannot be written to is lost, or the interpreter would complain at its end."""
+    """Drop the unwritten rest of a broken stream. Otherwise the interpreter would report an error at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 

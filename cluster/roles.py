@@ -1,4 +1,4 @@
-"""The role for users that somebody lacks, by what the API server or a reconciler says of a refusal."""
+"""The role that a user lacks, from the message of the API server or a reconciler that refuses a request."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Kept = KubeObject | UnreadableObject | None
 
 
 class FoundManifest(NamedTuple):
-    """What is kept of a manifest, with its identity and version."""
+    """The kept part of a manifest, with its uid and resource version."""
 
     kept: Kept
     seen: Sighting
@@ -38,13 +38,13 @@ class ManifestCache(Protocol):
     """A cache of the objects that a request does not carry."""
 
     def forest(self) -> Forest:
-        """The present snapshot; costs nothing."""
+        """The current forest. The call is cheap."""
 
     def snapshot(self) -> Snapshot:
         """The state of the store, with the versions of its objects."""
 
     def ready(self) -> list[str]:
-        """What is not synced yet, in words; empty when everything is."""
+        """Why the cache is not ready, one sentence each; empty if it is."""
 
     def age(self) -> float | None:
         """Seconds since the API server's last answer to the oldest source; None if one never had an answer."""

@@ -1,6 +1,6 @@
-"""The one judge: objects before, objects after, configuration and circumstances in; proposal and verdict out.
+"""Judges a change: takes the objects before and after it, and returns the proposal and the verdict.
 
-The webhook, `quotree validate` and `quotree test` ask here, so that all say the same of the same change.
+The webhook and every command judge here, so all of them judge a change in the same way.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """The state before a change, with the manifests that are at hand.
+class StateBefore:
+    """The state before a change.
 
-    Without its manifest an object is not asked for fields that must stay.
+    `manifests`: those that are known. Immutable fields are checked only for objects with a manifest.
     """
 
     world: Forest
@@ -52,70 +52,71 @@ def judge(
     configuration: Configuration | None = None,
     circumstances: Circumstances | None = None,
 ) -> Judgement:
-    """The judgement of these changes as one transaction; its objects are as they would be stored."""
+    """Judge the changes as one transaction. Their objects must be as the API server would store them."""
     proposal = propose(world, changes, configuration, circumstances)
     return Judgement(proposal, evaluate(proposal))
 
 
 def judge_files(
-    state: Before,
+    state: StateBefore,
     applied: Iterable[Parsed],
     deleted: Iterable[KubeObject],
     configuration: Configuration,
     circumstances: Circumstances,
-    kept: Iterable[Parsed] = (),
+    unchanged: Iterable[Parsed] = (),
 ) -> Judgement:
-    """Judge a change in files. The objects are completed first, as the mutating webhook would do it.
+    """Judge a change in files. First the objects are completed as by the mutating webhook.
 
-    Nor has an API server dropped or refused fields that it does not know. `kept` are objects of the files that do not
-    change: work among them is judged for what the change does to it.
+    No API server has read the files, so fields that it would drop or refuse are findings, too.
+
+    `unchanged`: objects of the files that do not change. The effect of the change on work among them is judged.
     """
     changes = [_change(state, it) for it in stored(applied, state.world, configuration)]
     changes += [Change(it, None) for it in deleted]
     proposal = propose(state.world, changes, configuration, circumstances)
-    own = _results(proposal)
-    return Judgement(proposal, _verdict(own, _worsened(proposal, kept, own) if changes else _Results()))
+    own = _run_rules(proposal)
+    return Judgement(proposal, _verdict(own, _effects_on_work(proposal, unchanged, own) if changes else _RuleResults()))
 
 
 def judge_stored(
     world: Forest, configuration: Configuration | None = None, circumstances: Circumstances | None = None
 ) -> Judgement:
-    """The judgement of all objects. Violations that existed before are reported too. Costs a look at every object."""
+    """Judge all stored objects. Every violation is reported. The costs grow with the number of objects."""
     proposal = propose_stored(world, configuration, circumstances)
     return Judgement(proposal, evaluate(proposal))
 
 
-def stored_state(state: Before, configuration: Configuration) -> Before:
-    """The state of files that stand for a cluster, as that would hold them."""
-    held = [Parsed(found, manifest) for ref, manifest in state.manifests.items() if (found := state.world.get(ref))]
-    complete = [completed(it, state.world, configuration) for it in held]
-    changed = [now for was, now in zip(held, complete, strict=True) if now is not was]
+def stored_state(state: StateBefore, configuration: Configuration) -> StateBefore:
+    """The state that a cluster would store if the objects were applied to it: each is completed as by the webhook."""
+    present = [Parsed(found, manifest) for ref, manifest in state.manifests.items() if (found := state.world.get(ref))]
+    complete = [completed(it, state.world, configuration) for it in present]
+    changed = [now for was, now in zip(present, complete, strict=True) if now is not was]
     manifests = {it.object.ref: it.manifest for it in changed if it.manifest is not None}
-    return Before(state.world.put_all(it.object for it in changed), {**state.manifests, **manifests})
+    return StateBefore(state.world.put_all(it.object for it in changed), {**state.manifests, **manifests})
 
 
 def evaluate(proposal: Proposal) -> Verdict:
     """All findings of all rules about this proposal."""
-    return _verdict(_results(proposal))
+    return _verdict(_run_rules(proposal))
 
 
-class _Results(NamedTuple):
-    """What the rules say, before it is put in order."""
+class _RuleResults(NamedTuple):
+    """Unsorted findings, and the rules or objects that could not be judged."""
 
     found: Sequence[Judged] = ()
     unjudged: Sequence[Unjudged] = ()
 
 
-def _verdict(*every: _Results) -> Verdict:
+def _verdict(*every: _RuleResults) -> Verdict:
     found = sorted((judged for each in every for judged in each.found), key=lambda judged: judged.rank)
     return Verdict(tuple(folded(found)), tuple(missed for each in every for missed in each.unjudged))
 
 
-def _results(proposal: Proposal) -> _Results:
+def _run_rules(proposal: Proposal) -> _RuleResults:
     found: list[Judged] = []
     unjudged: list[Unjudged] = []
     for rule in concerned(proposal.kinds(), proposal.occasions()):
-        if rule.default is Action.OFF and silenced(rule, proposal.configuration):
+        if rule.default is Action.OFF and silenced(rule, proposal.configuration):  # no call for most rules
             continue
         if rule.of_change and proposal.stored:
             continue
@@ -126,42 +127,45 @@ def _results(proposal: Proposal) -> _Results:
                 unjudged += missed
         except Exception as error:  # only this rule fails; the caller decides whether the others are enough
             unjudged.append(Unjudged.failed(rule, error))
-    return _Results(found, unjudged)
+    return _RuleResults(found, unjudged)
 
 
-def _worsened(proposal: Proposal, kept: Iterable[Parsed], own: _Results) -> _Results:
-    """What is found of this work if it is submitted after the change, and was not found before it."""
-    work = [it for it in kept if it.object.is_work]
-    was = [found for it in work if (found := proposal.before.get(it.object.ref))]
-    now = [completed(it, proposal.after, proposal.configuration).object for it in work]
+def _effects_on_work(proposal: Proposal, unchanged: Iterable[Parsed], own: _RuleResults) -> _RuleResults:
+    """The findings about unchanged work that the change causes: submitted before the change, it had none of them.
+
+    `own`: the findings about the change itself, which are not repeated.
+    """
+    work = [it for it in unchanged if it.object.is_work]
+    old = [found for it in work if (found := proposal.before.get(it.object.ref))]
+    new = [completed(it, proposal.after, proposal.configuration).object for it in work]
     before, after = (
-        _results(propose(world, (Change(None, it) for it in objects), proposal.configuration, proposal.circumstances))
-        for world, objects in ((proposal.before, was), (proposal.after, now))
+        _run_rules(propose(world, (Change(None, it) for it in objects), proposal.configuration, proposal.circumstances))
+        for world, objects in ((proposal.before, old), (proposal.after, new))
     )
     known = {each.lasting for results in (before, own) for each in results.found}
     missed = {*before.unjudged, *own.unjudged}
-    return _Results(
+    return _RuleResults(
         [each for each in after.found if each.lasting not in known],
         [each for each in after.unjudged if each not in missed],
     )
 
 
-def _change(state: Before, applied: Parsed) -> Change:
-    """An object whose name the API server chooses is a new one each time that its file is applied."""
-    before = _before(state, applied.object.ref)
+def _change(state: StateBefore, applied: Parsed) -> Change:
+    """The change that applying one object makes. An object with `generateName` is created anew each time."""
+    before = _object_before(state, applied.object.ref)
     if before is not None and applied.object.ref.is_generated:
         return replace(change(None, strict(applied)), replaced=before.object)
-    return change(before, strict(_as_orchestrated(before, applied)))
+    return change(before, strict(_with_effective_quotas(before, applied)))
 
 
-def _as_orchestrated(before: Parsed | None, applied: Parsed) -> Parsed:
-    """The object with the quotas that an orchestrator wrote into its status: applying a file does not change these."""
-    stood, given = before.object if before is not None else None, applied.object
-    if not isinstance(stood, KueueNode) or stood.effective is None or not isinstance(given, KueueNode):
+def _with_effective_quotas(before: Parsed | None, applied: Parsed) -> Parsed:
+    """The object with the quotas that an orchestrator wrote into its status. Applying a file does not change these."""
+    stored_node, new_node = before.object if before is not None else None, applied.object
+    if not isinstance(stored_node, KueueNode) or stored_node.effective is None or not isinstance(new_node, KueueNode):
         return applied
-    return applied._replace(object=replace(given, effective=stood.effective))
+    return applied._replace(object=replace(new_node, effective=stored_node.effective))
 
 
-def _before(state: Before, ref: Ref) -> Parsed | None:
+def _object_before(state: StateBefore, ref: Ref) -> Parsed | None:
     found = state.world.get(ref)
     return strict(Parsed(found, state.manifests.get(ref))) if found is not None else None

@@ -45,7 +45,7 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
 
 @cache
 def _nothing_found(profile: Profile) -> list[bytes]:
-    """What is around the uids in the response to nearly every request."""
+    """The parts of the response between the uids, for a request without findings, as nearly all are."""
     placeholder = "the uid of the request"
     notes = {**_followed(placeholder), **audit_annotations(Verdict(), profile)}
     return _body({"uid": placeholder, "allowed": True, "auditAnnotations": notes}).split(

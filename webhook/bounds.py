@@ -15,7 +15,10 @@ _FREE = 64 * 1024
 
 
 def crowded(manifest: Mapping[str, Any] | None, size: int) -> str:
-    """What is too much in the new object of a review of `size` bytes; empty where nothing is."""
+    """Why the new object of a review is too large; empty if it is not.
+
+    `size`: the bytes of the review.
+    """
     if manifest is None or size < _FREE:
         return ""
     waiting: list[Any] = [manifest]

@@ -15,10 +15,10 @@ from policies.judge import Judgement, judge
 from policies.judging.ruling import may_refuse
 from policies.judging.verdict import Unjudged, Verdict
 from policies.model.change import Change, Circumstances
-from policies.model.findings import Severity, kind_of
+from policies.model.findings import Severity, kind_field
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from webhook.ledger.contents import ORDERED
+from webhook.ledger.contents import LEDGER_KINDS
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.review import Review
 
@@ -58,7 +58,7 @@ class JudgedRequest:
         """
         change = self.change
         return (
-            change.ref.group_kind in ORDERED
+            change.ref.group_kind in LEDGER_KINDS
             and not self.review.subresource
             and change.before != change.after
             and not (change.after is None and metadata(self.review.manifest).get("deletionTimestamp"))
@@ -99,7 +99,7 @@ def may_be_stale(verdict: Verdict) -> bool:
 def missed(verdict: Verdict, forest: Forest) -> list[Ref]:
     """What warnings say is missing: it may have been stored a moment ago, and the cache may not show it yet."""
     places = (place for judged in verdict.of(Severity.WARNING) for place in judged.finding.follows)
-    return sorted({ref for ref, field in places if (ref, field) == kind_of(ref) and forest.get(ref) is None})
+    return sorted({ref for ref, field in places if (ref, field) == kind_field(ref) and forest.get(ref) is None})
 
 
 def warm_up() -> None:

@@ -108,7 +108,7 @@ class WebhookMetrics:
 
     def converted(self, to: str, objects: int, failed: bool) -> None:
         """A request to convert this number of objects; if one fails, all fail."""
-        known = to if to in VERSIONS else "unknown"  # whoever asks must not be able to make labels
+        known = to if to in VERSIONS else "unknown"  # a client must not be able to create label values
         self._conversions.labels(known, "failure" if failed else "success").inc(objects)
 
     def turned_away(self, reason: str) -> None:

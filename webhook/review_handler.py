@@ -84,7 +84,7 @@ class Reply(NamedTuple):
 
 
 class KnownRequest:
-    """What is known of a request so far."""
+    """A request, with the facts about it that are known so far."""
 
     __slots__ = ("body", "case", "gone", "outcome", "path", "review", "started", "trace", "waits")
 

@@ -30,7 +30,10 @@ class TimedStep(NamedTuple):
 
 
 class ReviewTrace:
-    """What is recorded of one review. `header`: the API server's `traceparent`; a malformed one counts as none."""
+    """The trace of one review.
+
+    `header`: the `traceparent` of the API server; ignored if it is malformed.
+    """
 
     def __init__(self, header: str) -> None:
         found = _PARENT.fullmatch(header) if header else None

@@ -1,4 +1,4 @@
-"""The rows of trees with the quota that is in use, and who uses it."""
+"""The rows of trees with the quota that is in use, and the work that uses it."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from scheduling.world.world import World
 from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 from scheduling.yunikorn.usage import Applications, applications_by_namespace
 
-_NOTHING: Mapping[FlavorResource, InUse] = {}
+_NO_USAGE: Mapping[FlavorResource, InUse] = {}
 
 
-class QuotasInUse(Quotas):
-    """The quota of every node, what its subtree uses, and how much of that it borrows."""
+class QuotasWithUsage(Quotas):
+    """The quota of every node of Kueue, what its subtree uses, and how much of that it borrows."""
 
     def __init__(self, forest: Forest, downward: Sequence[Ref], world: World):
         super().__init__(forest, downward)
-        self._found = below(nodes(world))
+        self._usage = below(nodes(world))
 
     def rows(self, ref: Ref) -> list[QuotaRow]:
         rows = super().rows(ref)
         if ref.group != kueue.GROUP:
             return rows
-        of_kind = self._found.queues if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohorts
-        found = of_kind.get(ref.name, _NOTHING)
+        nodes_of_kind = self._usage.queues if ref.kind == kueue.CLUSTER_QUEUE.kind else self._usage.cohorts
+        usage = nodes_of_kind.get(ref.name, _NO_USAGE)
         listed = {FlavorResource(row.flavor, row.resource) for row in rows}
-        rows += [QuotaRow(*pair, {}, {}) for pair in sorted(found.keys() - listed)]
-        return [_with_use(row, found.get(FlavorResource(row.flavor, row.resource))) for row in rows]
+        rows += [QuotaRow(*pair, {}, {}) for pair in sorted(usage.keys() - listed)]
+        return [_with_usage(row, usage.get(FlavorResource(row.flavor, row.resource))) for row in rows]
 
 
-class QuotasAndWorkloads(QuotasInUse):
-    """Rows of quota, with the number of workloads that are pending, reserve quota and are admitted."""
+class QuotasWithWorkloads(QuotasWithUsage):
+    """The quotas with usage, and the numbers of workloads that are pending, reserve quota, and are admitted."""
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
         if ref.group != kueue.GROUP:
             return super().counts(ref)
-        found = self._found.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohort_counts
+        found = self._usage.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._usage.cohort_counts
         return {"workloads": asdict(found.get(ref.name, WorkloadCounts()))}
 
     def note(self, ref: Ref) -> str:
@@ -55,13 +55,16 @@ class QuotasAndWorkloads(QuotasInUse):
 
 
 def workload_note(counts: Mapping[str, int]) -> str:
-    """How many workloads a node has; empty for none."""
+    """The numbers of workloads as a text; empty for none.
+
+    `counts`: by the names of WorkloadCounts.
+    """
     words = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
     return ", ".join(f"{count} {words[word]}" for word, count in counts.items() if count)
 
 
-class QuotasOfVolcano(Quotas):
-    """The quota of Volcano's queues, what of it is allocated and reserved, and the PodGroups of each with all below."""
+class VolcanoQuotas(Quotas):
+    """The quota of Volcano's queues, its allocated and reserved parts, and the PodGroups of each subtree by phase."""
 
     def __init__(self, forest: Forest, downward: Sequence[Ref], world: Volcano):
         super().__init__(forest, downward)
@@ -76,7 +79,7 @@ class QuotasOfVolcano(Quotas):
         rows += [
             QuotaRow("", name, {}, {}) for name in sorted({name for texts in used.values() for name in texts} - listed)
         ]
-        return [replace(row, own={**row.own, **_of(row.resource, used)}) for row in rows]
+        return [replace(row, own={**row.own, **_amounts_of(row.resource, used)}) for row in rows]
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
         return {"podGroups": dict(sorted(self._phases.get(ref.name, {}).items()))}
@@ -89,8 +92,8 @@ def phase_notes(phases: Mapping[str, int]) -> list[str]:
     return [f"{phase}: {count}" for phase, count in sorted(phases.items())]
 
 
-class NamespacesInUse:
-    """The quota of Namespaces with what their Pods have allocated, and their applications."""
+class NamespaceUsage:
+    """The quota that the Pods of namespaces use in YuniKorn, and their applications."""
 
     def __init__(self, simulation: YuniKorn) -> None:
         self._used = simulation.used_by_namespace()
@@ -105,23 +108,27 @@ class NamespacesInUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Users:
-    """The engines that know the usage of each project's queues; None if the usage is unknown or zero."""
+class UsageSources:
+    """The engines that know the usage of each project's queues; None if the usage is unknown, or nothing is used."""
 
     kueue: World | None = None
     volcano: Volcano | None = None
     yunikorn: YuniKorn | None = None
 
     def quotas(self, forest: Forest, downward: Sequence[Ref]) -> Mapping[str, Quotas]:
-        """The quotas and their usage, by the API group of the queues."""
+        """The quotas with their usage, by the API group of the queues.
+
+        `downward`: every node, parents before their children.
+        """
         plain = Quotas(forest, downward)
         return {
-            kueue.GROUP: QuotasAndWorkloads(forest, downward, self.kueue) if self.kueue is not None else plain,
-            volcano.GROUP: QuotasOfVolcano(forest, downward, self.volcano) if self.volcano is not None else plain,
+            kueue.GROUP: QuotasWithWorkloads(forest, downward, self.kueue) if self.kueue is not None else plain,
+            volcano.GROUP: VolcanoQuotas(forest, downward, self.volcano) if self.volcano is not None else plain,
         }
 
 
-def _of(resource: str, texts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _amounts_of(resource: str, texts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The amounts of one resource, by the names in `texts`."""
     return {word: each[resource] for word, each in texts.items() if resource in each}
 
 
@@ -130,8 +137,8 @@ def _used(resource: str, used: Mapping[str, int]) -> str:
     return amount_text(kind, used.get(kind, 0))
 
 
-def _with_use(row: QuotaRow, use: InUse | None) -> QuotaRow:
-    amounts = {"used": written(row.resource, use.used if use else 0)}
-    beyond = {"borrowed": use.borrowed, "over": use.over} if use is not None else {}
-    amounts |= {word: written(row.resource, amount) for word, amount in beyond.items() if amount}
+def _with_usage(row: QuotaRow, usage: InUse | None) -> QuotaRow:
+    amounts = {"used": written(row.resource, usage.used if usage else 0)}
+    exceeding = {"borrowed": usage.borrowed, "over": usage.over} if usage is not None else {}
+    amounts |= {word: written(row.resource, amount) for word, amount in exceeding.items() if amount}
     return replace(row, own={**row.own, **amounts})

@@ -1,4 +1,4 @@
-"""Which part of the trees is shown: all of them, some nodes with what is around them, or their children alone."""
+"""The part of the trees that is shown: all of them, some nodes with their subtrees and ancestors, or their children."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from analysis.trees.quotas import with_quota
-from analysis.trees.usage import Users
-from analysis.trees.walk import DrawnNode, branch, walk
+from analysis.trees.usage import UsageSources
+from analysis.trees.walk import DrawnNode, node_with_children, walk
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.suggestion import suggest
@@ -18,16 +18,20 @@ _KINDS = {
     "Queue": ("queue", "queues", "q"),
     "Namespace": ("namespace", "namespaces", "ns"),
 }
-"""How people name a kind, as in kubectl."""
+"""The names of each kind on the command line, as in kubectl."""
 
 
 class UnknownNode(Exception):
-    """There is no node of this name; the message says which one may be meant."""
+    """There is no node of this name. The message suggests one that may be meant."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedNode:
-    """A node by its name, of that kind where one is named. A queue of YuniKorn has its path as its name."""
+    """A node as the user names it.
+
+    `kind`: empty if the user did not name one.
+    `name`: of a queue of YuniKorn its path.
+    """
 
     kind: str
     name: str
@@ -45,14 +49,16 @@ def parse_node(written: str) -> WantedNode:
 
 @dataclass(frozen=True, slots=True)
 class ShownTree:
-    """`only` are the nodes to show, with their ancestors and all below them; empty: all trees.
+    """The part of the trees that is shown. Without nodes, queues and namespaces, it is all of them.
 
-    `children`: nothing but each node and its direct children.
+    `only`: nodes of Kueue and Volcano, with their ancestors and subtrees.
+    `queues`: the paths of YuniKorn's queues.
+    `namespaces`: the names of namespaces with a quota.
+    `children`: whether only each node and its direct children are shown.
     """
 
     only: tuple[Ref, ...] = ()
     queues: tuple[str, ...] = ()
-    """Paths of YuniKorn's."""
     namespaces: tuple[str, ...] = ()
     children: bool = False
 
@@ -64,12 +70,12 @@ class ShownTree:
         if self.whole:
             return list(walk(forest))
         if self.children:
-            return [each for ref in self.only for each in branch(forest, ref)]
+            return [each for ref in self.only for each in node_with_children(forest, ref)]
         return list(walk(forest, forest.upward(self.only) | set(_below(forest, self.only)))) if self.only else []
 
     @property
-    def tops_of_yunikorn(self) -> tuple[str | None, ...]:
-        """Where drawings of its queues begin; None is root."""
+    def yunikorn_starts(self) -> tuple[str | None, ...]:
+        """The queues at which drawings of YuniKorn's queues start; None stands for root."""
         if self.children:
             return self.queues
         return (None,) if self.whole or self.queues else ()
@@ -86,10 +92,10 @@ class ShownTree:
 ALL = ShownTree()
 
 
-def view_of(nodes: Sequence[WantedNode], children: bool, forest: Forest, use: Users) -> ShownTree:
+def view_of(nodes: Sequence[WantedNode], children: bool, forest: Forest, sources: UsageSources) -> ShownTree:
     """The part of the trees that the nodes name. Raises UnknownNode."""
     trees = set(forest.upward(node.ref for node in forest.nodes()))
-    queues = set(use.yunikorn.scheduler.tree.queues) if use.yunikorn is not None else set()
+    queues = set(sources.yunikorn.scheduler.tree.queues) if sources.yunikorn is not None else set()
     namespaces = {space.ref.name for space, _ in with_quota(forest)}
     only, paths, spaces = [], [], []
     for each in nodes:
@@ -105,7 +111,7 @@ def view_of(nodes: Sequence[WantedNode], children: bool, forest: Forest, use: Us
 
 
 def unknown(node: WantedNode, known: list[str]) -> str:
-    """That there is no such node, and which one may be meant."""
+    """The message that there is no such node, with the one that may be meant."""
     what = f"{node.kind} named {node.name}" if node.kind else f"queue, Cohort or Namespace named {node.name}"
     hint = suggest(node.name, known) if known else "there are no trees here"
     return f"there is no {what}" + (f"; {hint}" if hint else "")
@@ -115,11 +121,11 @@ def _below(forest: Forest, refs: Sequence[Ref]) -> Iterator[Ref]:
     """The nodes and their descendants, each once, also on a cycle."""
     seen, stack = set(refs), list(refs)
     while stack:
-        here = stack.pop()
-        yield here
-        fresh = [child.ref for child in forest.children(here) if child.ref not in seen]
-        seen.update(fresh)
-        stack += fresh
+        ref = stack.pop()
+        yield ref
+        unseen = [child.ref for child in forest.children(ref) if child.ref not in seen]
+        seen.update(unseen)
+        stack += unseen
 
 
 def _is_near(path: str, node: str, children: bool) -> bool:

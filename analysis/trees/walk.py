@@ -1,4 +1,4 @@
-"""The trees of a forest in drawing order. Nothing recurses, and cycles end."""
+"""The nodes of a forest in the order in which they are drawn. Nothing recurses, so depth and cycles do no harm."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from dataclasses import dataclass, replace
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 
-DEEPEST = 30
-"""Levels of one drawing; deeper nodes start a new drawing, so that lines stay readable."""
+MOST_LEVELS = 30
+"""The most levels in one drawing. Deeper nodes start a new drawing, so that lines stay readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """A node in a drawing. `last` says for each level below the root whether the path takes the last branch there.
+    """A node in a drawing.
 
-    `top` is why a drawing starts here: "" for a root, else the words that say it.
+    `last`: for each level below the root, whether the path to the node takes the last branch there.
+    `start_note`: why a drawing starts at this node; empty for a root, and for a node that starts no drawing.
+    `is_continued`: whether its children are in another drawing, below.
+    `has_children`: whether its children follow in this drawing.
     """
 
     ref: Ref
     last: tuple[bool, ...] = ()
-    top: str = ""
-    cut: bool = False
-    """Its children are in another drawing, below."""
-    branches: bool = False
-    """Whether children of it follow."""
+    start_note: str = ""
+    is_continued: bool = False
+    has_children: bool = False
 
 
 def roots(forest: Forest) -> list[Ref]:
-    """The nodes without a parent, and the bare names that nodes have as their parent, by name."""
+    """The nodes without a parent, and the parents that do not exist, sorted by name."""
     found = set()
     for node in forest.nodes():
         if node.parent is None:
@@ -40,7 +41,7 @@ def roots(forest: Forest) -> list[Ref]:
 
 
 def cycles(forest: Forest) -> list[tuple[Ref, ...]]:
-    """Every cycle once, from its first name upward."""
+    """Every cycle once. Each begins with its first node by name, and continues with the parents."""
     members = {node.ref for node in forest.nodes() if forest.on_cycle(node.ref)}
     found = []
     for ref in sorted(members):
@@ -54,40 +55,40 @@ def cycles(forest: Forest) -> list[tuple[Ref, ...]]:
 def walk(forest: Forest, only: Container[Ref] | None = None) -> Iterator[DrawnNode]:
     """Every node of the forest once: first the trees, then the cycles with what is below them.
 
-    `only`: no others than these. A drawing then begins at the highest of them.
+    `only`: the nodes to draw, with all their ancestors; None for all nodes.
     """
     for root in roots(forest):
-        yield from _tree(forest, root, "", only)
+        yield from _walk_tree(forest, root, "", only)
     for cycle in cycles(forest):
         names = " -> ".join(ref.name for ref in (*cycle, cycle[0]))
         for ref in cycle:
-            top = f"on the cycle {names}" if ref == cycle[0] else f"on the cycle of {cycle[0].name}"
-            yield from _tree(forest, ref, top, only)
+            start_note = f"on the cycle {names}" if ref == cycle[0] else f"on the cycle of {cycle[0].name}"
+            yield from _walk_tree(forest, ref, start_note, only)
 
 
-def branch(forest: Forest, ref: Ref) -> list[DrawnNode]:
-    """The node and its direct children, as a drawing of their own."""
+def node_with_children(forest: Forest, ref: Ref) -> list[DrawnNode]:
+    """A drawing of the node and its direct children."""
     children = [child.ref for child in forest.children(ref) if child.ref != ref]
     node = forest.node(ref)
-    top = f"below {node.parent.name}" if node is not None and node.parent is not None else ""
+    start_note = f"below {node.parent.name}" if node is not None and node.parent is not None else ""
     below = (DrawnNode(child, (child == children[-1],)) for child in children)
-    return [DrawnNode(ref, (), top, branches=bool(children)), *below]
+    return [DrawnNode(ref, (), start_note, has_children=bool(children)), *below]
 
 
-def _tree(forest: Forest, root: Ref, top: str, only: Container[Ref] | None) -> Iterator[DrawnNode]:
+def _walk_tree(forest: Forest, root: Ref, start_note: str, only: Container[Ref] | None) -> Iterator[DrawnNode]:
     if only is not None and root not in only:
         return
-    waiting = [DrawnNode(root, (), top)]
-    while waiting:
-        stack = [waiting.pop()]
+    drawings = [DrawnNode(root, (), start_note)]
+    while drawings:
+        stack = [drawings.pop()]
         while stack:
-            spot = stack.pop()
-            children = [child.ref for child in forest.children(spot.ref) if not forest.on_cycle(child.ref)]
+            node = stack.pop()
+            children = [child.ref for child in forest.children(node.ref) if not forest.on_cycle(child.ref)]
             children = [child for child in children if only is None or child in only]
-            if children and len(spot.last) == DEEPEST:
-                yield DrawnNode(spot.ref, spot.last, spot.top, cut=True)
-                waiting += [DrawnNode(child, (), f"below {spot.ref.name}") for child in reversed(children)]
+            if children and len(node.last) == MOST_LEVELS:
+                yield DrawnNode(node.ref, node.last, node.start_note, is_continued=True)
+                drawings += [DrawnNode(child, (), f"below {node.ref.name}") for child in reversed(children)]
                 continue
-            yield replace(spot, branches=bool(children))
-            below = [DrawnNode(child, (*spot.last, child == children[-1])) for child in children]
+            yield replace(node, has_children=bool(children))
+            below = [DrawnNode(child, (*node.last, child == children[-1])) for child in children]
             stack += reversed(below)

@@ -1,4 +1,4 @@
-"""The tree before and after a change as two outlines: what changes, and what is above it."""
+"""The trees before and after a change as two outlines: the nodes that change, and their ancestors."""
 
 from __future__ import annotations
 
@@ -12,17 +12,25 @@ from policies.impact.yunikorn_quotas import GROUP as YUNIKORN
 from policies.model.objects import Ref
 
 MOST = 200
-"""Nodes of one outline."""
-_MOST_PAIRS = 4
+"""The most nodes in one outline."""
+_MOST_AMOUNTS = 4
+"""The most amounts of one node."""
 IN_NO_TREE = "in no tree"
 """The tag of a node on or below a cycle."""
 _NUMBERS = ("subtree", "own", "guaranteed", "reach")
-"""The first that differs is shown."""
+"""The quotas of a node, by their names in PairQuota. The first of them that differs is shown."""
 
 
 class OutlinedAmount(NamedTuple):
-    """A number of a node. `width` is in percent of the larger of the two outlines, and `other` that of the opposite
-    one; `step` is 1 if it grew, -1 if it shrank. `number` is one of _NUMBERS."""
+    """An amount of quota of a node in one of the two outlines.
+
+    `pair`: "flavor/resource".
+    `number`: which quota it is, one of _NUMBERS.
+    `amount`: the amount as a text.
+    `width`: the length of its bar, in percent of the larger of the two outlines.
+    `other`: the same for the other outline.
+    `step`: 1 if the amount grew, -1 if it shrank; 0 if it is unchanged, and in the outline before the change.
+    """
 
     pair: str
     number: str
@@ -33,12 +41,17 @@ class OutlinedAmount(NamedTuple):
 
     @property
     def kept(self) -> float:
-        """The width that both outlines share."""
+        """The part of the bar that is in both outlines, in percent."""
         return min(self.width, self.other)
 
 
 class OutlinedNode(NamedTuple):
-    """`tags`: what happens to the node. `others`: the number of unchanged children, which are not shown."""
+    """A node in an outline.
+
+    `depth`: 0 for a root, and for a node on a cycle.
+    `tags`: what happens to the node.
+    `others`: the number of its children that are not shown, since they do not change.
+    """
 
     depth: int
     ref: Ref
@@ -57,13 +70,15 @@ class OutlinedNode(NamedTuple):
 
     @property
     def changes(self) -> bool:
+        """Whether anything about the node changes."""
         return bool(self.tags or any(each.step for each in self.amounts))
 
 
 class Outlines(NamedTuple):
-    """`cycles`: the new cycles, each as a text. Nodes on or below a cycle have no numbers.
+    """The outlines before and after a change. Nodes on or below a cycle have no amounts.
 
-    `more`: how many nodes of the two sides are not shown.
+    `cycles`: the new cycles, each as a text.
+    `more`: the numbers of nodes beyond MOST, which are not shown, before and after.
     """
 
     before: Sequence[OutlinedNode] = ()
@@ -86,137 +101,148 @@ class OutlineTags:
 def outlines(before: Quotas, after: Quotas, nodes: Iterable[NodeChange], tags: OutlineTags) -> Outlines:
     """The nodes that change or have a tag, and their ancestors, before and after."""
     changes = {each.ref: each for each in nodes}
-    lost, known = rootless(after), set(cycles(before))
-    was = tuple(_Side(before, changes, tags.before, tags.after, lost, first=True).nodes())
-    now = tuple(_Side(after, changes, tags.after, tags.before, lost, first=False).nodes())
-    named = tuple(" -> ".join(ref.name for ref in (*each, each[0])) for each in cycles(after) if each not in known)
-    return Outlines(was[:MOST], now[:MOST], named, (max(0, len(was) - MOST), max(0, len(now) - MOST)))
+    rootless_after, old_cycles = rootless(after), set(cycles(before))
+    was = tuple(_Side(before, changes, tags.before, tags.after, rootless_after, is_before=True).nodes())
+    now = tuple(_Side(after, changes, tags.after, tags.before, rootless_after, is_before=False).nodes())
+    cycle_texts = tuple(
+        " -> ".join(ref.name for ref in (*each, each[0])) for each in cycles(after) if each not in old_cycles
+    )
+    return Outlines(was[:MOST], now[:MOST], cycle_texts, (max(0, len(was) - MOST), max(0, len(now) - MOST)))
 
 
 def cycles(quotas: Quotas) -> list[tuple[Ref, ...]]:
-    """Nodes whose parents lead back to them: each cycle once, upwards from its first node by name."""
+    """Every cycle once. Each begins with its first node by name, and continues with the parents."""
     parents = _parents(quotas)
-    found, settled = [], set[Ref]()
+    found, visited = [], set[Ref]()
     for start in sorted(quotas):
-        way: dict[Ref, None] = {}
-        at: Ref | None = start
-        while at is not None and at not in settled and at not in way:
-            way[at] = None
-            at = _above(quotas[at], parents)
-        if at in way:
-            steps = list(way)
-            circle = steps[steps.index(at) :]
-            first = circle.index(min(circle))
-            found.append((*circle[first:], *circle[:first]))
-        settled.update(way)
+        path: dict[Ref, None] = {}
+        ref: Ref | None = start
+        while ref is not None and ref not in visited and ref not in path:
+            path[ref] = None
+            ref = _parent_of(quotas[ref], parents)
+        if ref in path:
+            steps = list(path)
+            cycle = steps[steps.index(ref) :]
+            first = cycle.index(min(cycle))
+            found.append((*cycle[first:], *cycle[:first]))
+        visited.update(path)
     return found
 
 
 def rootless(quotas: Quotas) -> frozenset[Ref]:
     """All nodes on a cycle or below one."""
-    lost = {ref for each in cycles(quotas) for ref in each}
+    found = {ref for each in cycles(quotas) for ref in each}
     parents, rooted = _parents(quotas), set[Ref]()
-    for start in quotas if lost else ():
-        way, at = list[Ref](), start
-        while at not in lost and at not in rooted:
-            way.append(at)
-            if (above := _above(quotas[at], parents)) is None:
-                rooted.update(way)
+    for start in quotas if found else ():
+        path, ref = list[Ref](), start
+        while ref not in found and ref not in rooted:
+            path.append(ref)
+            if (parent := _parent_of(quotas[ref], parents)) is None:
+                rooted.update(path)
                 break
-            at = above
-        (lost if at in lost else rooted).update(way)
-    return frozenset(lost)
+            ref = parent
+        (found if ref in found else rooted).update(path)
+    return frozenset(found)
 
 
 def _parents(quotas: Quotas) -> dict[tuple[str, str], Ref]:
-    """What can be a parent, by group and name."""
+    """The nodes that can be a parent, by group and name."""
     return {(ref.group, ref.name): ref for ref in quotas if ref.kind in ("Cohort", "Queue")}
 
 
-def _above(node: NodeQuotas, parents: Mapping[tuple[str, str], Ref]) -> Ref | None:
-    """Its parent; None for a root, or where the parent has no quota of its own kind."""
+def _parent_of(node: NodeQuotas, parents: Mapping[tuple[str, str], Ref]) -> Ref | None:
+    """The parent of a node; None for a root, and if the parent has no quota."""
     group = YUNIKORN if node.ref.kind == "Namespace" else node.ref.group
     return parents.get((group, node.parent)) if node.parent else None
 
 
 class _Side:
+    """One of the two outlines.
+
+    `quotas`: of all nodes on this side.
+    `tags`, `opposite`: the tags of nodes on this side and on the other side.
+    `rootless_after`: the nodes that have no root after the change.
+    """
+
     def __init__(
         self,
         quotas: Quotas,
         changes: Mapping[Ref, NodeChange],
         tags: Mapping[Ref, tuple[str, ...]],
         opposite: Mapping[Ref, tuple[str, ...]],
-        lost: frozenset[Ref],
+        rootless_after: frozenset[Ref],
         *,
-        first: bool,
+        is_before: bool,
     ) -> None:
-        self._quotas, self._changes, self._tags, self._first = quotas, changes, tags, first
-        self._lost = lost
+        self._quotas, self._changes, self._tags, self._is_before = quotas, changes, tags, is_before
+        self._rootless_after = rootless_after
         self._parents = _parents(quotas)
-        self._circles = cycles(quotas)
+        self._cycles = cycles(quotas)
         self._rootless = rootless(quotas)
         self._children: dict[Ref | None, list[Ref]] = {}
-        for node in quotas.values():
-            self._children.setdefault(self._above(node), []).append(node.ref)
+        for each in quotas.values():
+            self._children.setdefault(self._parent(each), []).append(each.ref)
         self._shown = set[Ref]()
         for ref in (*changes, *tags, *opposite):
-            at = quotas.get(ref)
-            while at is not None and at.ref not in self._shown:
-                self._shown.add(at.ref)
-                above = self._above(at)
-                at = quotas[above] if above else None
+            node = quotas.get(ref)
+            while node is not None and node.ref not in self._shown:
+                self._shown.add(node.ref)
+                parent = self._parent(node)
+                node = quotas[parent] if parent else None
 
     def nodes(self) -> Iterator[OutlinedNode]:
-        """Parents first. What is on a cycle, or below one, is in no tree: it stands at the end, without numbers."""
-        circled = [ref for circle in self._circles for ref in circle if ref in self._shown]
-        tops = [ref for ref in sorted(self._shown) if self._above(self._quotas[ref]) is None]
-        known = {ref for circle in self._circles for ref in circle}
-        heap = [(0, ref) for ref in reversed([*tops, *circled])]
-        while heap:
-            depth, ref = heap.pop()
-            children = [each for each in self._children.get(ref, ()) if each not in known]
+        """The nodes, parents before their children. Those on or below a cycle come last."""
+        shown_on_cycles = [ref for cycle in self._cycles for ref in cycle if ref in self._shown]
+        roots = [ref for ref in sorted(self._shown) if self._parent(self._quotas[ref]) is None]
+        on_cycles = {ref for cycle in self._cycles for ref in cycle}
+        stack = [(0, ref) for ref in reversed([*roots, *shown_on_cycles])]
+        while stack:
+            depth, ref = stack.pop()
+            children = [each for each in self._children.get(ref, ()) if each not in on_cycles]
             shown = sorted(each for each in children if each in self._shown)
             yield self._node(depth, ref, len(children) - len(shown))
-            heap += ((depth + 1, each) for each in reversed(shown))
+            stack += ((depth + 1, each) for each in reversed(shown))
 
-    def _above(self, node: NodeQuotas) -> Ref | None:
-        return _above(node, self._parents)
+    def _parent(self, node: NodeQuotas) -> Ref | None:
+        return _parent_of(node, self._parents)
 
     def _node(self, depth: int, ref: Ref, others: int) -> OutlinedNode:
         change = self._changes.get(ref)
-        tags = (*(self._happens(change) if change else ()), *self._tags.get(ref, ()))
+        tags = (*(self._change_tags(change) if change else ()), *self._tags.get(ref, ()))
         if ref in self._rootless:
             return OutlinedNode(depth, ref, (*tags, IN_NO_TREE), (), others)
-        if change and ref in self._lost:  # only here does it have a number
-            amounts = tuple(map(_lone, change.pairs[:_MOST_PAIRS]))
+        if change and ref in self._rootless_after:  # it has amounts on this side only
+            amounts = tuple(map(_uncompared, change.pairs[:_MOST_AMOUNTS]))
         else:
-            amounts = tuple(self._amount(each) for each in change.pairs[:_MOST_PAIRS]) if change else ()
+            amounts = tuple(self._amount(each) for each in change.pairs[:_MOST_AMOUNTS]) if change else ()
         return OutlinedNode(depth, ref, tags, amounts, others)
 
-    def _happens(self, change: NodeChange) -> Iterator[str]:
+    def _change_tags(self, change: NodeChange) -> Iterator[str]:
         if change.moved:
-            yield "moves away" if self._first else "moved here"
+            yield "moves away" if self._is_before else "moved here"
         if change.after is None:
             yield "is deleted"
         if change.before is None:
             yield "is new"
 
     def _amount(self, change: PairChange) -> OutlinedAmount:
-        number = next((each for each in _NUMBERS if _of(change.before, each) != _of(change.after, each)), _NUMBERS[0])
-        was, now = _of(change.before, number), _of(change.after, number)
-        here, there = (was, now) if self._first else (now, was)
+        number = next(
+            (each for each in _NUMBERS if _value(change.before, each) != _value(change.after, each)), _NUMBERS[0]
+        )
+        was, now = _value(change.before, number), _value(change.after, number)
+        here, there = (was, now) if self._is_before else (now, was)
         most = max(was or 0, now or 0, 1)
         width, other = (100.0 if each is None else round(100 * max(each, 0) / most, 1) for each in (here, there))
-        step = 0 if self._first or was == now else 1 if now is None or (was is not None and now > was) else -1
+        step = 0 if self._is_before or was == now else 1 if now is None or (was is not None and now > was) else -1
         return OutlinedAmount(str(change.pair), number, amount_text(change.pair.resource, here), width, other, step)
 
 
-def _lone(change: PairChange) -> OutlinedAmount:
-    """A number that nothing is compared with."""
-    quota = _of(change.before, _NUMBERS[0])
+def _uncompared(change: PairChange) -> OutlinedAmount:
+    """The amount of a node that has no amounts after the change, so there is nothing to compare it with."""
+    quota = _value(change.before, _NUMBERS[0])
     return OutlinedAmount(str(change.pair), _NUMBERS[0], amount_text(change.pair.resource, quota), 100.0, 100.0, 0)
 
 
-def _of(quota: PairQuota, number: str) -> int | None:
+def _value(quota: PairQuota, number: str) -> int | None:
     found: int | None = getattr(quota, number)
     return found

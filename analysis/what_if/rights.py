@@ -44,7 +44,7 @@ def rights(cluster: ClusterClient) -> Rights:
 
 
 def _served(cluster: ClusterClient, every: Iterable[WatchSource]) -> set[Resource]:
-    """What is not installed may not be listed by most people either, and is not missed."""
+    """The resources that the API server serves. Rights to others are not needed."""
     return {resource for source in every for resource in source.versions if cluster.served(resource)}
 
 

@@ -1,4 +1,4 @@
-"""What a command does that needs a cluster, a certificate or a server.
+"""The parts of commands that need a cluster, a certificate or a server.
 
-A command imports its module here when it runs: its help and completion load none of it, and need no extra.
+A command imports its module of this package only when it runs. So help and completion are fast, and need no extra.
 """

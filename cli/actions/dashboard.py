@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from analysis.simulation import decision_settings, play
-from analysis.trees.answer import answer
+from analysis.trees.as_json import trees_as_json
 from cli.exits import Misused, OutOfReach
 from cli.input.against import Against
 from cli.input.gathering import gather
 from cli.input.kueue_version import installed_beside
-from cli.input.quota_trees import context_of, of_cluster, users_of
+from cli.input.quota_trees import context_of, of_cluster, simulated_sources
 from cli.input.reconciler_api import Server, endpoint
 from cli.input.settings import settings
 from cli.input.simulation import note_problems
@@ -80,6 +80,6 @@ def _of_files(against: Against, audit: Getter) -> UserReader:
     inputs = gather([against.name])
     configuration = settings(None, [against.name])
     played = play(inputs, configuration, decision_settings(configuration))
-    note_problems(played.files, played.kueue, played.beside)
+    note_problems(played.files, played.kueue, played.others)
     forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in inputs.objects.values())
-    return FilesReader(inputs, played, answer(forest, context_of(against), users_of(played)), audit)
+    return FilesReader(inputs, played, trees_as_json(forest, context_of(against), simulated_sources(played)), audit)

@@ -15,7 +15,7 @@ from cli.report.reviewed import words
 from cluster.errors import ClusterError, NotFound
 from cluster.resource import Manifest, Resource
 from policies.configuration.settings import Configuration
-from policies.judge import Before, stored_state
+from policies.judge import StateBefore, stored_state
 from webhook.owners import OwnerUnknown
 from webhook.replay import Replay, replay, served
 from webhook.review import Review
@@ -49,7 +49,7 @@ def _answer(
 ) -> Replay:
     world = context.world
     if against.kind == "files":  # what was read from a cluster is stored already
-        world = stored_state(Before(world, context.manifests), configuration).world
+        world = stored_state(StateBefore(world, context.manifests), configuration).world
 
     with ExitStack() as stack:
 

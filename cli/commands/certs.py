@@ -31,6 +31,6 @@ def certs(folder: Path, names: tuple[str, ...], show: bool) -> None:
       quotree certs ./certs --name quotree.example
       quotree certs ./certs --show
     """
-    from cli.actions.certificates import keep  # here, as cli/actions says
+    from cli.actions.certificates import keep  # imported late: see cli/actions
 
     keep(folder, names, show=show)

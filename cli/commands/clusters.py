@@ -16,7 +16,7 @@ from cli.output import emit, json_text
 from cluster.errors import ClusterError
 from policies.model.printing import plain
 
-_NONE = "there are no MultiKueueClusters"
+_EMPTY = "there are no MultiKueueClusters"
 
 
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
@@ -40,46 +40,48 @@ def clusters(
     """
     if against.kind != "cluster":
         raise Misused("--against: name the manager cluster; files do not say which worker clusters are connected")
-    found = _read(against) if reconciler is None else reconciler_api.get(reconciler, "/v1/clusters", against.login)
-    emit(json_text(found) if output == "json" else "\n".join(_text(found)) or _NONE)
+    found = (
+        _read_stored(against) if reconciler is None else reconciler_api.get(reconciler, "/v1/clusters", against.login)
+    )
+    emit(json_text(found) if output == "json" else "\n".join(_text(found)) or _EMPTY)
 
 
-def _read(against: Against) -> dict[str, Any]:
+def _read_stored(against: Against) -> dict[str, Any]:
     """Read the stored MultiKueueClusters. Raises OutOfReach if the cluster cannot be read."""
     from reconciler.multikueue.stored_clusters import stored_clusters  # here, since it takes long to load
 
     try:
-        with against.login.connect() as cluster:
-            return stored_clusters(cluster)
+        with against.login.connect() as client:
+            return stored_clusters(client)
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
 
 
 def _text(found: dict[str, Any]) -> Iterator[str]:
     with reporting_bad_answers():
-        for each in found["items"]:
-            yield from map(plain, _lines(each))
+        for cluster in found["items"]:
+            yield from map(plain, _lines(cluster))
 
 
-def _lines(each: dict[str, Any]) -> Iterator[str]:
+def _lines(cluster: dict[str, Any]) -> Iterator[str]:
     """The lines for one worker cluster.
 
     `lastSeen`, `free`, `nextAttempt`, `credentialsEnd` and `unread` can be present only if the reconciler answered;
     `configs` and `reason` only if the objects were read from the API server.
     """
-    since = f" since {each['since']}" if each["since"] else ""
-    last = f", last seen {each['lastSeen']}" if each.get("lastSeen") else ""
-    configs = f" ({', '.join(each['configs']) or 'no MultiKueueConfig'})" if "configs" in each else ""
-    yield f"{each['name']}{configs}: {each['connection']}{since}{last}, {each['placed']} workloads"
-    if each["error"]:
-        retried = f"; next attempt at {each['nextAttempt']}" if each.get("nextAttempt") else ""
-        yield f"  {each.get('reason') or 'error'}: {each['error']}{retried}"
-    if each.get("credentialsEnd"):
-        yield f"  its credentials expire at {each['credentialsEnd']}"
-    for unread in each.get("unread", ()):
+    since = f" since {cluster['since']}" if cluster["since"] else ""
+    last = f", last seen {cluster['lastSeen']}" if cluster.get("lastSeen") else ""
+    configs = f" ({', '.join(cluster['configs']) or 'no MultiKueueConfig'})" if "configs" in cluster else ""
+    yield f"{cluster['name']}{configs}: {cluster['connection']}{since}{last}, {cluster['placed']} workloads"
+    if cluster["error"]:
+        retried = f"; next attempt at {cluster['nextAttempt']}" if cluster.get("nextAttempt") else ""
+        yield f"  {cluster.get('reason') or 'error'}: {cluster['error']}{retried}"
+    if cluster.get("credentialsEnd"):
+        yield f"  its credentials expire at {cluster['credentialsEnd']}"
+    for unread in cluster.get("unread", ()):
         yield f"  cannot be listed there: {unread}"
     free: dict[tuple[str, str], list[str]] = {}
-    for part in each.get("free", ()):
-        free.setdefault((part["clusterQueue"], part["flavor"]), []).append(f"{part['resource']} {part['free']}")
+    for amount in cluster.get("free", ()):
+        free.setdefault((amount["clusterQueue"], amount["flavor"]), []).append(f"{amount['resource']} {amount['free']}")
     for (queue, flavor), amounts in free.items():
         yield f"  free in {queue}, flavor {flavor}: {', '.join(amounts)}"

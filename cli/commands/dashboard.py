@@ -34,6 +34,6 @@ def dashboard(
       quotree dashboard --against files:trees/
       quotree dashboard --reconciler https://localhost:8443 --ca ca.crt
     """
-    from cli.actions.dashboard import show  # here, as cli/actions says
+    from cli.actions.dashboard import show  # imported late: see cli/actions
 
     click.get_current_context().exit(show(against, reconciler, port, browser=not no_browser))

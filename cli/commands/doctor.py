@@ -50,7 +50,7 @@ def doctor(
       quotree doctor --webhook 127.0.0.1:9443 --metrics http://127.0.0.1:8080/metrics    # with kubectl port-forward
       quotree doctor --fail-on warning
     """
-    from cli.actions.doctor import look  # here, as cli/actions says
+    from cli.actions.doctor import look  # imported late: see cli/actions
 
     click.get_current_context().exit(
         look(

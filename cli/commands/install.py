@@ -89,7 +89,7 @@ def take_over(
     """
     if applied and (undo or plan_only):
         raise Misused("--apply cannot be combined with --undo or --plan; leave one of them out")
-    from cli.actions.takeover import give_back, take_over  # here, as cli/actions says
+    from cli.actions.takeover import give_back, take_over  # imported late: see cli/actions
 
     act = give_back if undo else take_over
     click.get_current_context().exit(act(login, names, float(timeout), dry_run=plan_only if undo else not applied))

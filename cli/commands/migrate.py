@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from cli.exits import Exit, Misused, strongest
+from cli.exits import Exit, Misused
 from cli.input.against import Against
-from cli.input.migration import Migrated, Origin, migrated, totals
+from cli.input.migration import Origin, migrated, totals
 from cli.input.options import against_of, inputs, output
 from cli.output import emit, note
 from cli.report.migrations import migration_json, migration_text
@@ -17,7 +17,8 @@ from policies.dialects.labels import is_domain
 from policies.migration import MigrationWish
 
 
-def _default(options: Mapping[str, Any]) -> str:
+def _default_context(options: Mapping[str, Any]) -> str:
+    """The default of --against."""
     return "cluster" if options["live"] else "nothing"
 
 
@@ -46,7 +47,7 @@ def _default(options: Mapping[str, Any]) -> str:
     help="With --from kueue: the objects that a cluster stores in old versions. Without --apply nothing is changed.",
 )
 @click.option("--apply", "applied", is_flag=True, help="With --live: store them as v1beta2.")
-@against_of(_default, "What exists besides the input files; they override it. With --live: the cluster.")
+@against_of(_default_context, "What exists besides the input files; they override it. With --live: the cluster.")
 @output
 def migrate(
     paths: tuple[str, ...],
@@ -82,26 +83,21 @@ def migrate(
     """
     if not is_domain(flavor):
         raise Misused(f"--flavor {flavor}: not a valid name; write lower-case letters, digits, - and .")
-    every = tuple(dict.fromkeys([*paths, *filenames]))
+    sources = tuple(dict.fromkeys([*paths, *filenames]))
     if applied and not live:
         raise Misused("--apply needs --live: without it nothing is written to a cluster")
     if live:
-        if origin != Origin.KUEUE or every or against.kind != "cluster" or output != "text":
+        if origin != Origin.KUEUE or sources or against.kind != "cluster" or output != "text":
             raise Misused("--live needs --from kueue and a cluster, and takes neither files nor -o json")
-        from cli.actions.storage_migration import migrate_stored  # here, as cli/actions says
+        from cli.actions.storage_migration import migrate_stored  # imported late: see cli/actions
 
         click.get_current_context().exit(migrate_stored(against.login, applied=applied))
-    found = migrated(Origin(origin), every, against, MigrationWish(totals(total), flavor))
+    found = migrated(Origin(origin), sources, against, MigrationWish(totals(total), flavor))
     for item in found.unreadable:
         note(str(item))
     if not found.migration.objects and not found.migration.lost and output == "text":
         note(f"nothing to migrate: no queues of {origin} in the input")
     else:
         emit(migration_json(found) if output == "json" else migration_text(found))
-    click.get_current_context().exit(strongest(_codes(found)))
-
-
-def _codes(found: Migrated) -> Iterator[Exit]:
-    """The exit codes that apply. Input without anything to migrate counts as unreadable."""
-    if found.unreadable or (found.migration.lost and not found.migration.objects):
-        yield Exit.UNREADABLE
+    only_lost = found.migration.lost and not found.migration.objects
+    click.get_current_context().exit(Exit.UNREADABLE if found.unreadable or only_lost else Exit.CLEAN)

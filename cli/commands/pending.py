@@ -20,7 +20,7 @@ from cli.input.reconciler_api import options as reconciler_options
 from cli.input.visibility import Ask, local_queues, reconciler_of, reporting_bad_answers
 from cli.output import emit, json_text
 from cli.report.explanations import job_text
-from cli.report.simulations.beside import PendingWork
+from cli.report.simulations.other_projects import PendingWork
 from cli.watching.again import watchable
 from cluster.jobs_without_workload import JobWithoutWorkload
 from policies.model.printing import plain
@@ -85,46 +85,52 @@ def pending(
     refused = None
     if reconciler is None:
         try:
-            _from_world(queue, against, namespace, limit, output, engine)
+            _print_from_world(queue, against, namespace, limit, output, engine)
             return
         except AccessDenied as error:
             if everywhere:
                 raise
             refused = error
     with reconciler_of(against.login, reconciler, refused) as ask, reporting_bad_answers():
-        queues = list(_answered(ask, against.login, queue, namespace, limit))
-        whole = queue and "/" not in queue  # a ClusterQueue: whose LocalQueues these are is not for the caller to see
-        within = queue.partition("/")[0] or namespace or against.login.namespace()
-        jobs = [] if whole else _at(queue, jobs_without_workload.of_cluster(against.login, within))
+        queues = list(_from_reconciler(ask, against.login, queue, namespace, limit))
+        jobs: list[JobWithoutWorkload] = []
+        if not queue or "/" in queue:  # those of a ClusterQueue are unknown: the user may not read the cluster
+            in_namespace = queue.partition("/")[0] or namespace or against.login.namespace()
+            jobs = _at_queue(queue, jobs_without_workload.of_cluster(against.login, in_namespace))
         if output == "json":
-            emit(json_text({**_json(queues), **_held_json(jobs)}))
+            emit(json_text({**_queues_json(queues), **_jobs_json(jobs)}))
         else:
-            emit("\n".join([*_text(_job_of, queues), *_held_text(jobs)]) or _EMPTY)
+            emit("\n".join([*_queue_lines(_owner_text, queues), *_job_lines(jobs)]) or _EMPTY)
 
 
-def _from_world(
+def _print_from_world(
     queue: str, against: Against, namespace: str | None, limit: int, output: str, engine: EngineOptions
 ) -> None:
-    """Print the pending work of a world read here. Raises AccessDenied if the cluster may not be read."""
+    """Read the cluster or the files, and print the pending work. Raises AccessDenied if the user may not read it."""
     found = snapshot.take(against, engine)
     others = PendingWork(found.others if namespace is None else None, queue)
-    of_others = others.named and queue not in found.world.queues.pending
-    queues = [] if of_others else list(_queues(found.world, queue, namespace, limit))
-    jobs = [] if of_others else _at(queue, _held(found, against, queue, namespace), found.world)
+    only_others = others.named and queue not in found.world.queues.pending  # a queue of Volcano or YuniKorn
+    queues = [] if only_others else list(_queues(found.world, queue, namespace, limit))
+    jobs = [] if only_others else _at_queue(queue, _read_jobs(found, against, queue, namespace), found.world)
 
     def job(row: Item) -> str:
         return found.job(f"{row['metadata']['namespace']}/{row['metadata']['name']}")
 
     if output == "json":
-        emit(json_text({**_json(queues), **_held_json(jobs), **others.as_json()}))
+        emit(json_text({**_queues_json(queues), **_jobs_json(jobs), **others.as_json()}))
     else:
-        emit("\n".join([*_text(job, queues), *_held_text(jobs), *others.lines()]) or _EMPTY)
+        emit("\n".join([*_queue_lines(job, queues), *_job_lines(jobs), *others.lines()]) or _EMPTY)
     click.get_current_context().exit(found.exit)
 
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """The pending workloads of a queue: `shown` of `count`. `kind` is empty for those that no ClusterQueue has."""
+    """The pending workloads of a queue.
+
+    `kind`: ClusterQueue or LocalQueue; empty for the workloads that are in no ClusterQueue.
+    `shown`: the first of them, up to --limit.
+    `count`: the number of all.
+    """
 
     kind: str
     name: str
@@ -139,7 +145,7 @@ def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iter
     elif queue:
         if queue not in world.queues.pending:
             raise Misused(
-                _missing("ClusterQueue", queue, world.queues.pending, "for a LocalQueue write NAMESPACE/NAME")
+                _missing_message("ClusterQueue", queue, world.queues.pending, "for a LocalQueue write NAMESPACE/NAME")
             )
         yield _cluster_queue(world, queue, limit)
     elif namespace is not None:
@@ -149,32 +155,36 @@ def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iter
         found = (_cluster_queue(world, name, limit) for name in sorted(world.queues.pending))
         yield from (each for each in found if each.count)
     if not queue:
-        lost = [row for row in without_queue(world) if _is_lost(world, row, namespace)]
-        yield from [_Queue("", "", list(map(item, lost[:limit])), len(lost))] if lost else []
+        remaining = [row for row in without_queue(world) if _is_in_no_queue(world, row, namespace)]
+        if remaining:
+            yield _Queue("", "", list(map(item, remaining[:limit])), len(remaining))
 
 
-def _is_lost(world: World, row: PendingRow, namespace: str | None) -> bool:
-    """Whether no queue lists it: of a namespace its LocalQueues do, also where they have no ClusterQueue."""
+def _is_in_no_queue(world: World, row: PendingRow, namespace: str | None) -> bool:
+    """Whether no listed queue has the workload.
+
+    With a namespace its LocalQueues are listed, also those without a ClusterQueue.
+    """
     if namespace is None:
         return True
     return row.workload.namespace == namespace and row.workload.local_queue not in world.queues.local_queues
 
 
-def _held(
+def _read_jobs(
     found: snapshot.LoadedSnapshot, against: Against, queue: str, namespace: str | None
 ) -> list[JobWithoutWorkload]:
     """The jobs without a Workload; a snapshot has none."""
-    within = queue.rpartition("/")[0] or namespace
+    in_namespace = queue.rpartition("/")[0] or namespace
     if against.kind == "cluster":
         owners = {
             (owner.kind, each.namespace, owner.name) for each in found.world.workloads.values() for owner in each.owners
         }
-        return jobs_without_workload.of_cluster(against.login, within, owners)
-    return jobs_without_workload.of_files(found.left_out, within)
+        return jobs_without_workload.of_cluster(against.login, in_namespace, owners)
+    return jobs_without_workload.of_files(found.left_out, in_namespace)
 
 
-def _at(queue: str, jobs: list[JobWithoutWorkload], world: World | None = None) -> list[JobWithoutWorkload]:
-    """The jobs that name this LocalQueue, or one of this ClusterQueue; all jobs if no queue is given."""
+def _at_queue(queue: str, jobs: list[JobWithoutWorkload], world: World | None = None) -> list[JobWithoutWorkload]:
+    """The jobs that name this LocalQueue, or a LocalQueue of this ClusterQueue; all jobs if no queue is given."""
     if not queue:
         return jobs
     locals_ = world.queues.local_queues if world is not None else {}
@@ -182,18 +192,18 @@ def _at(queue: str, jobs: list[JobWithoutWorkload], world: World | None = None) 
     return [each for each in jobs if f"{each.namespace}/{each.queue}" in named]
 
 
-def _held_json(jobs: list[JobWithoutWorkload]) -> dict[str, Any]:
+def _jobs_json(jobs: list[JobWithoutWorkload]) -> dict[str, Any]:
     return {"withoutWorkload": [each.as_json() for each in jobs]} if jobs else {}
 
 
-def _held_text(jobs: list[JobWithoutWorkload]) -> Iterator[str]:
+def _job_lines(jobs: list[JobWithoutWorkload]) -> Iterator[str]:
     if jobs:
         yield f"without a Workload: {len(jobs)} pending"
     for each in jobs:
         yield f"  {plain(f'{each.kind} {each.namespace}/{each.name} (LocalQueue {each.queue}): {each.message}')}"
 
 
-def _missing(kind: str, name: str, known: Iterable[str], otherwise: str) -> str:
+def _missing_message(kind: str, name: str, known: Iterable[str], otherwise: str) -> str:
     near = close(name, known)
     return f"there is no {kind} {name}; " + (f"did you mean {near}?" if near else otherwise)
 
@@ -209,54 +219,54 @@ def _local_queue(world: World, name: str, limit: int) -> _Queue:
         shown = list(map(item, local_rows(world, name, 0, limit)))
     except KeyError:
         known = world.queues.local_queues
-        raise Misused(_missing("LocalQueue", name, known, "for a ClusterQueue write its name alone")) from None
+        raise Misused(_missing_message("LocalQueue", name, known, "for a ClusterQueue write its name alone")) from None
     return _Queue("LocalQueue", name, shown, sum(1 for _ in world.queues.waiting_at(name)))
 
 
-def _answered(ask: Ask, login: ClusterLogin, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
-    """What a reconciler says of one queue, or of the LocalQueues of a namespace."""
+def _from_reconciler(ask: Ask, login: ClusterLogin, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
+    """Ask a reconciler about one queue, or about the LocalQueues of a namespace."""
     if queue and "/" not in queue:
         items = ask(f"/v1/clusterqueues/{quote(queue, safe='')}/pendingworkloads?limit={limit}")["items"]
         yield _Queue("ClusterQueue", queue, items, len(items))
         return
-    within, _, name = queue.partition("/")
-    within = within or namespace or login.namespace()
-    for local in [name] if name else local_queues(login, within):
-        path = f"/v1/namespaces/{quote(within, safe='')}/localqueues/{quote(local, safe='')}/pendingworkloads"
+    in_namespace, _, name = queue.partition("/")
+    in_namespace = in_namespace or namespace or login.namespace()
+    for local in [name] if name else local_queues(login, in_namespace):
+        path = f"/v1/namespaces/{quote(in_namespace, safe='')}/localqueues/{quote(local, safe='')}/pendingworkloads"
         try:
             items = ask(f"{path}?limit={limit}")["items"]
         except Misused:
             if name:
                 raise
-            continue  # it does not exist, and only work that has quota or has ended names it
-        yield _Queue("LocalQueue", f"{within}/{local}", items, len(items))
+            continue  # it does not exist, and no pending workload names it
+        yield _Queue("LocalQueue", f"{in_namespace}/{local}", items, len(items))
 
 
-def _json(queues: list[_Queue]) -> dict[str, Any]:
+def _queues_json(queues: list[_Queue]) -> dict[str, Any]:
     items = [{"kind": each.kind, "name": each.name, "pending": each.count, "items": each.shown} for each in queues]
     return {"apiVersion": "quotree.dev/v1alpha1", "kind": "PendingWorkloads", "queues": items}
 
 
-def _job_of(row: Item) -> str:
+def _owner_text(row: Item) -> str:
     meta = row["metadata"]
     owners = [(each["kind"], each["name"]) for each in meta.get("ownerReferences", ())]
     return job_text(owners_job(owners, meta["namespace"], meta["name"]))
 
 
-def _text(job: Callable[[Item], str], queues: list[_Queue]) -> Iterator[str]:
+def _queue_lines(job: Callable[[Item], str], queues: list[_Queue]) -> Iterator[str]:
     for each in queues:
         queue = f"{each.kind} {each.name}" if each.kind else "in no ClusterQueue"
         yield plain(f"{queue}: {each.count} pending" if each.count else f"{queue}: {_EMPTY}")
-        yield from (f"  {plain(_line(job, each.kind, row))}" for row in each.shown)
+        yield from (f"  {plain(_row_line(job, each.kind, row))}" for row in each.shown)
         if each.count > len(each.shown):
             yield f"  and {each.count - len(each.shown)} more"
 
 
-def _line(job: Callable[[Item], str], kind: str, row: Item) -> str:
+def _row_line(job: Callable[[Item], str], kind: str, row: Item) -> str:
     text = f"{job(row)}, priority {row['priority']}: {row['reason']}: {row['message']}"
-    place, in_local = row.get("positionInClusterQueue"), row.get("positionInLocalQueue")
-    if place is None or in_local is None:
+    position, local_position = row.get("positionInClusterQueue"), row.get("positionInLocalQueue")
+    if position is None or local_position is None:
         return text
     if kind == "LocalQueue":
-        return f"{in_local + 1:>3}  {text} (number {place + 1} of its ClusterQueue)"
-    return f"{place + 1:>3}  {text}"
+        return f"{local_position + 1:>3}  {text} (number {position + 1} of its ClusterQueue)"
+    return f"{position + 1:>3}  {text}"

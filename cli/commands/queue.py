@@ -16,13 +16,16 @@ from cli.subcommands import SubCommands
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _acting(command: F) -> F:
-    """The argument and the options of commands that act on a queue and its descendants."""
-    return click.argument("name")(_waiting("-n")(command))
+def _operation_options(command: F) -> F:
+    """Add the argument and the options of a command that acts on a queue and its descendants."""
+    return click.argument("name")(_wait_options("-n")(command))
 
 
-def _waiting(*short: str) -> Callable[[F], F]:
-    """The options of commands that have a plan and wait for a controller. `short`: short options of the namespace."""
+def _wait_options(*short: str) -> Callable[[F], F]:
+    """Add the options of a command that has a plan and waits for a controller.
+
+    `short`: the short forms of --namespace.
+    """
     namespace = click.option(
         *short,
         "--namespace",
@@ -30,10 +33,11 @@ def _waiting(*short: str) -> Callable[[F], F]:
         show_default=True,
         help="The namespace in which Commands to the controller are created.",
     )
-    return lambda command: _planning(namespace(command))
+    return lambda command: _plan_options(namespace(command))
 
 
-def _planning(command: F) -> F:
+def _plan_options(command: F) -> F:
+    """Add the options of a command that has a plan."""
     for option in reversed(
         (
             click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing."),
@@ -68,7 +72,7 @@ def queue() -> None:
 
 
 @queue.command("open")
-@_acting
+@_operation_options
 def open_queue(name: str, **options: Any) -> None:
     """Open the queue NAME, and the descendants that it had closed.
 
@@ -80,7 +84,7 @@ def open_queue(name: str, **options: Any) -> None:
 
 
 @queue.command("close")
-@_acting
+@_operation_options
 def close_queue(name: str, **options: Any) -> None:
     """Close the queue NAME and its descendants; what runs goes on.
 
@@ -93,7 +97,7 @@ def close_queue(name: str, **options: Any) -> None:
 
 
 @queue.command("pause")
-@_acting
+@_operation_options
 def pause_queue(name: str, **options: Any) -> None:
     """Close the queue NAME and its descendants, and record which of them took work.
 
@@ -105,7 +109,7 @@ def pause_queue(name: str, **options: Any) -> None:
 
 
 @queue.command("resume")
-@_acting
+@_operation_options
 def resume_queue(name: str, **options: Any) -> None:
     """Open exactly those queues that took work when NAME was paused, or when its deletion began.
 
@@ -118,7 +122,7 @@ def resume_queue(name: str, **options: Any) -> None:
 
 @queue.command("move")
 @click.option("--to", "target", metavar="PARENT", required=True, help="The new parent.")
-@_acting
+@_operation_options
 def move_queue(name: str, **options: Any) -> None:
     """Move the queue NAME with its descendants and their work under another parent.
 
@@ -132,13 +136,13 @@ def move_queue(name: str, **options: Any) -> None:
     _carry_out("move", name, **options)
 
 
-def _carry_out(act: str, name: str, **options: Any) -> None:
-    from cli.actions.volcano_queues import carry_out  # here, as cli/actions says
+def _carry_out(operation: str, name: str, **options: Any) -> None:
+    from cli.actions.volcano_queues import carry_out  # imported late: see cli/actions
 
-    click.get_current_context().exit(carry_out(act, name, **options))
+    click.get_current_context().exit(carry_out(operation, name, **options))
 
 
-# -- as vcctl has them -------------------------------------------------------------------------------------------------
+# -- the commands of vcctl ---------------------------------------------------------------------------------------------
 
 
 @queue.command("list", epilog=EXIT_CODES_OF_ACTIONS)
@@ -152,7 +156,7 @@ def list_queues(children: str | None, login: ClusterLogin) -> None:
       quotree queue list
       quotree queue list --children research
     """
-    from cli.actions.vcctl import show_children  # here, as cli/actions says
+    from cli.actions.vcctl import show_children  # imported late: see cli/actions
 
     show_children(login, children)
 
@@ -169,7 +173,7 @@ def get_queue(name: str, login: ClusterLogin) -> None:
     """
     if not name:
         raise Misused("name is mandatory to get the particular queue details")
-    from cli.actions.vcctl import show_queue  # here, as cli/actions says
+    from cli.actions.vcctl import show_queue  # imported late: see cli/actions
 
     show_queue(login, name)
 
@@ -187,7 +191,7 @@ def tree_of_queues(name: str, login: ClusterLogin) -> None:
       quotree queue tree
       quotree queue tree research
     """
-    from cli.actions.vcctl import draw_tree  # here, as cli/actions says
+    from cli.actions.vcctl import draw_tree  # imported late: see cli/actions
 
     draw_tree(login, name)
 
@@ -204,7 +208,7 @@ def create_queue(name: str, weight: int, parent: str, login: ClusterLogin) -> No
     Examples:
       quotree queue create --name vision --parent research
     """
-    from cli.actions.vcctl import create  # here, as cli/actions says
+    from cli.actions.vcctl import create  # imported late: see cli/actions
 
     create(login, name, weight, parent)
 
@@ -222,7 +226,7 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
       quotree queue operate --name research --action close
       quotree queue operate --name research --action update --weight 4
     """
-    from cli.actions.vcctl import operate  # here, as cli/actions says
+    from cli.actions.vcctl import operate  # imported late: see cli/actions
 
     operate(login, name, action, weight)
 
@@ -231,7 +235,7 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
 @click.option("-n", "--name", default="", help="The queue.")
 @click.option("--cascade", is_flag=True, help="Delete its descendants first.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before the plan is carried out.")
-@_waiting()
+@_wait_options()
 def delete_queue(
     name: str, cascade: bool, yes: bool, dry_run: bool, timeout: float, namespace: str, login: ClusterLogin, **rest: Any
 ) -> None:
@@ -251,7 +255,7 @@ def delete_queue(
     elif dry_run:
         raise Misused("--dry-run needs --cascade: one queue is deleted without a plan")
     else:
-        from cli.actions.vcctl import delete  # here, as cli/actions says
+        from cli.actions.vcctl import delete  # imported late: see cli/actions
 
         delete(login, name)
 

@@ -43,7 +43,7 @@ def review(
       quotree review pod.json --webhook mutating
       quotree review - --profile compat < review.yaml
     """
-    from cli.actions.review import answer  # here, as cli/actions says
+    from cli.actions.review import answer  # imported late: see cli/actions
 
     configuration = settings(config, [file], profile, installed=installed_beside(against))
     mutating = webhook == "mutating"

@@ -9,11 +9,11 @@ import click
 from analysis.simulation import Simulations
 from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import engine as engine_options
-from cli.input.simulation import law_of, note_problems, start
+from cli.input.simulation import note_problems, scheduler_conf, start
 from cli.input.simulation_events import CommandWithEvents, EventOption, events, play
 from cli.output import emit, json_text
 from cli.progress import progress
-from cli.report.simulations import beside, kueue
+from cli.report.simulations import kueue, other_projects
 
 
 @click.command(cls=CommandWithEvents)
@@ -29,7 +29,9 @@ from cli.report.simulations import beside, kueue
     show_default=True,
     help="How Volcano reclaims: as Volcano does, or nothing that could be reclaimed back.",
 )
-@click.option("--scheduler-conf", metavar="FILE", help="Volcano's volcano-scheduler.conf, or a ConfigMap with it.")
+@click.option(
+    "--scheduler-conf", "conf_file", metavar="FILE", help="Volcano's volcano-scheduler.conf, or a ConfigMap with it."
+)
 def simulate(
     paths: tuple[str, ...],
     filenames: tuple[str, ...],
@@ -37,7 +39,7 @@ def simulate(
     events: list[EventOption],
     engine: EngineOptions,
     law: str,
-    scheduler_conf: str | None,
+    conf_file: str | None,
 ) -> None:
     """Simulate how Kueue, Volcano and YuniKorn would schedule the work in PATH... on their queues.
 
@@ -52,27 +54,27 @@ def simulate(
       quotree simulate queues/ work/
       quotree simulate queues/ --add work.yaml --at +1h --finish ml/train
     """
-    simulations = start(input_paths(paths, filenames), engine, law_of(law, scheduler_conf))
+    simulations = start(input_paths(paths, filenames), engine, scheduler_conf(law, conf_file))
     for event in events:
         play(simulations, event)
-    code = note_problems(simulations.files, simulations.kueue, simulations.beside)
+    code = note_problems(simulations.files, simulations.kueue, simulations.others)
     emit(_json(simulations) if output == "json" else _text(simulations))
     click.get_current_context().exit(code)
 
 
 def _json(simulations: Simulations) -> str:
     found = kueue.as_json(simulations.kueue, simulations.files)
-    found["inNoQueue"] = [each for each in found["inNoQueue"] if not _is_elsewhere(simulations, each)]
-    return json_text({**found, **beside.as_json(simulations)})
+    found["inNoQueue"] = [each for each in found["inNoQueue"] if not _is_volcano_pod(simulations, each)]
+    return json_text({**found, **other_projects.as_json(simulations)})
 
 
-def _is_elsewhere(simulations: Simulations, job: Mapping[str, str]) -> bool:
-    """Whether the job, which is in no queue of Kueue, is a Pod of Volcano."""
+def _is_volcano_pod(simulations: Simulations, job: Mapping[str, str]) -> bool:
+    """Whether a job that is in no queue of Kueue is a Pod of Volcano."""
     return job["kind"] == "Pod" and f"{job['namespace']}/{job['name']}" in simulations.volcano.engine.world.tasks
 
 
 def _text(simulations: Simulations) -> str:
-    simulation, others = simulations.kueue, list(beside.texts(simulations))
-    if not others or simulation.names or simulation.world.state.queues:
-        others.insert(0, kueue.as_text(simulation, simulations.files.forest))
-    return "\n\n".join(others)
+    simulation, texts = simulations.kueue, list(other_projects.texts(simulations))
+    if not texts or simulation.names or simulation.world.state.queues:
+        texts.insert(0, kueue.as_text(simulation, simulations.files.forest))
+    return "\n\n".join(texts)

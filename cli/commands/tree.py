@@ -14,9 +14,9 @@ import click
 from analysis.context import Context
 from analysis.inputs import NO_FILES, InputObjects, joined
 from analysis.simulation import Simulations, decision_settings, has_work, play
-from analysis.trees.answer import DIALECTS, answer, merged
+from analysis.trees.as_json import DIALECTS, merged_roots, trees_as_json
 from analysis.trees.quotas import with_quota
-from analysis.trees.usage import NamespacesInUse, Users
+from analysis.trees.usage import NamespaceUsage, UsageSources
 from analysis.trees.view import ShownTree, UnknownNode, WantedNode, parse_node, view_of
 from analysis.trees.walk import walk
 from cli.exits import AccessDenied, Exit, Misused, OutOfReach, strongest
@@ -25,7 +25,7 @@ from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
 from cli.input.gathering import gather, noted
 from cli.input.options import against_of, filename_option, input_paths, namespace, output
-from cli.input.quota_trees import context_of, users, users_of
+from cli.input.quota_trees import context_of, simulated_sources, usage_sources
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.roots import as_one
@@ -171,7 +171,8 @@ def _from_world(files: list[str], every: list[str], children: bool, against: Aga
     with _named():
         shown = _shown(drawings, list(map(parse_node, every)), children)
     if output == "json":
-        emit(json_text(merged([(each.name, answer(each.forest, context, each.use, view)) for each, view in shown])))
+        documents = [(each.name, trees_as_json(each.forest, context, each.sources, view)) for each, view in shown]
+        emit(json_text(merged_roots(documents)))
     else:
         emit("\n".join(_texts(shown)))
     unreadable = Exit.UNREADABLE if context.unreadable else Exit.CLEAN
@@ -184,7 +185,7 @@ class _Drawing:
 
     name: str
     forest: Forest
-    use: Users
+    sources: UsageSources
     exit: Exit
 
 
@@ -207,10 +208,11 @@ def _drawn(root: tuple[str, InputObjects], files: list[str], against: Against, c
     forest = context.world.put_all(placed.obj for placed in held.objects.values())
     if not against.of_cluster and has_work(held):
         played = _played(held, [against.name, *files])
-        return _Drawing(name, forest, users_of(played), note_problems(played.files, played.kueue, played.beside))
+        code = note_problems(played.files, played.kueue, played.others)
+        return _Drawing(name, forest, simulated_sources(played), code)
     for item in held.unreadable + context.unreadable:
         note(str(item))
-    return _Drawing(name, forest, users(against, forest), Exit.UNREADABLE if held.unreadable else Exit.CLEAN)
+    return _Drawing(name, forest, usage_sources(against, forest), Exit.UNREADABLE if held.unreadable else Exit.CLEAN)
 
 
 def _shown(drawings: list[_Drawing], nodes: list[WantedNode], children: bool) -> list[tuple[_Drawing, ShownTree]]:
@@ -218,7 +220,7 @@ def _shown(drawings: list[_Drawing], nodes: list[WantedNode], children: bool) ->
     found, unknown = [], None
     for each in drawings:
         try:
-            found.append((each, view_of(nodes, children, each.forest, each.use)))
+            found.append((each, view_of(nodes, children, each.forest, each.sources)))
         except UnknownNode as error:
             unknown = unknown or error
     if not found and unknown is not None:
@@ -228,7 +230,7 @@ def _shown(drawings: list[_Drawing], nodes: list[WantedNode], children: bool) ->
 
 def _texts(shown: list[tuple[_Drawing, ShownTree]]) -> Iterator[str]:
     """Several roots have a heading each; those without trees are left out."""
-    texts = [(each.name, list(_text(each.forest, each.use, view))) for each, view in shown]
+    texts = [(each.name, list(_text(each.forest, each.sources, view))) for each, view in shown]
     filled = [each for each in texts if each[1]]
     for name, lines_of in filled:
         if len(filled) > 1 and name:
@@ -260,10 +262,10 @@ def _played(files: InputObjects, paths: list[str]) -> Simulations:
     return play(files, configuration, decision_settings(configuration))
 
 
-def _text(forest: Forest, use: Users, view: ShownTree) -> Iterator[str]:
+def _text(forest: Forest, sources: UsageSources, view: ShownTree) -> Iterator[str]:
     shapes, heading = glyphs(), ""
     drawn = view.drawn(forest)
-    quotas = use.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
+    quotas = sources.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
     for group, dialect in DIALECTS.items():
         for each in drawn:
             if each.ref.group != group:
@@ -272,21 +274,21 @@ def _text(forest: Forest, use: Users, view: ShownTree) -> Iterator[str]:
                 heading = dialect
                 yield dialect
             yield from lines(forest, quotas[group], each, shapes)
-    of_yunikorn = list(_yunikorn_text(forest, use, view))
+    of_yunikorn = list(_yunikorn_text(forest, sources, view))
     if of_yunikorn:
         yield from ("YuniKorn", *of_yunikorn)
 
 
-def _yunikorn_text(forest: Forest, use: Users, view: ShownTree) -> Iterator[str]:
-    if use.yunikorn is not None:
-        for top in view.tops_of_yunikorn:
-            yield from queues_text(use.yunikorn, top, view.shows_queue)
-    spaces = NamespacesInUse(use.yunikorn) if use.yunikorn is not None and use.yunikorn.has_work else None
-    for space, quota in with_quota(forest):
-        name, parent = space.ref.name, space.annotations.get(PARENT_QUEUE)
+def _yunikorn_text(forest: Forest, sources: UsageSources, view: ShownTree) -> Iterator[str]:
+    if sources.yunikorn is not None:
+        for top in view.yunikorn_starts:
+            yield from queues_text(sources.yunikorn, top, view.shows_queue)
+    usage = NamespaceUsage(sources.yunikorn) if sources.yunikorn is not None and sources.yunikorn.has_work else None
+    for each, quota in with_quota(forest):
+        name, parent = each.ref.name, each.annotations.get(PARENT_QUEUE)
         if not view.shows_namespace(name):
             continue
         notes = [f"below {parent}"] if parent else []
-        notes += counts_notes(spaces.applications(name)) if spaces else []
-        yield plain(f"{space.ref}" + (f" ({', '.join(notes)})" if notes else ""))
-        yield from (f"   {row_text(row)}" for row in (spaces.rows(name, quota) if spaces else quota))
+        notes += counts_notes(usage.applications(name)) if usage else []
+        yield plain(f"{each.ref}" + (f" ({', '.join(notes)})" if notes else ""))
+        yield from (f"   {row_text(row)}" for row in (usage.rows(name, quota) if usage else quota))

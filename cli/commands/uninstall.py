@@ -47,7 +47,7 @@ def uninstall(
         raise Misused(
             "standard input is not a terminal, so there is no prompt: add --yes, or --dry-run to see the plan"
         )
-    from cli.actions.takeover import remove  # here, as cli/actions says
+    from cli.actions.takeover import remove  # imported late: see cli/actions
 
     def confirmed() -> bool:
         return not dry_run and (yes or click.confirm("Carry this out?", err=True))

@@ -167,7 +167,7 @@ def _shown(found: dict[str, Any], output: str) -> str:
 def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
     """Explain work of the files. Raises Misused."""
     simulations = start([folder], engine)
-    code = note_problems(simulations.files, simulations.kueue, simulations.beside)
+    code = note_problems(simulations.files, simulations.kueue, simulations.others)
     try:
         emit(_shown(explained_work(simulations, workload), output))
     except PolicyError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
 from analysis.documents import MAX_SIZE, Document, SourcePlace, Unreadable, is_object, parse
-from analysis.queue_config import QueuesRegion, names_queues
+from analysis.queue_config import QueuesFileRegion, has_queues
 from cli.input.folders import EXTENSIONS, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
 from cli.input.placeholders import TEXT, has_placeholder
@@ -153,7 +153,7 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
             yield _unreadable(found, data, template)
         elif template and has_placeholder(found.manifest):
             yield PassedOver(source, PassedOverReason.TEMPLATE)
-        elif is_object(found.manifest) and (not isinstance(found.region, QueuesRegion) or names_queues(found.region)):
+        elif is_object(found.manifest) and (not isinstance(found.region, QueuesFileRegion) or has_queues(found.region)):
             yield found
         else:
             yield PassedOver(source, PassedOverReason.NO_MANIFEST)

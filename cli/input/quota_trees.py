@@ -1,4 +1,4 @@
-"""Reads the quota trees of a cluster, and what uses them."""
+"""Reads the quota trees of a cluster, and their usage."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from analysis.context import Context
 from analysis.simulation import Simulations
-from analysis.trees.answer import answer
-from analysis.trees.usage import Users
+from analysis.trees.as_json import trees_as_json
+from analysis.trees.usage import UsageSources
 from cli.exits import OutOfReach
 from cli.input import elsewhere
 from cli.input.against import Against
@@ -29,7 +29,7 @@ from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 def of_cluster(against: Against) -> dict[str, Any]:
     """All trees of a cluster with their use, as JSON. Raises OutOfReach."""
     context = context_of(against)
-    return answer(context.world, context, users(against, context.world))
+    return trees_as_json(context.world, context, usage_sources(against, context.world))
 
 
 def context_of(against: Against) -> Context:
@@ -40,15 +40,15 @@ def context_of(against: Against) -> Context:
     return load(against, replace(configuration, yunikorn=YuniKornSettings(follow=False)))  # its objects are not drawn
 
 
-def users(against: Against, forest: Forest) -> Users:
-    """What uses the queues of a cluster, as far as the caller may read it."""
-    return Users(_usage(against, forest), *_usage_of_others(against))
+def usage_sources(against: Against, forest: Forest) -> UsageSources:
+    """The sources of the usage in a cluster, as far as the user may read it."""
+    return UsageSources(_usage(against, forest), *_usage_of_others(against))
 
 
-def users_of(played: Simulations) -> Users:
+def simulated_sources(played: Simulations) -> UsageSources:
     """The engines of the projects that have work; YuniKorn's is included if it is configured."""
     world, volcano, yunikorn = played.kueue.world, played.volcano, played.yunikorn
-    return Users(
+    return UsageSources(
         world if world.workloads else None,
         volcano.engine.world if volcano.has_work else None,
         yunikorn if yunikorn.has_work or yunikorn.intake.configured else None,
@@ -56,7 +56,7 @@ def users_of(played: Simulations) -> Users:
 
 
 def _usage(against: Against, forest: Forest) -> World | None:
-    """What uses the queues of the cluster; None without queues of Kueue, and where you may not read it."""
+    """The usage of Kueue's queues; None if the cluster has none, or if the user may not read it."""
     if against.kind not in ("cluster", "snapshot") or not any(node.ref.group == kueue.GROUP for node in forest.nodes()):
         return None
     from cli.input.snapshot import read  # here, since it takes long to load and files have no usage
@@ -70,7 +70,7 @@ def _usage(against: Against, forest: Forest) -> World | None:
 
 
 def _usage_of_others(against: Against) -> tuple[Volcano | None, YuniKorn | None]:
-    """What uses the queues of Volcano and YuniKorn in the cluster; None where nothing does."""
+    """The usage of Volcano's and YuniKorn's queues; None for a project without work."""
     if against.kind != "cluster":
         return None, None
     found = elsewhere.of_cluster(against, settings(None, (), None))

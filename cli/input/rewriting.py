@@ -10,7 +10,7 @@ from operator import getitem
 from typing import Any, TypeAlias
 
 from analysis.documents import Document
-from analysis.queue_config import KEY, QueuesRegion
+from analysis.queue_config import KEY, QueuesFileRegion
 from cli.input.documents import read
 from policies.model.fields import pointer, steps, unpointed
 from policies.mutation.patching import patched
@@ -32,7 +32,7 @@ def rewritten(documents: Sequence[Document], patches: Mapping[int, Operations], 
     by_place = sorted(patches, key=lambda index: documents[index].region.span.start, reverse=True)
     for index in by_place:  # from the last, so that the places of those before it stay
         region = documents[index].region
-        if isinstance(region, QueuesRegion):  # the file is the text that the patch replaces
+        if isinstance(region, QueuesFileRegion):  # the file is the text that the patch replaces
             start, end = region.span.document
             text = text[:start] + _expected(documents[index], patches[index])["data"][KEY] + text[end:]
             continue

@@ -18,7 +18,7 @@ from pathlib import Path
 from analysis.context import Context
 from analysis.documents import Document, Unreadable
 from analysis.inputs import NO_FILES, InputObjects, Placed, identify
-from analysis.queue_config import QueuesRegion
+from analysis.queue_config import QueuesFileRegion
 from cli.input.gathering import noted
 from cli.input.paths import HERE, path_within
 from cli.input.selection import InputSelection
@@ -26,7 +26,7 @@ from cli.input.survey import ReadUnit, Survey, survey
 from cli.output import first_of, note
 from policies.configuration.settings import Configuration
 from policies.dialects.declared import DECLARED
-from policies.judge import Before, stored_state
+from policies.judge import StateBefore, stored_state
 from policies.model.objects import GroupKind, Ref
 
 _MOST_NAMED = 8
@@ -112,7 +112,7 @@ def context_of(root: FoundRoot, context: Context, configuration: Configuration) 
     if root.around.objects:
         manifests = {ref: placed.document.manifest for ref, placed in root.around.objects.items()}
         world = context.world.put_all(placed.obj for placed in root.around.objects.values())
-        state = stored_state(Before(world, manifests), configuration)
+        state = stored_state(StateBefore(world, manifests), configuration)
         context = replace(context, world=state.world, manifests={**context.manifests, **state.manifests})
     if not root.elsewhere or context.against.of_cluster:
         return context
@@ -212,7 +212,7 @@ def _is_slip(ref: Ref, those: Sequence[_Read]) -> bool:
 
 def _is_bare(document: Document) -> bool:
     """A `queues.yaml` without a name, which any file of YuniKorn's may be."""
-    return isinstance(document.region, QueuesRegion)
+    return isinstance(document.region, QueuesFileRegion)
 
 
 def _paths(read: Sequence[_Read], named: Sequence[str]) -> dict[int, str]:

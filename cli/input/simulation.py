@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.documents import Document
-from analysis.simulation import Beside, SimulatedFiles, Simulations, decision_settings, play
+from analysis.simulation import OtherSimulation, SimulatedFiles, Simulations, decision_settings, play
 from cli.exits import Exit, Misused, strongest
 from cli.input.documents import read
 from cli.input.options import EngineOptions
@@ -24,31 +24,35 @@ from policies.text.positions import BadText
 from policies.text.yaml_values import single
 from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.simulation import KueueSimulation
-from scheduling.volcano.law import SETTLED_LAW, VOLCANOS_LAW, SchedulerLaw, read_law, scheduler_conf
+from scheduling.volcano.scheduler_conf import SETTLED_CONF, VOLCANO_CONF, SchedulerConf, conf_document, read_conf
 
 
-def start(paths: Sequence[str], engine: EngineOptions, law: SchedulerLaw = SETTLED_LAW) -> Simulations:
+def start(paths: Sequence[str], engine: EngineOptions, conf: SchedulerConf = SETTLED_CONF) -> Simulations:
     """The simulations of these files when nothing moves any more. Raises Misused."""
     configuration = settings(engine.config, paths, engine.profile)
     inputs = as_one(InputSelection(tuple(paths)), render=False)
     stage("simulating")
-    return play(inputs, configuration, engine_settings(engine, configuration), law)
+    return play(inputs, configuration, engine_settings(engine, configuration), conf)
 
 
-def law_of(name: str, file: str | None) -> SchedulerLaw:
-    """The law of Volcano's scheduler. `file`: its volcano-scheduler.conf, or a ConfigMap with it. Raises Misused."""
+def scheduler_conf(law: str, file: str | None) -> SchedulerConf:
+    """The configuration of Volcano's scheduler. Raises Misused.
+
+    `law`: the value of --law, which counts without a file.
+    `file`: a volcano-scheduler.conf, or a ConfigMap with it.
+    """
     if file is None:
-        return VOLCANOS_LAW if name == "volcano" else SETTLED_LAW
+        return VOLCANO_CONF if law == "volcano" else SETTLED_CONF
     try:
-        return read_law(scheduler_conf(single(Path(file).read_text(encoding="utf-8"))))
+        return read_conf(conf_document(single(Path(file).read_text(encoding="utf-8"))))
     except (OSError, UnicodeDecodeError, BadText, BadConfiguration) as error:
         at = f"{error.at}: " if isinstance(error, BadConfiguration) and error.at else ""
         raise Misused(f"{file}: {at}{error}") from error
 
 
-def note_problems(files: SimulatedFiles, simulation: KueueSimulation, beside: Sequence[Beside] = ()) -> Exit:
+def note_problems(files: SimulatedFiles, simulation: KueueSimulation, others: Sequence[OtherSimulation] = ()) -> Exit:
     """Write to standard error what cannot be read and what is not simulated. Returns the exit code that follows."""
-    problems = [problem for each in beside for problem in each.problems]
+    problems = [problem for each in others for problem in each.problems]
     for item in files.unreadable:
         note(str(item))
     for item in files.refused:
@@ -57,7 +61,7 @@ def note_problems(files: SimulatedFiles, simulation: KueueSimulation, beside: Se
         note(problem)
     for section in simulation.settings.unplayed:
         note(f"{section} is not simulated")
-    unsettled = simulation.unsettled or any(each.unsettled for each in beside)
+    unsettled = simulation.unsettled or any(each.unsettled for each in others)
     if unsettled:
         note("the simulation was stopped, since it never settles: the workloads at its end take turns without end")
     codes = {

@@ -75,13 +75,13 @@ def play(simulations: Simulations, event: EventOption) -> None:
     option, value = event
     simulation = simulations.kueue
     simulation.announce(str(event))
-    for each in simulations.beside:
+    for each in simulations.others:
         each.announce(str(event))
     try:
         if option == "--add":
             simulation.add(simulations.files.accept(gather([value])))
         elif option == "--finish":
-            if not any(each.finish(value) for each in simulations.beside):
+            if not any(each.finish(value) for each in simulations.others):
                 simulation.finish(value)
         elif option == "--not-ready":
             simulation.lose_pods(value)

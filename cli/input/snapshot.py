@@ -28,8 +28,13 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class LoadedSnapshot:
-    """`job` names the job of a Workload (`namespace/name`). `exit` says how well it could be read. `others`: the work
-    in other queues than Kueue's; None if unknown. `left_out` are the jobs of files that are in no queue."""
+    """The state that a command explains.
+
+    `job`: returns the name of the job of a Workload (`namespace/name`).
+    `exit`: the exit code, which says whether everything could be read.
+    `others`: the work in the queues of Volcano and YuniKorn; None if it is unknown.
+    `left_out`: the jobs of files that are in no queue.
+    """
 
     world: World
     job: Callable[[str], str]
@@ -39,7 +44,7 @@ class LoadedSnapshot:
 
 
 def take(against: Against, engine: EngineOptions) -> LoadedSnapshot:
-    """The cluster now, or the files of a folder once nothing moves any more. Raises Misused, OutOfReach."""
+    """The state of the cluster now, or of the files of a folder after a simulation. Raises Misused, OutOfReach."""
     if against.kind == "files":
         return _of_files(against.name, engine)
     if against.kind == "nothing":
@@ -51,7 +56,7 @@ def take(against: Against, engine: EngineOptions) -> LoadedSnapshot:
 
 
 def read(against: Against, settings: SimulationSettings | None = None) -> World:
-    """What decisions read, in a cluster or in a snapshot of one. Raises OutOfReach."""
+    """The state of a cluster, or of a snapshot of one, as the reconciler reads it. Raises OutOfReach."""
     from reconciler.api.snapshot import of_manifests, snapshot  # here, since these take long to load
     from reconciler.process import DecisionSettings as ReconcilerSettings
 
@@ -82,7 +87,7 @@ def _of_cluster(world: World, others: OtherQueues | None) -> LoadedSnapshot:
 
 def _of_files(folder: str, engine: EngineOptions) -> LoadedSnapshot:
     simulations = start([folder], engine)
-    code = note_problems(simulations.files, simulations.kueue, simulations.beside)
+    code = note_problems(simulations.files, simulations.kueue, simulations.others)
     simulation = simulations.kueue
     left_out = tuple(simulation.left_out.values())
     return LoadedSnapshot(simulation.world, lambda key: str(simulation.names[key]), code, simulations, left_out)

@@ -13,7 +13,7 @@ from cli.progress import stage
 from policies.audit.audited import Audit
 from policies.audit.audited import audit as audit_of
 from policies.configuration.settings import Configuration
-from policies.judge import Before, stored_state
+from policies.judge import StateBefore, stored_state
 from policies.model.forest import Forest
 
 
@@ -34,7 +34,7 @@ def audited(against: Against, configuration: Configuration) -> ShownAudit:
     world: Forest = context.world
     stage("judging")
     if against.kind == "files":  # what was read from a cluster is stored already
-        world = stored_state(Before(world, context.manifests), configuration).world
+        world = stored_state(StateBefore(world, context.manifests), configuration).world
     found = audit_of(world, configuration, datetime.now(UTC))
     return ShownAudit(against, found, context.as_of, context.unreadable)
 

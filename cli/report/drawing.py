@@ -34,12 +34,12 @@ def glyphs() -> Glyphs:
 
 def lines(forest: Forest, quotas: Quotas, drawn: DrawnNode, glyphs: Glyphs) -> Iterator[str]:
     """A node: its name, and under it a line for each resource."""
-    notes = [drawn.top] if drawn.top else []
+    notes = [drawn.start_note] if drawn.start_note else []
     notes += ["no object here"] if forest.node(drawn.ref) is None else []
-    notes += ["continued below"] if drawn.cut else []
+    notes += ["continued below"] if drawn.is_continued else []
     notes += [note] if (note := quotas.note(drawn.ref)) else []
     yield _before(drawn, glyphs) + plain(str(drawn.ref)) + (f" ({plain('; '.join(notes))})" if notes else "")
-    margin = _columns(drawn.last, glyphs) + (glyphs.through if drawn.branches else _GAP)
+    margin = _columns(drawn.last, glyphs) + (glyphs.through if drawn.has_children else _GAP)
     yield from (margin + row_text(row) for row in quotas.rows(drawn.ref))
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from cli.input.suites import Expected, SuiteCase
 from policies.dialects import READERS
-from policies.judge import Before, judge_files, stored_state
+from policies.judge import StateBefore, judge_files, stored_state
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 from policies.model.change import Circumstances
@@ -34,7 +34,7 @@ def run(case: SuiteCase) -> SuiteOutcome:
     """
     world = Forest.of((it.object for it in case.existing), READERS)
     manifests = {it.object.ref: it.manifest for it in case.existing if it.manifest is not None}
-    state = stored_state(Before(world, manifests), case.configuration)
+    state = stored_state(StateBefore(world, manifests), case.configuration)
     deleted = [state.world.get(it.object.ref) or it.object for it in case.delete]
     circumstances = Circumstances(now=case.now or datetime.now(UTC))
     tops = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.complete().findings

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
 from audit.api import AuditApi
-from audit.auditor import SHARE, SHORTEST
+from audit.auditor import PAUSE_FACTOR, SHORTEST_PAUSE
 from cli.serving.answers import FileReviews, out_of_reach_as_by_a_server, refused_as_by_a_server
 from cluster.errors import ClusterError, Unreachable
 from dashboard.reading.backend import Manifest
@@ -34,7 +34,7 @@ class OwnAudit:
         self._api = AuditApi(lambda: self._last, FileReviews())  # type: ignore[arg-type]
         self._last: Audit | None = None
         self._error: ClusterError | None = None
-        self._rested = float("-inf")
+        self._next_at = float("-inf")
         self._idle = threading.Event()
         self._idle.set()
         self._lock = threading.Lock()
@@ -55,7 +55,7 @@ class OwnAudit:
 
     def _begin(self) -> None:
         with self._lock:
-            if self._idle.is_set() and time.monotonic() >= self._rested:
+            if self._idle.is_set() and time.monotonic() >= self._next_at:
                 self._idle.clear()
                 # A daemon, so that Ctrl-C need not wait for it.
                 threading.Thread(target=self._run, name="audit", daemon=True).start()
@@ -72,5 +72,5 @@ class OwnAudit:
             self._error = Unreachable("the audit", "internal error", "the command's output has the trace")
         finally:
             ended = time.monotonic()
-            self._rested = ended + max(SHORTEST, SHARE * (ended - began))
+            self._next_at = ended + max(SHORTEST_PAUSE, PAUSE_FACTOR * (ended - began))
             self._idle.set()

@@ -20,7 +20,7 @@ from cluster.store import FixedCache, ManifestCache, Store
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
-from webhook.ledger.contents import ORDERED
+from webhook.ledger.contents import LEDGER_KINDS
 from webhook.ledger.keeping import MaintainedLedger
 from webhook.ledger.ledger import ChangeOrder, Ledger
 from webhook.ledger.store import ConfigMapStore
@@ -95,7 +95,7 @@ class _Cluster:
         self._cluster = connect()
         of_queues = settings.configuration
         following = sources(of_queues.yunikorn, orchestrated=of_queues.kueue.orchestrated)
-        self._store = Store(following=following, sighted=ORDERED)
+        self._store = Store(following=following, sighted=LEDGER_KINDS)
 
     def cache(self) -> ManifestCache:
         self._store.start(self._cluster, self._connect(timeouts=_TIMEOUTS))

@@ -40,7 +40,7 @@ class Passed(Protocol):
 
 
 class Answers(Protocol):
-    """What is asked; called by many threads."""
+    """The source of the responses. Many threads call it."""
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
         """The JSON for a path with its query. Raises HttpRefusal."""

@@ -50,7 +50,7 @@ class OtelRecorder:
     def record(self, span: TraceSpan) -> None:
         try:
             self._record(span)
-        except Exception:  # whoever decides must not fail for a trace
+        except Exception:  # a decision must not fail because of a trace
             if not self._broken:
                 self._broken = True
                 log.exception("a span could not be recorded; the next ones are not reported")

@@ -1,7 +1,7 @@
-"""What quota a node of a Kueue tree has, whatever is in use: subtree quota, what it lends, what it could ever hold.
+"""The quota of a node of a Kueue tree, without regard to usage: its subtree quota, what it lends, and its potential.
 
 Amounts are those of `policies.model.pools`: milli-CPU or whole units, by "flavor/resource". Each answer costs the depth
-of the tree, since the forest keeps the sums. No number means anything on or below a cycle: ask `countable` first.
+of the tree, since the forest keeps the sums. On or below a cycle the amounts are meaningless: call `countable` first.
 Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
 """
 
@@ -17,14 +17,14 @@ from policies.model.pools import NO_POOL, NO_TERMS, UNLIMITED, Pool, Terms, loca
 MOST_NAMED = 3
 """Nodes; a message that names more is not read."""
 _MOST_LOOKED_AT = 1000
-"""Nodes; a larger tree is not searched for the few that have quota, which bounds what a message costs."""
+"""The most nodes that are searched for those with quota. It bounds the costs of a message."""
 
 
 class Potential(NamedTuple):
-    """The most that a subtree could hold if nothing were in use, and the node whose limit decides.
+    """The most that a subtree could hold if nothing were in use.
 
-    `limit` is that node's `borrowingLimit`, or `nominalQuota` where it is the root and there is no more to be had: the
-    quota is that of `givers`.
+    `node`: the node whose limit decides.
+    `limit`: `borrowingLimit`; or `nominalQuota` if the node is the root, and the quota of the tree decides (`givers`).
     """
 
     amount: int
@@ -33,7 +33,7 @@ class Potential(NamedTuple):
 
 
 def countable(forest: Forest, ref: Ref) -> bool:
-    """Whether the way up from the node ends at a root."""
+    """Whether the node has a root, so is neither on a cycle nor below one."""
     return forest.ends_at_root(ref)
 
 
@@ -53,19 +53,22 @@ def below(forest: Forest, ref: Ref, pair: str) -> Pool:
 
 
 def subtree(forest: Forest, ref: Ref, pair: str) -> int:
-    """S: the quota of a node and what its children lend."""
+    """S: the quota of a node and the quota that its children lend."""
     return subtree_quota(terms(forest, ref, pair), below(forest, ref, pair))
 
 
 def lent(forest: Forest, ref: Ref, pair: str) -> int:
-    """S - lq: the part that the rest of the tree can use; of a root too, though there is nobody above it."""
+    """S - lq: the part of the quota that the rest of the tree can use. A root has it too, although it lends nothing."""
     own = terms(forest, ref, pair)
     whole = subtree_quota(own, below(forest, ref, pair))
     return minus(whole, local_quota(own, whole))
 
 
 def potential(forest: Forest, ref: Ref, pair: str, *, lifted: Ref | None = None) -> Potential:
-    """pot: what a request must not exceed if it is ever to fit; as if the node `lifted` had no borrowingLimit."""
+    """pot: the largest request that could ever fit.
+
+    `lifted`: a node whose borrowingLimit is ignored.
+    """
     root, *way = reversed((ref, *forest.ancestors(ref)))
     most = Potential(subtree(forest, root, pair), root, "nominalQuota")
     for node in way:
@@ -81,7 +84,7 @@ def potential(forest: Forest, ref: Ref, pair: str, *, lifted: Ref | None = None)
 
 
 def givers(forest: Forest, ref: Ref, pair: str) -> tuple[Ref, ...]:
-    """The nodes whose nominalQuota the node could use; empty where they are too many to name, or to look for."""
+    """The nodes whose nominalQuota the node could use; empty if there are too many to name or to search."""
     way = (ref, *forest.ancestors(ref))
     found, looked_at, left = list[Ref](), 0, [way[-1]]
     while left:
@@ -96,7 +99,7 @@ def givers(forest: Forest, ref: Ref, pair: str) -> tuple[Ref, ...]:
 
 
 def on_offer(forest: Forest, ref: Ref, pair: str) -> int:
-    """What the rest of the tree could give to the node at most, were nothing in use; 0 for a root."""
+    """The most that the rest of the tree could lend to the node if nothing were in use; 0 for a root."""
     node = forest.node(ref)
     if node is None or node.parent is None:
         return 0
@@ -105,5 +108,5 @@ def on_offer(forest: Forest, ref: Ref, pair: str) -> int:
 
 
 def reserved(forest: Forest, ref: Ref, pair: str) -> int:
-    """U of an inner node: what the workloads below hold of it and of those above, by the status of the queues."""
+    """U of a Cohort: the quota of it and its ancestors that workloads below it reserve, by the status of the queues."""
     return below(forest, ref, pair).taken

@@ -70,7 +70,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _struct(required: str = "", /, **fields: Reader) -> Reader:
-    """What is empty is left out, except for pointers and for the fields that are `required`."""
+    """A reader of a struct. Empty fields are left out, except for pointers and for the fields in `required`."""
     kept = required.split()
 
     def write(value: object) -> dict[str, Any]:

@@ -21,9 +21,12 @@ from policies.model.objects import Ref
 
 @dataclass(frozen=True, slots=True)
 class AuditedFinding:
-    """One finding, and those that follow from it.
+    """One finding.
 
-    `root` is None for an object that is in no tree; `version` is the object's apiVersion.
+    `version`: the object's apiVersion.
+    `root`: None for an object that is in no tree.
+    `fingerprint`: identifies the finding in a baseline.
+    `consequences`: the findings that follow from it.
     """
 
     judged: Judged
@@ -38,13 +41,16 @@ class AuditedFinding:
         return self.judged.finding.object
 
     def below(self, root: str) -> bool:
-        """Whether it is of a tree whose root has this name."""
+        """Whether the object is in a tree whose root has this name."""
         return self.root is not None and self.root.name == root
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFindings:
-    """The findings of one tree, worst first; `root` None: those of objects in no tree."""
+    """The findings of one tree, the worst first.
+
+    `root`: None for objects that are in no tree.
+    """
 
     root: TreeRoot | None
     found: tuple[AuditedFinding, ...]
@@ -55,10 +61,14 @@ class TreeFindings:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found `at` that moment, by tree: those in a tree by project and name, then those in none.
+    """The findings at one moment.
 
-    `objects` counts what was judged, `nodes` those of it that are nodes of a tree. `baselined` are findings that a
-    baseline has: the trees are without them.
+    `at`: the moment.
+    `trees`: the findings by tree, sorted by project and name of the root; at the end those of objects in no tree.
+    `not_evaluated`: what could not be judged.
+    `objects`: the number of objects that were judged.
+    `nodes`: the number of these that are nodes of a tree.
+    `baselined`: findings that a baseline has; `trees` does not have them.
     """
 
     at: datetime
@@ -94,7 +104,7 @@ class Audit:
 
 
 def audit(world: Forest, configuration: Configuration, now: datetime) -> Audit:
-    """Judge all that the world holds, by the rules of the webhook. Costs a look at every object."""
+    """Judge all objects by the rules of the webhook. The costs grow with the number of objects."""
     verdict = judge_stored(world, configuration, Circumstances(now=now)).verdict
     prints = iter(fingerprints(it for each in verdict.findings for it in (each, *each.consequences)))
     roots = Roots(world)
@@ -108,7 +118,10 @@ def _trees(found: Iterable[AuditedFinding]) -> tuple[TreeFindings, ...]:
 
 
 def _audited(world: Forest, roots: Roots, judged: Judged, prints: Iterator[str]) -> AuditedFinding:
-    """`prints`: the fingerprints of the finding and of what follows from it, and those of all others behind it."""
+    """The finding with its consequences.
+
+    `prints`: the fingerprints of this finding, its consequences and all later findings, in this order.
+    """
     ref, fingerprint = judged.finding.object, next(prints)
     dialect = dialect_of(world, ref, judged.rule)
     obj = world.get(ref)

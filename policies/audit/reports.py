@@ -1,7 +1,7 @@
-"""An audit as reports of OpenReports, or as PolicyReports: one for each tree and namespace, of what fails.
+"""An audit as reports of OpenReports, or as PolicyReports: one for each tree and namespace, with its violations.
 
-What is found of a cluster-scoped object is in the cluster-wide report of its tree; what is found of an object in a
-namespace is in a report there, which the people of that namespace may read.
+Findings about cluster-scoped objects are in the cluster-wide report of their tree. Findings about an object in a
+namespace are in a report there, which the users of that namespace may read.
 Source: openreports.io/v1alpha1; wgpolicyk8s.io/v1alpha2.
 """
 
@@ -28,29 +28,35 @@ SOURCE = "quotree"
 MANAGED_BY = {"app.kubernetes.io/managed-by": SOURCE}
 """The label of our reports. Objects without it, or with a name that does not begin with `PREFIX`, are never deleted."""
 PREFIX = "quotree-"
-LEFT_OUT = "quotree.dev/results-left-out"
+LEFT_OUT_ANNOTATION = "quotree.dev/results-left-out"
 """The annotation with the number of results that did not fit. The summary counts them, too."""
-MOST = 100
-"""Results in one report by default."""
+MOST_RESULTS = 100
+"""The most results in one report by default."""
 _NO_TREE = f"{PREFIX}in-no-tree"
-_LONGEST = 2000
-"""Characters of a message. A thousand results of that length fit into what etcd stores."""
-_SLUG = 32
+_LONGEST_MESSAGE = 2000
+"""Characters. A thousand results with a message of this length fit into one object in etcd."""
+_LONGEST_SLUG = 32
+"""Characters of the root's name in the name of a report."""
 _GROUPS = {Dialect.KUEUE: kueue.GROUP, Dialect.VOLCANO: volcano.GROUP}
 _RESULTS = {Severity.ERROR: ("fail", "high"), Severity.WARNING: ("warn", "medium")}
-_OF_SCOPE = ("apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid")
+_CONTENT_FIELDS = ("source", "scope", "scopeSelector", "configuration", "summary", "results")
+"""The fields with the content of a report. We write all but `scopeSelector`."""
+_SCOPE_FIELDS = ("apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportApi:
-    """An API of reports, with the kind in a namespace and the cluster-wide one. `rich`: a report says who wrote it, and
-    how many results it has at most."""
+    """An API of reports, with a namespaced kind and a cluster-wide one.
+
+    `kind`, `plural`: those of the namespaced kind.
+    `names_source`: whether a report has the fields `source` and `configuration`.
+    """
 
     group: str
     version: str
     kind: str
     plural: str
-    rich: bool
+    names_source: bool
 
     @property
     def api_version(self) -> str:
@@ -63,66 +69,64 @@ class ReportApi:
         return self.plural if namespaced else f"cluster{self.plural}"
 
 
-OPEN_REPORTS = ReportApi("openreports.io", "v1alpha1", "Report", "reports", rich=True)
-POLICY_REPORTS = ReportApi("wgpolicyk8s.io", "v1alpha2", "PolicyReport", "policyreports", rich=False)
+OPEN_REPORTS = ReportApi("openreports.io", "v1alpha1", "Report", "reports", names_source=True)
+POLICY_REPORTS = ReportApi("wgpolicyk8s.io", "v1alpha2", "PolicyReport", "policyreports", names_source=False)
 APIS = (OPEN_REPORTS, POLICY_REPORTS)
 """The APIs of reports, in the order of preference."""
 
 
-def reports(audit: Audit, api: ReportApi = OPEN_REPORTS, most: int = MOST) -> Iterator[Manifest]:
-    """The reports of what fails, each with its worst results up to a limit."""
+def reports(audit: Audit, api: ReportApi = OPEN_REPORTS, most: int = MOST_RESULTS) -> Iterator[Manifest]:
+    """The reports. Each has at most `most` results, the worst ones."""
     for tree in audit.trees:
-        spaces: dict[str, list[AuditedFinding]] = {}
+        by_namespace: dict[str, list[AuditedFinding]] = {}
         for each in tree.found:
             if each.judged.severity in _RESULTS:
-                spaces.setdefault(each.object.namespace, []).append(each)
-        yield from (_report(api, tree.root, namespace, spaces[namespace], most) for namespace in sorted(spaces))
+                by_namespace.setdefault(each.object.namespace, []).append(each)
+        for namespace in sorted(by_namespace):
+            yield _report(api, tree.root, namespace, by_namespace[namespace], most)
 
 
-def name_of(root: TreeRoot | None) -> str:
-    """The name of a tree's reports: its own, as far as a name may have it, and what tells it from others like it."""
+def report_name(root: TreeRoot | None) -> str:
+    """The name of a tree's reports: the dialect, the valid part of the root's name, and a digest of the root."""
     if root is None:
         return _NO_TREE
-    slug = re.sub(r"[^a-z0-9]+", "-", root.name.lower())[:_SLUG].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", root.name.lower())[:_LONGEST_SLUG].strip("-")
     digest = sha256("/".join(root).encode()).hexdigest()[:10]
     return f"{PREFIX}{root.dialect.value}-{slug + '-' if slug else ''}{digest}"
 
 
 def content(report: Mapping[str, Any]) -> str:
-    """What a report says, as text to compare: all that we write, and nothing that others may add beside it."""
+    """The content of a report as a text to compare. Fields, labels and annotations of others do not count."""
     meta = report.get("metadata") or {}
     labels, annotations = (meta.get(key) or {} for key in ("labels", "annotations"))
     kept = [labels.get(key) for key in MANAGED_BY]
-    return json.dumps([*kept, annotations.get(LEFT_OUT), *map(report.get, _WRITTEN)], sort_keys=True)
+    return json.dumps([*kept, annotations.get(LEFT_OUT_ANNOTATION), *map(report.get, _CONTENT_FIELDS)], sort_keys=True)
 
 
-def overwriting(report: Mapping[str, Any]) -> Manifest:
-    """The merge patch that makes a report with any content say this: it also removes what we do not write."""
+def overwrite_patch(report: Mapping[str, Any]) -> Manifest:
+    """The merge patch that gives any report the content of this one. It also removes content that this one lacks."""
     meta = report["metadata"]
     scope = report.get("scope")
-    whole = {**dict.fromkeys(_OF_SCOPE), **scope} if scope else None
+    whole = {**dict.fromkeys(_SCOPE_FIELDS), **scope} if scope else None
     return {
         "metadata": {"labels": meta["labels"], "annotations": meta["annotations"]},
-        **{key: report.get(key) for key in _WRITTEN},
+        **{key: report.get(key) for key in _CONTENT_FIELDS},
         "scope": whole,
     }
-
-
-_WRITTEN = ("source", "scope", "scopeSelector", "configuration", "summary", "results")
 
 
 def _report(
     api: ReportApi, root: TreeRoot | None, namespace: str, found: Sequence[AuditedFinding], most: int
 ) -> Manifest:
-    name = {"name": name_of(root), **({"namespace": namespace} if namespace else {})}
+    name = {"name": report_name(root), **({"namespace": namespace} if namespace else {})}
     left_out = str(max(0, len(found) - most))
     limits = {"limits": {"maxResults": most, "statusFilter": [result for result, _ in _RESULTS.values()]}}
     scope = _scope(root)
     return {
         "apiVersion": api.api_version,
         "kind": api.kind_of(bool(namespace)),
-        "metadata": {**name, "labels": dict(MANAGED_BY), "annotations": {LEFT_OUT: left_out}},
-        **({"source": SOURCE, "configuration": limits} if api.rich else {}),
+        "metadata": {**name, "labels": dict(MANAGED_BY), "annotations": {LEFT_OUT_ANNOTATION: left_out}},
+        **({"source": SOURCE, "configuration": limits} if api.names_source else {}),
         **({"scope": scope} if scope else {}),
         "summary": _summary(found),
         "results": [_result(each) for each in found[:most]],
@@ -130,7 +134,7 @@ def _report(
 
 
 def _scope(root: TreeRoot | None) -> dict[str, str] | None:
-    """The root, where that is an object."""
+    """The reference to the root; None if the root is not an object of its own."""
     if root is None or (group := _GROUPS.get(root.dialect)) is None:
         return None
     ref = Ref(group, root.kind, "", root.name)
@@ -145,7 +149,7 @@ def _summary(found: Sequence[AuditedFinding]) -> dict[str, int]:
 def _result(audited: AuditedFinding) -> Manifest:
     judged, ref = audited.judged, audited.object
     result, severity = _RESULTS[judged.severity]
-    said = statement(judged)
+    message = statement(judged)
     return {
         "source": SOURCE,
         "policy": judged.rule.id,
@@ -153,7 +157,7 @@ def _result(audited: AuditedFinding) -> Manifest:
         "severity": severity,
         "result": result,
         "scored": True,
-        "message": said if len(said) <= _LONGEST else f"{said[: _LONGEST - 3]}...",
+        "message": message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 3]}...",
         "resources": [
             {
                 "apiVersion": audited.version,

@@ -1,4 +1,4 @@
-"""The configuration file: apiVersion, kind and keys of `Configuration`."""
+"""Reads the configuration file: apiVersion, kind and the keys of `Configuration`."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def read_configuration(
     gates: Collection[Dialect] = frozenset(),
     installed: Callable[[], KueueVersion] = lambda: LATEST,
 ) -> Configuration:
-    """The configuration in a parsed file; `rules` are the ids that it may name.
+    """The configuration in a parsed file. Raises BadConfiguration with the key's path.
 
-    `gates` are the dialects whose quota is enforced at gates where the file does not say. `installed`: the version of
-    Kueue, asked where the file does not say. Raises BadConfiguration with the key's path.
+    `rules`: the ids of the rules that it may name.
+    `gates`: the dialects whose quota is enforced with scheduling gates by default.
+    `installed`: returns the version of Kueue; called if the file does not name one.
     """
     top = Section(manifest, "")
     if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
@@ -79,7 +80,7 @@ def read_configuration(
             resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
         ),
         yunikorn=YuniKornSettings(
-            version=_version(yunikorn),
+            version=_yunikorn_version(yunikorn),
             translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
             namespace=yunikorn.text("namespace", YuniKornSettings().namespace),
             follow=yunikorn.flag("follow", True),
@@ -96,14 +97,17 @@ def read_configuration(
     )
     for section in (top, kueue, kueue_gates, volcano, yunikorn, admission, exemptions, reconciler):
         section.done()
-    return _decided(configuration)
+    return _with_gated_dialects(configuration)
 
 
-def _decided(configuration: Configuration) -> Configuration:
-    """The reconciler manages every dialect whose gates are enforced, or Pods would wait at a gate for nobody."""
-    named = configuration.reconciler
-    dialects = named.dialects | configuration.gates
-    return replace(configuration, reconciler=replace(named, dialects=dialects))
+def _with_gated_dialects(configuration: Configuration) -> Configuration:
+    """The configuration in which the reconciler manages every dialect with scheduling gates.
+
+    Else nothing would remove the gates of Pods.
+    """
+    reconciler = configuration.reconciler
+    dialects = reconciler.dialects | configuration.gates
+    return replace(configuration, reconciler=replace(reconciler, dialects=dialects))
 
 
 def _override(section: Section, rules: Collection[str]) -> Override:
@@ -127,7 +131,7 @@ def _override(section: Section, rules: Collection[str]) -> Override:
 
 
 def _gates(section: Section, version: KueueVersion) -> dict[str, bool]:
-    """The feature gates that Kueue's webhooks read; an unknown name is refused as Kueue refuses it."""
+    """The feature gates that Kueue's webhooks read. An unknown name is refused with Kueue's message."""
     found = {gate: section.flag(gate, default) for gate, default in OF_WEBHOOKS[version].items()}
     for gate in section.rest():
         check_gates(FeatureGates({gate: section.flag(gate, False)}, version), section.at("")[:-1])
@@ -137,7 +141,7 @@ def _gates(section: Section, version: KueueVersion) -> dict[str, bool]:
 
 
 def _namespaces(section: Section) -> LabelSelector:
-    """Without the key, all namespaces."""
+    """The namespaces in which jobs are managed; all without the key."""
     key = "managedJobsNamespaceSelector"
     selector = section.mapping(key)
     fault = next(selector_faults(selector, section.at(key)), None)
@@ -157,7 +161,7 @@ def _kueue_version(section: Section, installed: Callable[[], KueueVersion]) -> K
 
 
 def _admitting_users(section: Section) -> tuple[str, ...]:
-    """The users who may admit. The default are those of both projects: without any, no job could start."""
+    """The users who may admit. The default are the users of Kueue and Quotree, since without any no job could start."""
     users = section.texts("admittingUsers") or list(ADMITTING_USERS)
     if not all(users):
         raise BadConfiguration("expected user names", section.at("admittingUsers"))
@@ -173,7 +177,7 @@ def _free_after(section: Section) -> FreeAfter | None:
 
 
 def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:
-    """The rules that obey an exemption; those about exemptions never do."""
+    """The rules that can be waived with an exemption. The rules about exemptions cannot."""
     waivable = section.texts("waivable")
     for i, rule in enumerate(waivable):
         at = f"{section.at('waivable')}[{i}]"
@@ -185,18 +189,18 @@ def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:
 
 
 def _dialects(section: Section) -> frozenset[Dialect]:
-    """Kueue where none is named: a reconciler that looks after nothing is a mistake."""
+    """The dialects that the reconciler manages; Kueue if the file names none."""
     named = section.texts("dialects") or [Dialect.KUEUE.value]
-    return frozenset(map(Dialect, _known(section, "dialects", [dialect.value for dialect in Dialect], named)))
+    return frozenset(map(Dialect, _checked_names(section, "dialects", [dialect.value for dialect in Dialect], named)))
 
 
 def _replaces(section: Section) -> frozenset[str]:
-    """The programs that are stopped for good; none if the key is absent."""
-    return frozenset(_known(section, "replaces", [VC_CONTROLLER, VC_SCHEDULER], section.texts("replaces")))
+    """The programs that the reconciler replaces for good; none without the key."""
+    return frozenset(_checked_names(section, "replaces", [VC_CONTROLLER, VC_SCHEDULER], section.texts("replaces")))
 
 
-def _known(section: Section, key: str, known: Collection[str], named: Collection[str]) -> Collection[str]:
-    """The names. Each must be known."""
+def _checked_names(section: Section, key: str, known: Collection[str], named: Collection[str]) -> Collection[str]:
+    """The names, if all are known. Raises BadConfiguration for one that is not."""
     for i, name in enumerate(named):
         if name not in known:
             raise BadConfiguration(
@@ -230,11 +234,11 @@ def _admission(section: Section) -> AdmissionSettings:
     )
 
 
-def _enforce(section: Section, usual: bool) -> Enforce:
-    return Enforce(section.text("enforce", Enforce.GATES if usual else Enforce.OFF, among=list(Enforce)))
+def _enforce(section: Section, by_gates: bool) -> Enforce:
+    return Enforce(section.text("enforce", Enforce.GATES if by_gates else Enforce.OFF, among=list(Enforce)))
 
 
-def _version(section: Section) -> tuple[int, int]:
+def _yunikorn_version(section: Section) -> tuple[int, int]:
     text = section.text("version", "1.9")
     parts = text.removeprefix("v").split(".")
     if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):

@@ -13,7 +13,7 @@ from policies.model.suggestion import suggest
 
 
 class Section:
-    """A mapping of the file, read key by key, so that what is left over is known to be unknown."""
+    """A mapping of the file, read key by key. `done` refuses the keys that were not read."""
 
     def __init__(self, value: object, path: str):
         if not isinstance(value, Mapping):
@@ -30,7 +30,7 @@ class Section:
         return self._value.get(key)
 
     def value(self, key: str) -> Any:
-        """Whatever stands there; None where nothing does."""
+        """The value of the key; None if it is absent."""
         return self._take(key)
 
     def text(self, key: str, default: str | None = None, among: list[Any] | None = None) -> str:

@@ -18,10 +18,11 @@ from policies.model.objects import GroupKind
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is done about a rule's findings in one place; the last override that fits decides.
+    """The action for a rule's findings in one place. The last override that fits decides.
 
-    `subtree` is the name of a node: it and all below it. `namespace` may hold `*` and `?`. `since` is the first day, in
-    UTC, on which the rule denies; until then it warns.
+    `subtree`: the name of a node; the place is the node and its descendants.
+    `namespace`: a name, in which `*` and `?` are wildcards.
+    `since`: the first day, in UTC, on which the rule denies; until then it warns.
     """
 
     rule: str

@@ -91,9 +91,10 @@ _NEAR_KIND = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """What is wrong with group and kind; `meant` is None where no kind of the group is near.
+    """A fault in the group or the kind of a manifest.
 
-    `certain`: one of the two is right, and nothing else can be meant by the other.
+    `meant`: the kind that is meant; None if no kind of the group has a similar name.
+    `certain`: whether one of the two is right, and the other can only mean `meant`.
     """
 
     at_group: bool

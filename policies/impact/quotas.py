@@ -41,9 +41,10 @@ NO_QUOTA = PairQuota()
 
 @dataclass(frozen=True, slots=True)
 class NodeQuotas:
-    """A node with its quota. `parent` is the name of the node above, empty for a root.
+    """A node with its quota.
 
-    `unlisted` is what it has of every pair that `amounts` lacks.
+    `parent`: the name of its parent; empty for a root.
+    `unlisted`: its quota of every pair that is not in `amounts`.
     """
 
     ref: Ref

@@ -28,7 +28,7 @@ def findings(
     judged = list(found.values())
     spares = proposal.configuration.profile is Profile.STRICT and not proposal.stored
     if spares and any(j.severity is Severity.ERROR for j in judged):
-        judged = _spare(judged, rule.check(proposal.before_the_change()))
+        judged = _spare_old_violations(judged, rule.check(proposal.before_the_change()))
     return [_excused(j, proposal) if j.severity is Severity.ERROR else j for j in judged], list(missed.values())
 
 
@@ -64,19 +64,22 @@ def _excused(judged: Judged, proposal: Proposal) -> Judged:
     return judged
 
 
-def _spare(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:
-    """A violation that was there before, and no smaller, is warned of but refuses nothing: repairs come in steps."""
-    stood: dict[object, list[int]] = {}
+def _spare_old_violations(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:
+    """Turn violations that existed before, and were no smaller, into warnings. So a tree can be repaired in steps."""
+    old_excesses: dict[object, list[int]] = {}
     for finding in before:
         if isinstance(finding, Finding):
-            stood.setdefault(finding.lasting, []).append(finding.excess)
-    return [_if_preexisting(j, stood.get(j.finding.lasting, [])) if j.severity is Severity.ERROR else j for j in judged]
+            old_excesses.setdefault(finding.lasting, []).append(finding.excess)
+    return [
+        _as_preexisting(j, old_excesses.get(j.finding.lasting, [])) if j.severity is Severity.ERROR else j
+        for j in judged
+    ]
 
 
-def _if_preexisting(judged: Judged, stood: list[int]) -> Judged:
-    """Warned of if one of the old violations was no smaller; that one is used up, so that a second is not excused."""
-    covering = [excess for excess in stood if excess >= judged.finding.excess]
+def _as_preexisting(judged: Judged, old_excesses: list[int]) -> Judged:
+    """The violation as a warning if an old one was no smaller. Each old violation excuses only one new violation."""
+    covering = [excess for excess in old_excesses if excess >= judged.finding.excess]
     if not covering:
         return judged
-    stood.remove(min(covering))
+    old_excesses.remove(min(covering))
     return Judged(judged.rule, Severity.WARNING, judged.finding, preexisting=True)

@@ -1,4 +1,4 @@
-"""Consequences of another finding, folded under it: one slip in a name is one finding, whatever follows from it."""
+"""Folds the consequences of a finding under it. So one misspelt name is one finding, with all its consequences."""
 
 from __future__ import annotations
 
@@ -6,37 +6,36 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from policies.judging.verdict import Judged
-from policies.model.findings import PlaceOf
+from policies.model.findings import ObjectField
 
 
 def folded(found: Sequence[Judged]) -> list[Judged]:
     """The findings in their order, without those that follow from another.
 
-    A finding is never folded under one that is less severe, so that nothing passes for it. Costs nothing where no
-    finding names a place that it follows from, as with nearly all.
+    A finding is never folded under a less severe one, since that could allow the change.
     """
     if not any(judged.finding.follows for judged in found):
         return list(found)
-    at: dict[PlaceOf, list[int]] = {}
+    at: dict[ObjectField, list[int]] = {}
     for number, judged in enumerate(found):
         for place in judged.finding.concerns:
             at.setdefault(place, []).append(number)
     for number, judged in enumerate(found):
         place = (judged.finding.object, judged.finding.field)
-        if place not in judged.finding.follows:  # it has its own reason there, and is none for others
+        if place not in judged.finding.follows:  # else it is the consequence of another one there
             at.setdefault(place, []).append(number)
-    above = {number: first for number in range(len(found)) if (first := _reason(number, found, at)) is not None}
+    above = {number: first for number in range(len(found)) if (first := _cause(number, found, at)) is not None}
     kept: dict[int, list[Judged]] = {number: [] for number in range(len(found))}
     for number in above:
-        top = _top(number, above)
+        top = _first_cause(number, above)
         if top != number:
             kept.pop(number)
             kept[top].append(found[number])
     return [replace(found[number], consequences=tuple(below)) for number, below in kept.items()]
 
 
-def _reason(number: int, found: Sequence[Judged], at: dict[PlaceOf, list[int]]) -> int | None:
-    """The first finding from which this one follows."""
+def _cause(number: int, found: Sequence[Judged], at: dict[ObjectField, list[int]]) -> int | None:
+    """The first finding of which this one is a consequence."""
     severity = found[number].severity.rank
     for place in found[number].finding.follows:
         for other in at.get(place, ()):
@@ -45,8 +44,8 @@ def _reason(number: int, found: Sequence[Judged], at: dict[PlaceOf, list[int]]) 
     return None
 
 
-def _top(number: int, above: dict[int, int]) -> int:
-    """Where the chain of reasons begins; the finding itself where that runs in a circle."""
+def _first_cause(number: int, above: dict[int, int]) -> int:
+    """The first cause in the chain of causes; the finding itself if the chain is a cycle."""
     seen = {number}
     top = number
     while top in above:

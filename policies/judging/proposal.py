@@ -121,11 +121,11 @@ class Proposal:
         return KnownNames(ref.name for ref in refs if (ref.group_kind, ref.namespace) == like)
 
     def before_the_change(self) -> Proposal:
-        """The world before the change, to be judged with the same scope: what it finds was there already."""
-        stood = [Change(change.before, change.before) for change in self.changes if change.before is not None]
+        """The state before the change as a proposal with the same scope. Its findings existed before the change."""
+        unchanged = [Change(change.before, change.before) for change in self.changes if change.before is not None]
         replaced = [Change(None, change.replaced) for change in self.changes if change.replaced is not None]
         after = self.before.put_all(change.object for change in replaced)
-        return replace(self, after=after, changes=(*stood, *replaced))
+        return replace(self, after=after, changes=(*unchanged, *replaced))
 
 
 def propose(

@@ -15,7 +15,10 @@ from policies.model.objects import Ref
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What is done about a finding; `since`: the day from which it will be denied, if that is in the future."""
+    """The action for a finding.
+
+    `since`: the day from which it will be denied, if that is in the future.
+    """
 
     action: Action
     since: date | None = None
@@ -40,7 +43,7 @@ def may_refuse(rule: Rule, configuration: Configuration) -> bool:
 
 
 def ruling(rule: Rule, finding: Finding, configuration: Configuration, now: datetime, *forests: Forest) -> Ruling:
-    """What is done about this finding of this rule, where its object stands in any of the forests."""
+    """The action for a finding. The last override that fits the place of its object in any of the forests decides."""
     for override in reversed(configuration.overrides):
         if _fits(override, rule, finding.object, *forests):
             if override.since is not None and now.astimezone(UTC).date() < override.since:

@@ -14,7 +14,10 @@ _WRITE = (", write ", ": write ")
 
 
 def apart(text: str, otherwise: str) -> tuple[str, str]:
-    """What is wrong, and the cure: what comes after the last semicolon, else from `write` on, else `otherwise`."""
+    """Split a text into fault and cure. The cure follows the last semicolon, or begins with `write`.
+
+    `otherwise`: the cure for a text without one.
+    """
     message, separator, cure = text.rpartition("; ")
     if separator:
         return message, cure

@@ -58,38 +58,42 @@ COMPAT_ONLY = frozenset({Profile.COMPAT})
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Another object that has a part in a finding: a sibling that counts, a parent that holds too little."""
+    """Another object that contributes to a finding, such as a sibling, or a parent with too little quota."""
 
     object: Ref
     field: str
     message: str
 
 
-PlaceOf: TypeAlias = tuple[Ref, str]
-"""An object and a field of it; without a field, what refers to the object."""
+ObjectField: TypeAlias = tuple[Ref, str]
+"""An object and the path of one of its fields. An empty path stands for all references to the object."""
 
 
-def reading(object: Ref, field: str) -> tuple[PlaceOf, ...]:
-    """The places that must be right for the field to be read: a misspelt `spec` hides all that is in it."""
+def enclosing_fields(object: Ref, field: str) -> tuple[ObjectField, ...]:
+    """The fields around a field. If one of these is misspelt, the field is not read."""
     return tuple((object, each) for each in fields.enclosing(field))
 
 
-def kind_of(missing: Ref) -> PlaceOf:
-    """The place that must be right for an object to be there at all: a misspelt kind makes it another one."""
+def kind_field(missing: Ref) -> ObjectField:
+    """The kind of a missing object. If it is misspelt, the object exists, but as another one."""
     return missing, "kind"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault.
+    """One violation of a rule. Its identity is (rule, object, field, subject).
 
-    `field` is the path as the user wrote it. `subject` tells findings of one field apart (a resource, a member of a
-    list); (rule, object, field, subject) is the finding's identity. `excess` says by how much, in any unit that stays
-    the same for this identity: a finding that was there before with no less excess does not refuse the change.
-    `profiles` are those under which it counts. `action` is this finding's own default where it differs from the rule's.
-    `follows`: the places that cause it: where another finding stands at one of them, or `concerns` it, this one is
-    its consequence. `patch` is the fix as JSON Patch operations on `object` as it was written, where it can be said.
-    `text_patch` is the same for a field inside a YAML text of the object: each path leads to the text and on into it.
+    `field`: its path as the user wrote it.
+    `subject`: distinguishes findings about one field, such as the name of a resource.
+    `excess`: the size of the violation, in any unit that is constant for its identity. A finding that existed before
+    the change, with no smaller excess, does not refuse the change.
+    `causes`: other objects that contribute to it.
+    `patch`: the fix as JSON Patch operations on the object as it was written; empty if there is no certain fix.
+    `text_patch`: the same for a field inside a YAML text of the object. Each path leads to the text, and on into it.
+    `profiles`: the profiles in which it counts.
+    `action`: its default action; None for that of the rule.
+    `follows`: the fields that may cause it. It is a consequence of any other finding at one of them.
+    `concerns`: further fields at which it counts as a cause of other findings.
     """
 
     object: Ref
@@ -103,8 +107,8 @@ class Finding:
     text_patch: tuple[Mapping[str, Any], ...] = ()
     profiles: frozenset[Profile] = BOTH
     action: Action | None = None
-    follows: tuple[PlaceOf, ...] = ()
-    concerns: tuple[PlaceOf, ...] = ()
+    follows: tuple[ObjectField, ...] = ()
+    concerns: tuple[ObjectField, ...] = ()
 
     @property
     def identity(self) -> tuple[Ref, str, str]:
@@ -117,7 +121,7 @@ class Finding:
 
     @property
     def lasting(self) -> tuple[Ref, str, str]:
-        """The identity without list indices: an entry put in front of an old fault does not make that a new one."""
+        """The identity without list indices. So an old fault stays the same if an entry is inserted before it."""
         return (self.object, _INDEX.sub("[]", self.field), self.subject)
 
 

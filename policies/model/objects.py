@@ -109,12 +109,15 @@ class Attached(KubeObject):
 
 @dataclass(frozen=True, slots=True)
 class SubtreeShare:
-    """What a subtree shows to the node above it, and the total over siblings of the same.
+    """The amounts of a subtree that its parent needs, or their totals over siblings.
 
-    Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue);
-    those of YuniKorn's namespaces are in its own units, by its own names.
-    `nominal` and `kept` are sums; `limit` is the highest limit set nearest below, per branch; `height` counts levels.
-    `pools` are Kueue's own arithmetic, in the units of `policies.model.pools`.
+    Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue).
+    Amounts of YuniKorn's namespaces are in its own units, by its own names.
+
+    `nominal`, `kept`: sums.
+    `limit`: the highest of the limits that are set nearest to the parent, one in each branch.
+    `height`: the number of levels.
+    `pools`: the amounts by Kueue's own arithmetic, in the units of `policies.model.pools`.
     """
 
     nominal: Mapping[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a subtree of Kueue's shows to the node above it for one pair of flavor and resource, and how such things add up.
+"""The sums over a subtree of Kueue that its parent needs, for one pair of flavor and resource, and their arithmetic.
 
 Amounts are integers as Kueue keeps them: milli-CPU for cpu, whole units for all else, rounded up. UNLIMITED stands for
 what does not fit a signed 64-bit integer. Source: Kueue v0.19, pkg/resources/amount.go, pkg/cache/scheduler.
@@ -21,7 +21,7 @@ _UNLIMITED_CPU = INT64_MAX // 1000 * 10**9
 
 
 class Terms(NamedTuple):
-    """A node's own numbers. A limit that is None is not set: there is no limit."""
+    """The quota and the limits in the spec of a node. None stands for no limit."""
 
     nominal: int = 0
     borrowing: int | None = None
@@ -29,11 +29,12 @@ class Terms(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """What one subtree shows upward, and the total over siblings of the same.
+    """The amounts of one subtree for one pair, or their totals over siblings.
 
-    `lent`: quota that others may use. `taken`: reserved quota that it holds from above, its lent quota included.
-    `queues`: ClusterQueues that list the pair. `smallest` and `largest` are the nominal quotas above 0 that siblings
-    list themselves; 0 where none does.
+    `lent`: the quota that others may use.
+    `taken`: the reserved quota that it takes from the quota of its parent, which includes its lent quota.
+    `queues`: the number of ClusterQueues that list the pair.
+    `smallest`, `largest`: the nominal quotas of the siblings, of those above 0; 0 if there are none.
     """
 
     lent: int = 0
@@ -57,7 +58,7 @@ def count(resource: str, quantity: Quantity) -> int:
 
 
 def written(resource: str, amount: int) -> str:
-    """The amount as a person writes it."""
+    """The amount as users write it."""
     if amount == UNLIMITED:
         return "unlimited"
     unit = 1000 if resource == _CPU else 1

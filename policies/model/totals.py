@@ -1,4 +1,4 @@
-"""What siblings show together to the node above them."""
+"""The totals over siblings that their parent needs."""
 
 from __future__ import annotations
 

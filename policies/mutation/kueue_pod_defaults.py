@@ -222,7 +222,10 @@ def _at(manifest: Manifest, path: Path) -> dict[str, Any] | None:
 
 
 def _texts(meta: Mapping[str, Any], path: Path, key: str, wanted: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What is missing of labels or annotations, which are made where they are missing themselves."""
+    """The operations that add missing labels or annotations.
+
+    `key`: `labels` or `annotations`; the field is created if it is missing.
+    """
     present = mapping(meta.get(key))
     missing = {name: value for name, value in wanted.items() if text(present.get(name)) != value}
     if missing and not isinstance(meta.get(key), dict):

@@ -122,7 +122,10 @@ def _any(entries: tuple[str, ...], name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAdmission:
-    """What is known of one request. `preemption` is what the pod's PriorityClass says of allow-preemption."""
+    """The facts about the admission of one pod.
+
+    `preemption`: the value of allow-preemption at the pod's PriorityClass.
+    """
 
     namespace: str
     user: User

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from policies.schema.declarations import Schema
-from policies.schema.structure_rules import RULES, Twin
+from policies.schema.structure_rules import RULES, StructureCheck
 
 Steps: TypeAlias = tuple[str, ...]
 
@@ -55,7 +55,7 @@ class KeyedList:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRule:
-    """A CEL rule of the schema, by the id of its Python twin, and the place whose value it is about."""
+    """A CEL rule of the schema, by the id of its Python check, and the place of the value that it checks."""
 
     steps: Steps
     id: str
@@ -65,11 +65,14 @@ class PlacedRule:
 
 @dataclass(slots=True)
 class KeyedPlace:
-    """The keyed lists and rules of one place, and those below it by the next step: one walk meets all of them."""
+    """The keyed lists and the checks of one place.
+
+    `below`: the places below it, by the next step of the path. So one walk over a manifest meets all places.
+    """
 
     below: dict[str, KeyedPlace] = field(default_factory=dict)
     keyed: list[KeyedList] = field(default_factory=list)
-    twins: list[Twin] = field(default_factory=list)
+    checks: list[StructureCheck] = field(default_factory=list)
 
     def at(self, steps: Steps) -> KeyedPlace:
         here = self
@@ -80,8 +83,12 @@ class KeyedPlace:
 
 @dataclass(frozen=True)
 class Compiled:
-    """One version of one kind. `rules` are those about the object alone, `transitions` those that also look at the one
-    before. `has_status` says that the status is a subresource."""
+    """One version of one kind.
+
+    `rules`: the rules about the object alone.
+    `transitions`: the rules that compare it with the object before the change.
+    `has_status`: whether the status is a subresource.
+    """
 
     document: Schema
     keyed: tuple[KeyedList, ...]
@@ -91,7 +98,7 @@ class Compiled:
 
     @cached_property
     def lists(self) -> KeyedPlace:
-        """Where keyed lists are."""
+        """The places of keyed lists."""
         top = KeyedPlace()
         for keyed in self.keyed:
             top.at(keyed.steps).keyed.append(keyed)
@@ -99,12 +106,12 @@ class Compiled:
 
     @cached_property
     def places(self) -> KeyedPlace:
-        """Where keyed lists and rules are."""
+        """The places of keyed lists and rules."""
         top = KeyedPlace()
         for keyed in self.keyed:
             top.at(keyed.steps).keyed.append(keyed)
         for rule in self.rules:
-            top.at(rule.steps).twins.append(RULES[rule.id])
+            top.at(rule.steps).checks.append(RULES[rule.id])
         return top
 
     @cached_property

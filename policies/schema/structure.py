@@ -107,7 +107,7 @@ def _declared(file: str) -> Mapping[str, Compiled]:
 
 
 def _is_clean(compiled: Compiled, manifest: Manifest) -> bool:
-    """Whether there is nothing to say of it, as of nearly every manifest. Of others it takes long to say what."""
+    """Whether the manifest has no defect. This is fast, and nearly every manifest has none."""
     return _is_sound(compiled, manifest) and not _breaks(compiled.places, manifest)
 
 
@@ -119,12 +119,15 @@ def _is_sound(compiled: Compiled, manifest: Manifest) -> bool:
 
 
 def _breaks(place: KeyedPlace, value: Any) -> bool:
-    """Whether the sound value breaks a rule of this place or below it, or has two entries that must differ."""
+    """Whether the value breaks a rule at or below this place, or has two list entries with the same key.
+
+    Its structure is valid.
+    """
     for keyed in place.keyed:
         if _repeats(value, keyed.keys):
             return True
-    for twin in place.twins:
-        for _ in twin(value):
+    for check in place.checks:
+        for _ in check(value):
             return True
     for step, below in place.below.items():
         if step == "*":

@@ -139,7 +139,7 @@ _ASKED = (
     "MutatingWebhookConfiguration",
     "ValidatingAdmissionPolicyBinding",
     "ValidatingAdmissionPolicy",
-    "APIService",  # while nobody answers for it, no namespace can be deleted
+    "APIService",  # while its server is down, no namespace can be deleted
 )
 
 

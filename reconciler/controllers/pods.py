@@ -34,7 +34,7 @@ from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from reconciler.shards.partition import WORK_AT
 from scheduling.objects.naming import NAMING, Naming, workload_names
-from scheduling.objects.workload import JOB_UID, OF_GROUP, ORIGIN, Workload
+from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID, ORIGIN, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
@@ -292,4 +292,4 @@ def _of_pods(read: Workload) -> bool:
     if ORIGIN in read.labels:
         return False
     name, uid = read.name.removeprefix("pod-").rpartition("-")[0], read.labels.get(JOB_UID, "")
-    return read.annotations.get(OF_GROUP) == "true" or read.name in workload_names(POD, name, uid)
+    return read.annotations.get(IS_GROUP_WORKLOAD) == "true" or read.name in workload_names(POD, name, uid)

@@ -31,7 +31,7 @@ from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import IncompleteGroup
-from scheduling.objects.workload import EVICTED, FINISHED, JOB_UID, OF_GROUP, WAITING_FOR_REPLACEMENT, Workload
+from scheduling.objects.workload import EVICTED, FINISHED, IS_GROUP_WORKLOAD, JOB_UID, WAITING_FOR_REPLACEMENT, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
@@ -64,7 +64,7 @@ def steps(
 
 def _belongs(unit: PodUnit, read: Workload) -> bool:
     owners = {owner.uid for owner in read.owners} or {read.labels.get(JOB_UID, "")}
-    if unit.is_group and read.annotations.get(OF_GROUP) == "true":
+    if unit.is_group and read.annotations.get(IS_GROUP_WORKLOAD) == "true":
         return True
     return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and not read.owners)
 
@@ -148,7 +148,7 @@ class _Life:
     @property
     def is_group(self) -> bool:
         """Whether the Workload was made for a group. The Workload records it, since labels of Pods may be changed."""
-        return self.read.annotations.get(OF_GROUP) == "true" or self.unit.is_group
+        return self.read.annotations.get(IS_GROUP_WORKLOAD) == "true" or self.unit.is_group
 
     @cached_property
     def owners(self) -> set[str]:

@@ -21,7 +21,7 @@ from reconciler.metrics.occasions import GateRemoved, WorkloadCreated
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from scheduling.objects import times
-from scheduling.objects.workload import ADMITTED, OF_GROUP, Owner, Workload
+from scheduling.objects.workload import ADMITTED, IS_GROUP_WORKLOAD, Owner, Workload
 
 _FIRST = 1
 """The generation of an object whose spec was never changed."""
@@ -67,7 +67,7 @@ class Handovers:
         if waited is not None and placed is not None and waited.gated and not placed.gated:
             key = self._last_slice.get(placed.workload, placed.workload)
             found = self._state.world.workloads.get(key)
-            in_group = found is not None and found.annotations.get(OF_GROUP) == "true"
+            in_group = found is not None and found.annotations.get(IS_GROUP_WORKLOAD) == "true"
             yield from self._removed(TOPOLOGY_GATE, key, now, in_group=in_group)
 
     def _removed(self, gate: str, key: str, now: int, *, in_group: bool = False) -> Iterator[GateRemoved]:

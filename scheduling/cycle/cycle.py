@@ -308,7 +308,7 @@ class _Cycle:
         nomination.assignment = again.deferred() if again.outcome == FlavorOutcome.FIT else again
 
     def _lost_its_places(self, nomination: Nomination) -> bool:
-        """Whether quota still fits, and somebody else in this cycle took the places."""
+        """Whether quota still fits, but another workload of this cycle took the places in the topology."""
         if nomination.placer is None or not self.world.state.options.recompute_places:
             return False
         assignment = nomination.assignment

@@ -29,23 +29,27 @@ from scheduling.objects.naming import LONGEST_LABEL, NAMING, Naming
 from scheduling.objects.pod_sets import ALL_REQUESTS, RequestGates, number, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.roles import claim_of, role_names
-from scheduling.objects.workload import JOB_UID, OF_GROUP
+from scheduling.objects.workload import IS_GROUP_WORKLOAD, JOB_UID
 
 FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
-_COPIED = (ELASTIC, GATED_BY)
-_PROVISIONING = "provreq.kueue.x-k8s.io/"
-_MOST_SECONDS = 2**31 - 1
+_COPIED_ANNOTATIONS = (ELASTIC, GATED_BY)
+_PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/"
+_INT32_MAX = 2**31 - 1
+"""The field of the Workload is a signed 32-bit integer."""
 
 
 class IncompleteGroup(PolicyError):
-    """A group of Pods that lacks some Pods, or does not say how many it has."""
+    """A group of Pods that lacks some of its Pods, or does not state its size."""
 
 
 class TooFewPods(IncompleteGroup):
-    """`event` is what Kueue's manager says of it."""
+    """A group with fewer Pods than its size.
 
-    def __init__(self, group: str, there: int, size: int) -> None:
-        super().__init__(f"Pod group {group} has {there} of {size} Pods; create the others")
+    `event`: the message of the Event, the same as that of Kueue's manager.
+    """
+
+    def __init__(self, group: str, present: int, size: int) -> None:
+        super().__init__(f"Pod group {group} has {present} of {size} Pods; create the others")
         self.event = f"'{group}' group has fewer runnable pods than expected"
 
 
@@ -58,21 +62,24 @@ def workload_of_job(
     naming: Naming = NAMING,
     gates: RequestGates = ALL_REQUESTS,
 ) -> dict[str, Any] | None:
-    """The Workload's manifest; None for a job without a queue or without pods.
+    """The manifest of the job's Workload; None for a job without a queue or without pods.
 
-    `queueless`: a job without a queue gets a Workload without one. `shape` describes a kind that is not built in. A
-    Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have. Raises UnknownPriorityClass.
+    A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have Workloads.
+
+    `shape`: describes a kind of job that is not built in.
+    `queueless`: whether a job without a queue gets a Workload, too.
+    Raises UnknownPriorityClass.
     """
     kind = group_kind(manifest)
     shape = SHAPES.get(kind, shape)
-    made = pod_sets(manifest, shape.pod_sets, gates) if shape is not None else []
-    if shape is None or not made or not (queueless or queue_of(manifest)):
+    sets = pod_sets(manifest, shape.pod_sets, gates) if shape is not None else []
+    if shape is None or not sets or not (queueless or queue_of(manifest)):
         return None
-    least = number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
-    if least is not None and least <= made[0]["count"]:
-        made[0]["minCount"] = least  # a user may have lowered parallelism below it
+    min_count = number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
+    if min_count is not None and min_count <= sets[0]["count"]:  # a user may have lowered parallelism below it
+        sets[0]["minCount"] = min_count
     job_class = (text(at(manifest, shape.priority_class)) or "") if shape.priority_class else ""
-    return _workload(_name_of(kind, manifest, naming), [manifest], made, classes, job_class)
+    return _workload(_workload_name(kind, manifest, naming), [manifest], sets, classes, job_class)
 
 
 def workload_of_pod(
@@ -81,8 +88,8 @@ def workload_of_pod(
     """The Workload of a single Pod; None for a Pod of a group or without a queue. Raises UnknownPriorityClass."""
     if not queue_of(manifest) or naming.group(manifest):
         return None
-    made = [pod_set("main", 1, _template_of(manifest), POD_INDEX, gates=gates)]
-    return _workload(_name_of(POD, manifest, naming), [manifest], made, classes)
+    sets = [pod_set("main", 1, _template_of(manifest), POD_INDEX, gates=gates)]
+    return _workload(_workload_name(POD, manifest, naming), [manifest], sets, classes)
 
 
 def workload_of_group(
@@ -91,7 +98,7 @@ def workload_of_group(
     naming: Naming = NAMING,
     gates: RequestGates = ALL_REQUESTS,
 ) -> dict[str, Any]:
-    """The Workload of a group of Pods, with a pod set for each role. The newest Pods beyond its size do not count.
+    """The Workload of a group of Pods, with a pod set for each role. Its newest Pods beyond its size do not count.
 
     Raises IncompleteGroup, UnknownPriorityClass.
     """
@@ -102,14 +109,14 @@ def workload_of_group(
     if not size:
         raise IncompleteGroup(f"Pod group {name} does not say its size; add the annotation {POD_GROUP_SIZE}")
     members = members[:size]
-    made = _roles(members, gates)
+    sets = _roles(members, gates)
     if len(members) < size:
-        if len(made) > 1 or texts(metadata(members[0]).get("annotations")).get(FAST_ADMISSION) != "true":
+        if len(sets) > 1 or texts(metadata(members[0]).get("annotations")).get(FAST_ADMISSION) != "true":
             raise TooFewPods(name, len(members), size)
-        made[0]["count"] = size
-    composed = _workload(name, members, made, classes, of_group=True)
-    composed["metadata"]["annotations"][OF_GROUP] = "true"
-    return composed
+        sets[0]["count"] = size
+    workload = _workload(name, members, sets, classes, of_group=True)
+    workload["metadata"]["annotations"][IS_GROUP_WORKLOAD] = "true"
+    return workload
 
 
 def _roles(members: Sequence[Manifest], gates: RequestGates) -> list[dict[str, Any]]:
@@ -123,7 +130,7 @@ def _roles(members: Sequence[Manifest], gates: RequestGates) -> list[dict[str, A
 
 
 def queue_of(manifest: Manifest) -> str:
-    """The LocalQueue that it names, empty if none. The annotation is the older form."""
+    """The LocalQueue that the object names; empty if none. The label wins over the annotation, its older form."""
     meta = metadata(manifest)
     return texts(meta.get("labels")).get(QUEUE_NAME) or texts(meta.get("annotations")).get(QUEUE_NAME) or ""
 
@@ -132,10 +139,10 @@ def maximum_seconds(labels: Mapping[str, str]) -> int | None:
     """The maximum execution time from the labels; None if it is missing or invalid."""
     value = labels.get(MAX_SECONDS, "")
     seconds = int(value) if value.isascii() and value.isdecimal() and len(value) <= LONGEST_LABEL else 0
-    return seconds if 0 < seconds <= _MOST_SECONDS else None
+    return seconds if 0 < seconds <= _INT32_MAX else None
 
 
-def _name_of(kind: GroupKind, manifest: Manifest, naming: Naming) -> str:
+def _workload_name(kind: GroupKind, manifest: Manifest, naming: Naming) -> str:
     meta = metadata(manifest)
     return naming.workload(kind, text(meta.get("name")) or "", text(meta.get("uid")) or "")
 
@@ -143,23 +150,27 @@ def _name_of(kind: GroupKind, manifest: Manifest, naming: Naming) -> str:
 def _workload(
     name: str,
     owners: Sequence[Manifest],
-    made: list[dict[str, Any]],
+    sets: list[dict[str, Any]],
     classes: PriorityClasses,
     job_class: str = "",
     *,
     of_group: bool = False,
 ) -> dict[str, Any]:
-    """`of_group`: its owners may come and go, so none of them controls it and it has no job-uid."""
+    """The manifest of a Workload.
+
+    `owners`: the job, the Pod or the Pods of a group. Labels, queue and priority are those of the first.
+    `of_group`: Pods may be replaced, so none of them controls the Workload, and it has no label job-uid.
+    """
     first = owners[0]
     meta, labels = metadata(first), texts(metadata(first).get("labels"))
     priority = priority_of(
         classes,
         workload_class=labels.get(PRIORITY_CLASS_LABEL, ""),
         job_class=job_class,
-        pod_classes=[text(at(entry, "template.spec.priorityClassName")) or "" for entry in made],
+        pod_classes=[text(at(entry, "template.spec.priorityClassName")) or "" for entry in sets],
     )
     queue = {"queueName": queue_of(first)} if queue_of(first) else {}
-    spec: dict[str, Any] = {**queue, "podSets": made, "priority": priority.value}
+    spec: dict[str, Any] = {**queue, "podSets": sets, "priority": priority.value}
     if priority.reference is not None:
         spec["priorityClassRef"] = priority.reference._asdict()
     if seconds := maximum_seconds(labels):
@@ -172,15 +183,19 @@ def _workload(
             "namespace": text(meta.get("namespace")) or "default",
             **({"creationTimestamp": meta["creationTimestamp"]} if meta.get("creationTimestamp") else {}),
             "labels": {JOB_UID: meta["uid"]} if text(meta.get("uid")) and not of_group else {},
-            "annotations": _copied(texts(meta.get("annotations"))),
+            "annotations": _copied_annotations(texts(meta.get("annotations"))),
             "ownerReferences": [_owner(owner, controls=not of_group) for owner in owners],
         },
         "spec": spec,
     }
 
 
-def _copied(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in annotations.items() if key in _COPIED or key.startswith(_PROVISIONING)}
+def _copied_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in annotations.items()
+        if key in _COPIED_ANNOTATIONS or key.startswith(_PROVISIONING_PREFIX)
+    }
 
 
 def _owner(manifest: Manifest, *, controls: bool) -> dict[str, Any]:
@@ -197,7 +212,7 @@ def _owner(manifest: Manifest, *, controls: bool) -> dict[str, Any]:
 def _template_of(pod: Manifest) -> dict[str, Any]:
     """The Pod as a template, without Kueue's scheduling gates."""
     meta, spec = metadata(pod), mapping(pod.get("spec"))
-    gates = [gate for gate in listing(spec.get("schedulingGates")) if not _ours(mapping(gate).get("name"))]
+    gates = [gate for gate in listing(spec.get("schedulingGates")) if not _is_kueue_gate(mapping(gate).get("name"))]
     kept = {key: value for key, value in spec.items() if key != "schedulingGates"}
     return {
         "metadata": {"labels": texts(meta.get("labels")), "annotations": texts(meta.get("annotations"))},
@@ -205,7 +220,7 @@ def _template_of(pod: Manifest) -> dict[str, Any]:
     }
 
 
-def _ours(name: object) -> bool:
+def _is_kueue_gate(name: object) -> bool:
     return isinstance(name, str) and name.startswith(PREFIX)
 
 

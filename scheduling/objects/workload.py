@@ -45,7 +45,7 @@ ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 JOB_UID = "kueue.x-k8s.io/job-uid"
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 """The label of every object that a manager made on a worker; its value distinguishes managers."""
-OF_GROUP = "kueue.x-k8s.io/is-group-workload"
+IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 """Annotation of the Workload of a group of Pods."""
 
 _SLICES = ("podSetSliceRequiredTopology", "podSetSliceSize", "podsetSliceRequiredTopologyConstraints")
@@ -282,7 +282,7 @@ class Workload:
     def of_one_pod(self) -> bool:
         """Whether it stands for a Pod by itself, which cannot start again."""
         owner = self.owners[0] if len(self.owners) == 1 else None
-        return owner is not None and owner[:2] == ("v1", "Pod") and self.annotations.get(OF_GROUP) != "true"
+        return owner is not None and owner[:2] == ("v1", "Pod") and self.annotations.get(IS_GROUP_WORKLOAD) != "true"
 
     @property
     def gated_by(self) -> str:

@@ -202,7 +202,7 @@ def nobody_can_be_preempted(
 
 
 def _may_preempt(policy: str, priority: int, preemptor: Workload) -> bool:
-    """Whether the policy allows preempting anybody of that priority."""
+    """Whether the policy allows preempting workloads of that priority."""
     if policy == LOWER_PRIORITY:
         return priority < preemptor.priority
     if policy == LOWER_OR_NEWER:

@@ -81,7 +81,7 @@ def _collect(search: Search, only_by_quota: bool) -> _Candidates:
 
 
 def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, Usage]:
-    """Whether the node's own quota has room for the request, and what remains for the node above.
+    """Whether the node's own quota has room for the request, and what remains for its parent.
 
     A request for nothing always fits; in Kueue it does not if the node is above its quota
     (docs/adr/2026-11-21-request-of-nothing.md).

@@ -46,7 +46,7 @@ class ParkedWork(Generic[T]):
         self.nobody = False
 
     def park(self, who: T, waits_for: frozenset[str]) -> None:
-        """Leave it out until one of these is released, or somebody wakes it."""
+        """Park the work until one of these is released, or until it is woken."""
         self.drop(who)
         self._waits_for[who] = waits_for
         for what in waits_for:

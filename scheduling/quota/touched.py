@@ -1,7 +1,6 @@
-"""Which objects may show a different status: what changed since the last look, so that only that is looked at.
+"""The objects whose status may have changed since the last look, so that only these are computed again.
 
-A note costs next to nothing. What a change means for the nodes above and around it is worked out when the notes are
-taken.
+A note is cheap. The effect of a change on ancestors and siblings is computed when the notes are taken.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ def _top(node: QuotaNode) -> QuotaNode:
 
 
 def _above(node: QuotaNode) -> list[QuotaNode]:
-    """The nodes above by the edges as stored, each once."""
+    """The ancestors by the stored edges, each once."""
     above, visited, here = [], {node}, node.parent
     while here is not None and here not in visited:
         above.append(here)

@@ -174,12 +174,15 @@ class QuotaTree:
                 self._settle(node, pair, _summand(lent), taken)
 
     def _settle(self, node: QuotaNode, pair: FlavorResource, lent: int, taken: int) -> None:
-        """Update the nodes above; `lent` and `taken` are the summands from before the change."""
+        """Update the ancestors.
+
+        `lent`, `taken`: the summands of the node before the change.
+        """
         while node.up is not None:
             self._note_borrower(node, pair)
             lent_more, taken_more = _summand(node.lent(pair)) - lent, node.taken(pair) - taken
             if not lent_more and not taken_more and pair in node.up.subtree:
-                return  # if the parent did not know the pair, go on: the nodes above must learn of it
+                return  # if the parent does not have the pair yet, continue: all ancestors need it
             node = node.up
             lent, taken = _summand(node.lent(pair)), node.taken(pair)
             _hand(node, pair, lent_more, taken_more)

@@ -98,7 +98,7 @@ class Submissions:
         self._new.pop(name, None)
 
     def look(self) -> Iterator[tuple[Name, Workload] | LeftOut]:
-        """What is new, changed or was left out so far, in the order of submission."""
+        """The workloads that are new or changed, and the jobs that were left out, in the order of submission."""
         classes = read_priority_classes(self._classes.values())
         new, self._new = self._new, {}
         owned = self._owned()

@@ -32,7 +32,7 @@ PodRequest: TypeAlias = tuple[tuple[str, int], ...]
 """What one pod requests, by resource in the order of their names, one of `pods` included."""
 Counts: TypeAlias = dict[Domain, int]
 Assumed: TypeAlias = Mapping[DomainId, Mapping[str, int]]
-"""What is used beyond what the tree knows, by domain and resource."""
+"""The usage that is not in the tree yet, by domain and resource."""
 
 
 def pod_request(requests: Mapping[str, int]) -> PodRequest:

@@ -129,7 +129,10 @@ class TopologyShortage(NamedTuple):
 def find_shortages(
     fleet: Fleet, question: TopologyQuestion, pods: Iterable[FlavoredPods], *, empty: bool = False
 ) -> list[TopologyShortage]:
-    """What is short in each flavor, for the first pod set there without room. `empty`: as for `find_places`."""
+    """The shortage in each flavor, for its first pod set without room.
+
+    `empty`: as for `find_places`.
+    """
     by_flavor: dict[str, list[PlacedPods]] = {}
     for flavor, member in pods_by_flavor(fleet, question, pods, WorkloadPlaces()):
         by_flavor.setdefault(flavor, []).append(member)

@@ -36,7 +36,7 @@ class DomainUsage:
     workloads: list[PodsOfWorkload] = field(default_factory=list)
 
     def free(self, resource: str) -> int:
-        """What is left; negative if more is used than there is."""
+        """The free amount; negative if more is used than the domain has."""
         return self.capacity.get(resource, 0) - self.outside.get(resource, 0) - self.held.get(resource, 0)
 
 

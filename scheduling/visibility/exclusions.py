@@ -34,7 +34,12 @@ _MOST = 3
 
 
 class Exclusion(NamedTuple):
-    """`owner`: what the owner of the job can do; `administrator`: what somebody else can. Empty: nothing."""
+    """Why a workload cannot use a flavor.
+
+    `text`: the reason.
+    `owner`: what the owner of the job can do; empty for nothing.
+    `administrator`: what other users can do; empty for nothing.
+    """
 
     text: str
     owner: str = ""

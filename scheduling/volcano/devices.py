@@ -20,7 +20,10 @@ _CAPACITY = ".deviceclass/"
 
 
 class DeviceUse:
-    """What is claimed and what is reserved, by queue. `capacities`: limits on parts of devices count as well."""
+    """The devices that pods claim and that jobs reserve, by queue.
+
+    `capacities`: whether limits on parts of devices count as well.
+    """
 
     def __init__(self, *, capacities: bool = False) -> None:
         self._capacities = capacities
@@ -50,7 +53,7 @@ class DeviceUse:
             add_to(self._reserved.setdefault(node.name, {}), devices)
 
     def short_for_task(self, node: Node, task: Task) -> tuple[Shortage, ...]:
-        """What is short for the pod; claims that a pod of the queue has already cost nothing."""
+        """The devices that the queue lacks for the pod. A claim that another pod of the queue has as well is free."""
         claims = self._claims.get(node.name, Counter())
         new = total(*(devices for name, devices in task.claims.items() if not claims[name]))
         return tuple(self._short(node, self._used.get(node.name, {}), new))

@@ -168,7 +168,11 @@ def _unknown(node: Node, known: Mapping[str, Limits]) -> list[Node]:
 
 
 def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits, unnamed: float = 0) -> Limits:
-    """What is `unnamed` above is limited to so much."""
+    """The real capability of a node.
+
+    `above`: the limits of its parent.
+    `unnamed`: the limit for resources that these do not name.
+    """
     own = node.settings.guarantee
     return {
         r: real_capability(above.get(r, unnamed), guaranteed.get(r, 0), own.get(r, 0), capability.get(r, inf))

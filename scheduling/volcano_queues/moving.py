@@ -20,10 +20,10 @@ _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 
 
 def objections(tree: VolcanoQueueTree, name: str, source: str, target: str, configuration: Configuration) -> list[str]:
-    """What is against the move of a queue from one parent to another, in sentences; none: it may move.
+    """The findings against the move of a queue from one parent to another, as sentences; empty if it may move.
 
-    Judged as a change from the one to the other whichever of them it is below, so the answer after the step says
-    whether it still holds. What is wrong already, and not worse afterwards, does not count.
+    The move is judged as a change from `source` to `target`, even if the queue is below `target` already. So the move
+    can be checked again after the step. Violations that the move does not make worse do not count.
     """
     judged = [queue.judged for queue in tree.queues.values() if queue.judged is not None]
     here = next((queue for queue in judged if queue.name == name), None)

@@ -56,7 +56,7 @@ class QueueOperation:
 
     @property
     def rests(self) -> bool:
-        """Whether there is nothing to do until somebody asks for more."""
+        """Whether there is nothing to do until a user requests the next operation."""
         return self.kind is OperationKind.PAUSED
 
 
@@ -120,9 +120,9 @@ def open_below(tree: VolcanoQueueTree, name: str) -> tuple[str, ...]:
 
 
 def next_steps(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> list[Step]:
-    """What is to be done next, all of it in any order; empty where the operation rests, or the queue is gone.
+    """The next steps, which may run in any order; empty if the operation rests, or if the queue is gone.
 
-    A record reaches no further than its queue and those below: who may write the one may not touch others by it.
+    A record affects only its queue and the descendants. So a user who may write one queue cannot change others by it.
     """
     queue = tree.queues.get(name)
     if queue is None or operation.rests:

@@ -129,7 +129,11 @@ def move(tree: VolcanoQueueTree, name: str, target: str, configuration: Configur
 
 
 def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: bool = False) -> OperationPlan | None:
-    """What is in the way of any request: `going_on` are the operations that it goes on with."""
+    """A plan with the reasons to refuse any request; None if there are none.
+
+    `going_on`: the recorded operations that the request continues.
+    `top`: whether the request may be for root.
+    """
     queue = tree.queues.get(name)
     if queue is None:
         return OperationPlan(refusals=(f"queue {name} does not exist",))

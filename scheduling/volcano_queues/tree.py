@@ -91,15 +91,15 @@ class VolcanoQueueTree:
         self._go_up(name, change)
 
     def sums(self, name: str) -> Sums:
-        """What is in the queue and all queues below."""
+        """The sums over the queue and its descendants."""
         return self._sums.get(name, Counter())
 
     def own(self, name: str) -> Sums:
-        """What is in the queue itself."""
+        """The sums of the queue without its descendants."""
         return self._own.get(name, Counter())
 
     def pod_groups(self, name: str) -> int:
-        """How many PodGroups, in whatever phase, are in the queue itself."""
+        """The number of PodGroups in the queue without its descendants."""
         return sum(number for (what, _), number in self.own(name).items() if what == "phase")
 
     def take_touched(self) -> list[str]:

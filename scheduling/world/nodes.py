@@ -22,7 +22,11 @@ NodeName = tuple[bool, str]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadCounts:
-    """Workloads of a subtree. `reserving` hold quota; `admitted` are some of these."""
+    """The numbers of workloads of a subtree.
+
+    `reserving`: those that reserve quota.
+    `admitted`: those of these that are admitted.
+    """
 
     pending: int = 0
     reserving: int = 0
@@ -39,11 +43,14 @@ NO_WORKLOADS = WorkloadCounts()
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """A ClusterQueue or Cohort. `exists`: it has an object. `up`: see `QuotaNode`.
+    """A ClusterQueue or Cohort.
 
-    By pair, `usage` is what is in use there, and `subtree` what the subtree of a Cohort may use without borrowing. Of a
-    ClusterQueue, `inactive` says why it admits nothing, empty if it does; `oldest` is since when the workload waits
-    that waits longest, None if none waits.
+    `exists`: whether it has an object.
+    `up`: see `QuotaNode`.
+    `usage`: the quota in use, by pair.
+    `subtree`: the quota that the subtree of a Cohort may use without borrowing, by pair.
+    `inactive`: why a ClusterQueue admits nothing; empty if it is active.
+    `oldest`: since when the longest waiting workload of a ClusterQueue waits, in nanoseconds; None if none waits.
     """
 
     name: str

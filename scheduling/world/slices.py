@@ -74,6 +74,6 @@ class WorkloadSlices:
 
 
 def _beyond(usage: Usage, covered: Usage) -> Usage:
-    """What is left of `usage` after what is `covered` elsewhere."""
+    """The part of `usage` that exceeds `covered`."""
     left = {pair: amount - covered.get(pair, 0) for pair, amount in usage.items()}
     return {pair: amount for pair, amount in left.items() if amount > 0}

@@ -69,7 +69,7 @@ class OverReleased(ValueError):
 
 
 class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
-    """A node of the tree with YuniKorn's law. `running` counts the applications that run in its subtree.
+    """A node of the tree with YuniKorn's rules. `running` counts the applications that run in its subtree.
 
     `number` is the place of the queue among all, by when it came.
 

@@ -1,10 +1,10 @@
 """Which Pods are preempted so that a queue gets what it is guaranteed.
 
-An ask may preempt for a resource only as far as its queue, or the nearest queue above it that is guaranteed some of the
-resource, stays within that guarantee. Victims are outside of these queues, and no queue that they are in falls below
-its own guarantee. So each preemption brings a queue nearer to its guarantee and takes none further away: two queues
-never preempt each other in turn. YuniKorn leaves that open. As in YuniKorn the victims of an ask never use more than is
-left of the guarantee: where the next one would, nobody is preempted.
+An ask may preempt for a resource only while its queue stays within its guarantee. If the queue has no guarantee of the
+resource, the nearest ancestor that has one counts instead. Victims are outside of these queues, and no queue of a
+victim falls below its own guarantee. So each preemption brings a queue nearer to its guarantee and takes none further
+away: two queues never preempt each other in turns, as they may in YuniKorn. As in YuniKorn, the victims of an ask never
+use more than the rest of the guarantee: if the next victim would, nothing is preempted.
 Source: YuniKorn core, `pkg/scheduler/objects/preemption.go`.
 """
 

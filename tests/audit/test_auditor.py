@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from audit import auditor as module
-from audit.auditor import SHORTEST, Auditor
+from audit.auditor import SHORTEST_PAUSE, Auditor
 from audit.metrics import AuditMetrics
 from policies.configuration.settings import Configuration
 from policies.model.forest import Forest
@@ -62,7 +62,7 @@ def test_changes_are_judged_together_after_a_rest_and_the_same_state_is_not_judg
     cache = Cached(cohort("a", "b"))
     auditor, _ = audits(cache)
     assert auditor.step()
-    cache.now += SHORTEST * 100
+    cache.now += SHORTEST_PAUSE * 100
     assert not auditor.step(), "nothing has changed"
 
     cache.put(cohort("b"))
@@ -70,7 +70,7 @@ def test_changes_are_judged_together_after_a_rest_and_the_same_state_is_not_judg
     cache.put(cohort("b", "a"))
     assert not auditor.step(), "too soon"
     cache.put(cohort("c", "c"))
-    cache.now += SHORTEST
+    cache.now += SHORTEST_PAUSE
     assert auditor.step()
     assert found(auditor) == ["parent-cycle", "parent-cycle"]
 
@@ -122,7 +122,7 @@ def test_an_internal_error_keeps_the_last_audit_and_is_tried_again_on_schedule(
 
     monkeypatch.setattr(module, "audit", broken)
     cache.put(cohort("b"))
-    cache.now += SHORTEST
+    cache.now += SHORTEST_PAUSE
     assert not auditor.step()
     assert auditor.last is last
     assert "internal error" in caplog.text
@@ -148,7 +148,7 @@ def test_what_the_baseline_has_is_counted_apart_until_it_is_repaired() -> None:
     assert metrics.registry.get_sample_value("quotree_audit_findings", labels) == 1
     assert metrics.registry.get_sample_value("quotree_audit_baselined_findings", labels) == 1
     cache.put(cohort("a"))
-    cache.now += SHORTEST
+    cache.now += SHORTEST_PAUSE
     auditor.step()
     assert metrics.registry.get_sample_value("quotree_audit_findings", labels) == 1
     assert metrics.registry.get_sample_value("quotree_audit_baselined_findings", labels) is None
@@ -164,7 +164,7 @@ def test_the_findings_of_one_audit_are_metrics_and_leave_with_the_next() -> None
     assert metrics.registry.get_sample_value("quotree_audit_findings", labels) == 1
     assert metrics.registry.get_sample_value("quotree_audit_objects") == 1
     cache.put(cohort("a"))
-    cache.now += SHORTEST
+    cache.now += SHORTEST_PAUSE
     auditor.step()
     assert metrics.registry.get_sample_value("quotree_audit_findings", labels) is None
 

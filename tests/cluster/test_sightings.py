@@ -18,7 +18,7 @@ from policies.model.objects import Ref
 from tests.builders import pod_group, queue, world
 from tests.cluster.quota_api import QUICK, QuotaApi, names
 from tests.waiting import eventually
-from webhook.ledger.contents import ORDERED
+from webhook.ledger.contents import LEDGER_KINDS
 
 ENG = queue_ref("eng")
 
@@ -134,4 +134,4 @@ def test_an_object_without_uid_and_version_is_never_what_was_read() -> None:
 
 def test_what_is_kept_of_the_kinds_with_versions_is_what_a_review_would_be_read_as() -> None:
     """Nothing is trimmed: otherwise a review would be judged by less than it carries."""
-    assert [source.kind for source in sources() if source.trim is not None and source.kind in ORDERED] == []
+    assert [source.kind for source in sources() if source.trim is not None and source.kind in LEDGER_KINDS] == []

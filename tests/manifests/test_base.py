@@ -17,7 +17,7 @@ from policies.dialects.core import CONFIG_MAP
 from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.kueue_jobs import KINDS
 from webhook.app import CONVERTING
-from webhook.ledger.contents import ORDERED
+from webhook.ledger.contents import LEDGER_KINDS
 from webhook.ledger.store import NAME, NAMESPACE
 from webhook.review_handler import DEMANDING, MUTATING, VALIDATING
 
@@ -142,7 +142,7 @@ def test_the_kinds_that_are_ordered_are_those_that_fail_closed() -> None:
     resources = {
         (rule["apiGroups"][0], each) for webhook in closed for rule in webhook["rules"] for each in rule["resources"]
     }
-    ordered = {(FOLLOWED[kind][0].group, FOLLOWED[kind][0].plural) for kind in ORDERED}
+    ordered = {(FOLLOWED[kind][0].group, FOLLOWED[kind][0].plural) for kind in LEDGER_KINDS}
 
     assert resources - {("", "pods")} == ordered
 

@@ -7,7 +7,7 @@ from typing import Any
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
-from policies.judge import Before, Judgement, judge, judge_files, stored_state
+from policies.judge import Judgement, StateBefore, judge, judge_files, stored_state
 from policies.judging.changes import changed
 from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity
@@ -20,15 +20,15 @@ def parsed(manifest: dict[str, Any]) -> Parsed:
     return Parsed(typed(manifest), manifest)
 
 
-def state(*manifests: dict[str, Any]) -> Before:
-    return Before(world(*manifests), {typed(manifest).ref: manifest for manifest in manifests})
+def state(*manifests: dict[str, Any]) -> StateBefore:
+    return StateBefore(world(*manifests), {typed(manifest).ref: manifest for manifest in manifests})
 
 
 def errors(judgement: Judgement) -> list[tuple[str, str]]:
     return [(judged.rule.id, judged.finding.field) for judged in judgement.verdict.of(Severity.ERROR)]
 
 
-def of_files(before: Before, *applied: dict[str, Any], delete: tuple[dict[str, Any], ...] = ()) -> Judgement:
+def of_files(before: StateBefore, *applied: dict[str, Any], delete: tuple[dict[str, Any], ...] = ()) -> Judgement:
     deleted = [typed(manifest) for manifest in delete]
     return judge_files(before, map(parsed, applied), deleted, CONFIGURATION, Circumstances())
 
@@ -50,7 +50,7 @@ def test_a_field_that_must_stay_is_missed_only_where_the_manifest_before_is_at_h
     before, after = local_queue("door", "ml"), local_queue("door", "web")
 
     assert errors(of_files(state(before), after)) == [("bad-structure", "spec.clusterQueue")]
-    assert errors(of_files(Before(world(before)), after)) == []
+    assert errors(of_files(StateBefore(world(before)), after)) == []
 
 
 def test_what_is_applied_and_what_is_deleted_are_one_change() -> None:

@@ -67,12 +67,12 @@ class Heads:
         if cut is None or cut[1] != length:
             return
         if len(self._heads) >= _MOST:
-            self._heads.clear()  # whoever sends many different ones costs the others one parsing each
+            self._heads.clear()  # many different heads of one client cost the others one parsing each
         self._heads[cut[0], cut[2]] = head
 
 
 def _cut(data: bytes) -> tuple[bytes, int, bytes, int] | None:
-    """What is before the digits of the length and behind them, the length, and where the head ends."""
+    """A head as (bytes before the digits of Content-Length, the length, bytes after the digits, end of the head)."""
     end = data.find(_END, 0, _LONGEST)
     found = _LENGTH.search(data, 0, end + 2) if end >= 0 else None
     if found is None:

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from wsgiref.types import WSGIApplication
 
-from webhook.front.answering import AppAnswer, DeferredAnswer, answer, finished, refusal
 from webhook.front.connection import ClientConnection, ConnectionState
 from webhook.front.gate import ClientGate
 from webhook.front.heads import Heads
 from webhook.front.reading import RequestReader, RequestRefused, WholeRequest
+from webhook.front.response import DeferredResponse, HttpResponse, call_app, error_response, response_or_error
 from webhook.front.room import least, slowest
 from webhook.front.threads import Threads
 from webhook.settings import WebhookSettings
@@ -43,10 +43,12 @@ _NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Front:
-    """All methods are for one thread. `ending` says whether responses end their connections.
+    """Serves connections. All methods are for one thread.
 
-    `limit` gives the longest body of a path in bytes, `turned_away` gets the reason for each one. `at_once` answers
-    what is short; of the rest it says what a thread is to do for the answer, None to ask the app.
+    `at_once`: returns the response to a short request, or one that a worker thread computes; None if the app answers.
+    `limit`: returns the longest body of a path in bytes.
+    `ending`: returns whether responses close their connections.
+    `turned_away`: gets the reason for each connection or request that is refused.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class Front:
         listeners: Sequence[socket.socket],
         tls: Callable[[], ssl.SSLContext],
         app: WSGIApplication,
-        at_once: Callable[[WholeRequest], AppAnswer | DeferredAnswer | None],
+        at_once: Callable[[WholeRequest], HttpResponse | DeferredResponse | None],
         settings: WebhookSettings,
         *,
         gate: ClientGate,
@@ -86,7 +88,7 @@ class Front:
         """Handle the pending events; waits a quarter of a second for something to come."""
         ready = [key for key, _ in self._selector.select(_TURN)]
         if any(key.fileobj == self._woken for key in ready):
-            os.read(self._woken, 4096)  # before looking at what is finished, or the next to finish would wake nobody
+            os.read(self._woken, 4096)  # first, so that a connection that finishes from now on wakes the loop again
         for _ in range(len(self._finished)):  # and not those that come meanwhile, so that all have their turn
             self._try(self._after_work, self._finished.popleft())
         for key in ready:
@@ -307,11 +309,11 @@ class Front:
         connection.close_after = not request.keep
         request = request._replace(gone=connection.gone)
         found = self._at_once(request)
-        if not isinstance(found, AppAnswer):
+        if not isinstance(found, HttpResponse):
             environ = request.environ(connection.peer, ("", self._settings.port))
-            later = found or DeferredAnswer(partial(answer, self._app, environ))
-            work = partial(self._work, connection, later, request.target)
-            self._threads.submit(len(request.body), work, later.author)
+            deferred = found or DeferredResponse(partial(call_app, self._app, environ))
+            work = partial(self._work, connection, deferred, request.target)
+            self._threads.submit(len(request.body), work, deferred.author)
             return
         self._send(connection, found)
         if connection.reader.has_rest:  # the next request waits for the next turn
@@ -320,19 +322,19 @@ class Front:
         else:
             self._after_work(connection)
 
-    def _work(self, connection: ClientConnection, later: DeferredAnswer, target: str) -> None:
+    def _work(self, connection: ClientConnection, deferred: DeferredResponse, target: str) -> None:
         """Answer a request in a worker thread, which owns the connection until it is in `_finished`."""
         try:
-            self._send(connection, finished(later.answer, target))
+            self._send(connection, response_or_error(deferred.compute, target))
         finally:
             self._finished.append(connection)
             self.wake()
 
-    def _send(self, connection: ClientConnection, found: AppAnswer) -> None:
+    def _send(self, connection: ClientConnection, response: HttpResponse) -> None:
         """Send what can be sent at once; the loop sends the rest."""
-        connection.close_after = connection.close_after or found.closes or self._ending()
+        connection.close_after = connection.close_after or response.closes_connection or self._ending()
         try:
-            connection.write(found.rendered(close=connection.close_after))
+            connection.write(response.to_bytes(close=connection.close_after))
             connection.send()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
             pass
@@ -369,7 +371,7 @@ class Front:
     def _refuse(self, connection: ClientConnection, refused: RequestRefused) -> None:
         """Answer without a thread; the connection ends."""
         connection.close_after = True
-        self._send(connection, refusal(refused))
+        self._send(connection, error_response(refused))
         self._after_work(connection)
 
     # -- connections end

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from webhook.front.answering import AppAnswer, DeferredAnswer
 from webhook.front.reading import WholeRequest
+from webhook.front.response import DeferredResponse, HttpResponse
 from webhook.ledger.entry import author
 from webhook.review_handler import JSON, KnownRequest, MustWait, Reply, ReviewHandler
 from webhook.spans import HEADER
@@ -43,7 +43,7 @@ class Quick:
         self._resting = dict.fromkeys(handler.paths, 0.0)
         """The time until which the requests of a path are not answered here."""
 
-    def __call__(self, request: WholeRequest) -> AppAnswer | DeferredAnswer | None:
+    def __call__(self, request: WholeRequest) -> HttpResponse | DeferredResponse | None:
         """The answer, or the work that a thread must do for it. None: the app must answer."""
         path = request.path
         until = self._resting.get(path)
@@ -54,21 +54,21 @@ class Quick:
             parent = request.header(HEADER) if self._handler.traced else ""
             reply = self._handler.answer(path, request.body, waits=False, parent=parent, gone=request.gone)
         except MustWait as waiting:
-            return DeferredAnswer(partial(self._later, waiting.request), author(waiting.request.user))
+            return DeferredResponse(partial(self._resume, waiting.request), author(waiting.request.user))
         finally:
             took = self._cost() - began
             if took > SLOW:
                 self._resting[path] = self._clock() + took * REST
-        return _rendered(reply)
+        return _response(reply)
 
-    def _later(self, request: KnownRequest) -> AppAnswer:
-        return _rendered(self._handler.go_on(request))
+    def _resume(self, request: KnownRequest) -> HttpResponse:
+        return _response(self._handler.go_on(request))
 
 
-def _rendered(reply: Reply) -> AppAnswer:
+def _response(reply: Reply) -> HttpResponse:
     """The reply in the form that the app returns."""
     headers = (("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body))))
-    return AppAnswer(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
+    return HttpResponse(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
 
 
 def _plain(request: WholeRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Bytes of one connection -> requests, one after another. Bodies are read only where there is room for them."""
+"""Reads the requests of one connection, one after another. A body is read only if there is memory for it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gunicorn.asgi import parser
 from webhook.front.heads import Head, Heads, KnownHead
 
 SMALL = 64 * 1024
-"""Bytes of a body that is always read: nearly all reviews are smaller."""
+"""Bytes. A body up to this size is always read; nearly all reviews are smaller."""
 _PIECES = 4096
-"""Pieces that any body may come in; beyond that they must have `_PIECE` bytes on average, or parsing costs too much."""
+"""The pieces in which any body may arrive. More pieces must have `_PIECE` bytes on average, which limits the costs."""
 _PIECE = 1024
 _STATUS = (
     (parser.LimitRequestLine, "414 URI Too Long"),
@@ -25,7 +25,11 @@ _STATUS = (
 
 
 class RequestRefused(Exception):
-    """The request is not answered by the app. `retry`: it may come again, in a second."""
+    """The front refuses the request itself; the app does not see it.
+
+    `status`: the HTTP status.
+    `retry`: whether the client may try again after a second.
+    """
 
     def __init__(self, status: str, text: str, *, retry: bool = False) -> None:
         super().__init__(text)
@@ -49,7 +53,13 @@ GONE = "quotree.gone"
 
 
 class WholeRequest(NamedTuple):
-    """A whole request. `cut`: its body is longer than allowed, and not whole."""
+    """A request that has arrived.
+
+    `target`: the path with the query.
+    `cut`: whether the body is longer than allowed; then the rest of it is missing.
+    `keep`: whether the client keeps the connection.
+    `gone`: returns whether the client has closed the connection meanwhile.
+    """
 
     method: str
     target: str
@@ -57,9 +67,7 @@ class WholeRequest(NamedTuple):
     body: bytes
     cut: bool
     keep: bool
-    """Whether the client keeps the connection."""
     gone: Callable[[], bool] = lambda: False
-    """Whether the client has ended the connection meanwhile."""
 
     @property
     def path(self) -> str:
@@ -67,11 +75,11 @@ class WholeRequest(NamedTuple):
         return self.target.partition("?")[0]
 
     def header(self, name: str) -> str:
-        """The first of this name in lower case; empty without one."""
+        """The value of the first header of this name, which is in lower case; empty if it is missing."""
         return next((value for each, value in self.headers if each == name), "")
 
     def environ(self, peer: str, server: tuple[str, int]) -> dict[str, Any]:
-        """The request as WSGI has it. Where the body is cut its length tells the app."""
+        """The environment for WSGI. If the body is cut, the app sees that from Content-Length."""
         path, _, query = self.target.partition("?")
         environ: dict[str, Any] = {
             "REQUEST_METHOD": self.method,

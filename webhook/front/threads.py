@@ -1,4 +1,4 @@
-"""The threads that judge what is not judged where the connections are held."""
+"""The worker threads: they judge what the thread of the connections does not judge itself."""
 
 from __future__ import annotations
 
@@ -10,35 +10,39 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 LARGE = 256 * 1024
-"""Bytes of a body that waits for a lane of its own, where one is judged at a time: they take memory and time."""
+"""Bytes. A body of this size or more takes memory and time: one thread judges these bodies, one after another."""
 
 
 class Threads:
-    """Requests of one author take half of the threads at most, so that others never wait for them."""
+    """The requests of one author take at most half of the threads, so other authors never wait for them."""
 
     def __init__(self, count: int) -> None:
         self._share = max(1, count // 2)
-        self._many = ThreadPoolExecutor(count, "judge")
-        self._lane = ThreadPoolExecutor(1, "judge-large")
+        self._pool = ThreadPoolExecutor(count, "judge")
+        self._large = ThreadPoolExecutor(1, "judge-large")
         self._lock = threading.Lock()
         self._running = Counter[str]()
         self._waiting: dict[str, deque[Callable[[], None]]] = {}
 
     def submit(self, size: int, work: Callable[[], None], author: str = "") -> None:
-        """Have it done, for a body of `size` bytes. `author` is empty where nobody has read yet whose it is."""
+        """Have the work done by a thread.
+
+        `size`: the bytes of the request's body.
+        `author`: the user who sent it; empty if that is not known yet.
+        """
         if size >= LARGE:
-            self._lane.submit(work)
+            self._large.submit(work)
             return
         with self._lock:
             if self._running[author] >= self._share:
                 self._waiting.setdefault(author, deque()).append(work)
                 return
             self._running[author] += 1
-        self._many.submit(self._run, author, work)
+        self._pool.submit(self._run, author, work)
 
     def close(self) -> None:
-        """Begin nothing more, and wait for nothing."""
-        for pool in (self._many, self._lane):
+        """Start no more work, and do not wait for running work."""
+        for pool in (self._pool, self._large):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, author: str, work: Callable[[], None]) -> None:
@@ -47,10 +51,10 @@ class Threads:
         finally:
             if (following := self._next(author)) is not None:
                 with contextlib.suppress(RuntimeError):  # the pool has ended
-                    self._many.submit(following)
+                    self._pool.submit(following)
 
     def _next(self, author: str) -> Callable[[], None] | None:
-        """What the author's thread does next; None where nothing waits."""
+        """The author's next work; None if none waits."""
         with self._lock:
             waiting = self._waiting.get(author)
             if waiting:

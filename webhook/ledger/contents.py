@@ -20,18 +20,20 @@ from policies.model.objects import Attached, KubeObject, Node, Ref
 from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.waste import author_key
 
-ORDERED = frozenset({*DECLARED, CONFIG_MAP}) - {TOPOLOGY, WORKLOAD_PRIORITY_CLASS}
-"""The kinds whose changes are entered: those that rules of other objects read, and that fail closed. Only warnings
-read Topologies and priority classes."""
+LEDGER_KINDS = frozenset({*DECLARED, CONFIG_MAP}) - {TOPOLOGY, WORKLOAD_PRIORITY_CLASS}
+"""The kinds whose changes are recorded in the ledger: rules about other objects read them, and their webhooks fail
+closed. Topologies and priority classes are not among them, since only warnings read them."""
 
 _YUNIKORN = "yunikorn.apache.org//queues"
-"""Stands for YuniKorn's one tree, to which every namespace with quota belongs."""
+"""The key of YuniKorn's one tree, to which every namespace with quota belongs."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerContents:
     """The ledger at one resource version.
 
+    `version`: the resource version of its ConfigMap.
+    `entries`: by the uid of the request.
     `watermarks`: for each scope of sightings the resource version that a cache must have reached, because it shows the
     outcome of the entries that were removed. Authors whose changes were not stored have a key there as well (`waste`).
     """
@@ -51,47 +53,55 @@ class LedgerContents:
         return author_key(author) in self.watermarks
 
 
-class Settled(NamedTuple):
-    """An entry whose outcome the sightings show. `version`: that of the event that shows it; None without an event."""
+class Settlement(NamedTuple):
+    """The proof that an entry was stored, or can no longer be stored.
+
+    `version`: the resource version of the event that proves it; None without an event.
+    """
 
     version: str | None
 
 
-def settled(entry: LedgerEntry, sightings: Sightings) -> Settled | None:
-    """Whether the sightings prove that the entry was stored, or can no longer be stored.
+def settlement(entry: LedgerEntry, sightings: Sightings) -> Settlement | None:
+    """What the sightings prove about the outcome of the entry; None if it is still open.
 
-    An update or deletion counts only on top of the version that it is based on, so any newer version settles it.
+    The API server stores an update or deletion only on top of the version that it is based on, so any newer version
+    settles the entry.
     """
     seen = sightings.of(entry.ref)
     if seen is not None and seen.uid == entry.uid:
-        return Settled(seen.version) if not entry.base or is_newer(seen.version, entry.base) else None
+        return Settlement(seen.version) if not entry.base or is_newer(seen.version, entry.base) else None
     if (gone := sightings.deleted(entry.ref, entry.uid)) is not None:
-        return Settled(gone)
+        return Settlement(gone)
     # The object is missing. It was deleted, unless the cache is older than the version that the entry is based on.
-    return Settled(None) if entry.base and sightings.reached(entry.ref, entry.base) else None
+    return Settlement(None) if entry.base and sightings.reached(entry.ref, entry.base) else None
 
 
-def opened(entries: Iterable[LedgerEntry], snapshot: Snapshot) -> list[LedgerEntry]:
+def open_entries(entries: Iterable[LedgerEntry], snapshot: Snapshot) -> list[LedgerEntry]:
     """The entries that may still be stored, or that are stored but not yet visible in the cache."""
-    return [entry for entry in entries if settled(entry, snapshot.sightings) is None]
+    return [entry for entry in entries if settlement(entry, snapshot.sightings) is None]
 
 
-def concerning(change: Change, forest: Forest, entries: list[LedgerEntry]) -> list[LedgerEntry]:
-    """The entries that could affect this change, or that it could affect; not those of the same object.
+def related_entries(change: Change, forest: Forest, entries: list[LedgerEntry]) -> list[LedgerEntry]:
+    """The entries that could affect this change, or that it could affect.
 
-    Of two changes of one object at most one is stored, since the API server compares resource versions.
+    Entries of the same object are omitted: at most one of two such changes is stored, since the API server compares
+    resource versions.
     """
     others = [entry for entry in entries if entry.ref != change.ref]
     if not others:
         return []
-    above = _parents(entries)
-    own = _reach(change.ref, (change.before, change.after), forest, above)
-    reached = ((entry, _reach(entry.ref, (forest.get(entry.ref), entry.after), forest, above)) for entry in others)
-    return [entry for entry, reach in reached if _meet(own, reach)]
+    new_parents = _new_parents(entries)
+    own = _affected(change.ref, (change.before, change.after), forest, new_parents)
+    return [
+        entry
+        for entry in others
+        if _interfere(own, _affected(entry.ref, (forest.get(entry.ref), entry.after), forest, new_parents))
+    ]
 
 
-def worlds(forest: Forest, entries: Iterable[LedgerEntry], most: int) -> Iterator[Forest] | None:
-    """The forest for each combination of entries that are stored or not; None if there are more than `most`."""
+def possible_forests(forest: Forest, entries: Iterable[LedgerEntry], most: int) -> Iterator[Forest] | None:
+    """The forest for each combination of outcomes of the entries; None if there are more than `most` combinations."""
     options: dict[Ref, list[KubeObject | None]] = {}
     for entry in entries:
         states = options.setdefault(entry.ref, [forest.get(entry.ref)])
@@ -99,63 +109,69 @@ def worlds(forest: Forest, entries: Iterable[LedgerEntry], most: int) -> Iterato
             states.append(entry.after)
     if prod(map(len, options.values())) > most:
         return None
-    return (_world(forest, dict(zip(options, states, strict=True))) for states in product(*options.values()))
+    return (_forest_in(forest, dict(zip(options, states, strict=True))) for states in product(*options.values()))
 
 
-def _world(forest: Forest, states: Mapping[Ref, KubeObject | None]) -> Forest:
+def _forest_in(forest: Forest, states: Mapping[Ref, KubeObject | None]) -> Forest:
     gone = [ref for ref, state in states.items() if state is None]
     return forest.drop_all(gone).put_all(state for state in states.values() if state is not None)
 
 
-class _Reach(NamedTuple):
-    """The names that a change alters, with all above them, and those that it only refers to."""
+class _Affected(NamedTuple):
+    """The keys of the objects that matter to a change.
+
+    `altered`: the objects that it changes, and all their ancestors.
+    `referenced`: the objects that it only refers to.
+    """
 
     altered: set[str]
-    named: set[str]
+    referenced: set[str]
 
 
-def _meet(one: _Reach, other: _Reach) -> bool:
+def _interfere(one: _Affected, other: _Affected) -> bool:
     return not (
         one.altered.isdisjoint(other.altered)
-        and one.altered.isdisjoint(other.named)
-        and one.named.isdisjoint(other.altered)
+        and one.altered.isdisjoint(other.referenced)
+        and one.referenced.isdisjoint(other.altered)
     )
 
 
-def _reach(ref: Ref, states: Iterable[KubeObject | None], forest: Forest, above: Mapping[Ref, set[Ref]]) -> _Reach:
+def _affected(
+    ref: Ref, states: Iterable[KubeObject | None], forest: Forest, new_parents: Mapping[Ref, set[Ref]]
+) -> _Affected:
     altered: set[Ref] = {ref}
-    named: set[Ref] = set()
+    referenced: set[Ref] = set()
     for state in filter(None, states):
-        named |= state.uses()
+        referenced |= state.uses()
         if isinstance(state, Node):
             altered |= {state.parent} if state.parent else set()
         else:
-            altered.update(forest.users(state.ref))  # a rule about these reads the object
+            altered.update(forest.users(state.ref))  # rules about these objects read this one
         if isinstance(state, Attached) and state.queue:
-            named.add(state.queue)
-    whole = {_name(each) for each in _upward(altered, forest, above)}
+            referenced.add(state.queue)
+    keys = {_key(each) for each in _with_ancestors(altered, forest, new_parents)}
     if ref.group_kind in (core.NAMESPACE, CONFIG_MAP):
-        whole.add(_YUNIKORN)
-    return _Reach(whole, set(map(_name, named)))
+        keys.add(_YUNIKORN)
+    return _Affected(keys, set(map(_key, referenced)))
 
 
-def _upward(refs: Iterable[Ref], forest: Forest, above: Mapping[Ref, set[Ref]]) -> set[Ref]:
-    """The refs and all their ancestors in every possible outcome of the open entries."""
+def _with_ancestors(refs: Iterable[Ref], forest: Forest, new_parents: Mapping[Ref, set[Ref]]) -> set[Ref]:
+    """The refs and all their ancestors, in every possible outcome of the open entries."""
     seen: set[Ref] = set()
-    ahead = list(refs)
-    while ahead:
-        ref = ahead.pop()
+    pending = list(refs)
+    while pending:
+        ref = pending.pop()
         if ref in seen:
             continue
         seen.add(ref)
         node = forest.node(ref)
-        ahead += [node.parent] if node is not None and node.parent is not None else []
-        ahead += above.get(ref, ())
+        pending += [node.parent] if node is not None and node.parent is not None else []
+        pending += new_parents.get(ref, ())
     return seen
 
 
-def _parents(entries: Iterable[LedgerEntry]) -> dict[Ref, set[Ref]]:
-    """The parents that nodes may get from entries."""
+def _new_parents(entries: Iterable[LedgerEntry]) -> dict[Ref, set[Ref]]:
+    """The parents that nodes get if the entries are stored."""
     found: dict[Ref, set[Ref]] = {}
     for entry in entries:
         if isinstance(entry.after, Node) and entry.after.parent is not None:
@@ -163,6 +179,6 @@ def _parents(entries: Iterable[LedgerEntry]) -> dict[Ref, set[Ref]]:
     return found
 
 
-def _name(ref: Ref) -> str:
-    """The name without the kind: a rule compares the names of ClusterQueues and Cohorts."""
+def _key(ref: Ref) -> str:
+    """The ref without its kind, since a rule compares the names of ClusterQueues and Cohorts."""
     return f"{ref.group}/{ref.namespace}/{ref.name}"

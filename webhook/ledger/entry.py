@@ -18,7 +18,7 @@ from policies.model.exemptions import PREFIX
 from policies.model.objects import GroupKind, KubeObject, Ref
 
 FORMAT = 1
-"""Written into each entry. A replica that meets a higher one cannot read the entry, and allows no change of a tree."""
+"""The format of each entry. A replica that finds a higher one cannot read the entry, and allows no change of a tree."""
 
 _LARGEST = 8 * 2**20
 """Bytes of an unzipped state. The API server accepts objects of 3 MiB."""
@@ -33,7 +33,7 @@ _QUOTA_NOTES: Mapping[GroupKind, tuple[str, ...]] = {
 _REASON = 60
 """Characters that are kept of the reason of an exemption."""
 _USER = 160
-"""Characters of a user's name that are kept as they are; of a longer one the rest is a digest."""
+"""Characters of a user's name that are kept. The rest of a longer name is replaced by a digest."""
 _OF_SERVICE_ACCOUNT = "system:serviceaccount:"
 _OF_CONTROLLERS = "system:serviceaccount:kube-system:"
 
@@ -46,10 +46,13 @@ class UnreadableEntry(ValueError):
 class LedgerEntry:
     """A change that was allowed and may be stored at any moment.
 
-    `request` is the uid of the AdmissionReview, `uid` that of the object. `base` is the resource version that it is
-    based on, empty for a creation: the API server stores the change only on top of exactly that state. `after` is what
-    is about to be stored, None for a deletion. `user` and `at` (RFC 3339) are for people. `text` is its form in the
-    ledger.
+    `request`: the uid of the AdmissionReview.
+    `uid`: the uid of the object.
+    `base`: the resource version that the change is based on; empty for a creation. The API server stores the change
+    only on top of exactly this version.
+    `after`: the object that is about to be stored; None for a deletion.
+    `user`, `at`: who requested it and when (RFC 3339), for people.
+    `text`: its form in the ledger.
     """
 
     request: str
@@ -69,7 +72,7 @@ class LedgerEntry:
 
     @property
     def author(self) -> str:
-        """Whose budget it uses."""
+        """The author whose share of the ledger it uses."""
         return author(self.user)
 
     def __str__(self) -> str:
@@ -95,8 +98,10 @@ def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, 
 
 
 def author(user: str) -> str:
-    """The user, and for a ServiceAccount its namespace, where tenants make as many as they like; Kubernetes' own
-    controllers are each their own."""
+    """The author as whom a user counts. A ServiceAccount counts as its namespace, where a tenant can create many.
+
+    Each of Kubernetes' own controllers is an author of its own.
+    """
     if not user.startswith(_OF_SERVICE_ACCOUNT) or user.startswith(_OF_CONTROLLERS):
         return user
     return user.rpartition(":")[0]
@@ -104,7 +109,7 @@ def author(user: str) -> str:
 
 @lru_cache(maxsize=4096)
 def entry(request: str, text: str) -> LedgerEntry:
-    """The entry that stands in the ledger as `text`. Raises UnreadableEntry."""
+    """The entry with this text in the ledger. Raises UnreadableEntry."""
     try:
         content = json.loads(text)
         if content["format"] > FORMAT:

@@ -22,7 +22,7 @@ from policies.model.objects import KubeObject, Ref
 from webhook.ledger.direct_reads import DirectRead
 from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.sequencer import (
-    MANY_WORLDS,
+    MANY_FORESTS,
     AlreadyExists,
     LedgerStore,
     LedgerUnavailable,
@@ -68,7 +68,7 @@ class ChangeOrder(Protocol):
         """
 
     def ready(self) -> list[str]:
-        """What is missing, in words."""
+        """Why the ledger is not ready, one sentence each; empty if it is ready."""
 
     def abandon(self, request: str) -> None:
         """Nobody gets the answer to this request any more. `request` is the uid of its AdmissionReview."""
@@ -127,8 +127,8 @@ class Ledger:
                 if not self._news(judged_on, min(look_at, give_up)) and self._clock() >= look_at:
                     self._look(asked.others)
                     look_at += _LOOK_AFTER
-            elif undecided and asked.most < MANY_WORLDS:
-                asked.most = MANY_WORLDS
+            elif undecided and asked.most < MANY_FORESTS:
+                asked.most = MANY_FORESTS
             elif not (_may_be_stale(asked) and self._patiently(judged_on, started + self._patience)):
                 break
         if asked.state is SequencedState.ALLOWED and self._sequencer.too_late(asked):

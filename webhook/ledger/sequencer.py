@@ -17,7 +17,7 @@ from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Severity
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
+from webhook.ledger.contents import LedgerContents, open_entries, possible_forests, related_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
 from webhook.ledger.waste import (
@@ -37,10 +37,9 @@ Each replica counts from when it saw the entry first, so that no clock is compar
 LINGERING_SECONDS = 180.0
 """After this every cache has shown later versions, or refuses for its silence."""
 
-FEW_WORLDS, MANY_WORLDS = 8, 256
-"""How many worlds are judged at once, and how many before a change is refused. More than a few are open for some
-milliseconds only, and waiting costs less than judging them."""
-
+FEW_FORESTS, MANY_FORESTS = 8, 256
+"""How many possible forests are judged at once, and how many before a change is refused. There are more than a few for
+some milliseconds only, and waiting costs less than judging them."""
 
 MOST_OF_OBJECT, MOST_OF_NAMESPACE = 20, 50
 """Open entries. All but those of the last milliseconds belong to requests that failed after they were allowed."""
@@ -84,11 +83,15 @@ class SequencedState(Enum):
 
 @dataclass(slots=True, eq=False)
 class RequestedChange:
-    """A change that wants to be allowed. `entry` is None for a dry run, which enters nothing.
+    """A change that is to be allowed or refused.
 
-    `since`, when it came, and `deadline` in seconds of the sequencer's clock. At `most` so many worlds are judged. The
-    sequencer sets the rest:
-    `judgement` is None where none was possible, `failure` says why; `others` are the entries that it depends on.
+    `entry`: what is recorded in the ledger; None for a dry run, which is not recorded.
+    `deadline`, `since`: when it must be answered, and when it arrived, in seconds of the sequencer's clock.
+    `most`: the number of possible forests that are judged at most.
+
+    The sequencer sets the rest:
+    `judgement`: None if none was possible; then `failure` says why.
+    `others`: the entries that it depends on.
     """
 
     change: Change
@@ -96,14 +99,14 @@ class RequestedChange:
     entry: LedgerEntry | None
     deadline: float
     since: float = math.inf
-    most: int = FEW_WORLDS
+    most: int = FEW_FORESTS
     state: SequencedState = SequencedState.UNDECIDED
     judgement: Judgement | None = None
     others: tuple[LedgerEntry, ...] = ()
     failure: Exception | None = None
     served: bool = False
     entering: float = math.inf
-    """When the write began that entered it."""
+    """When the write of its entry began, in seconds of the sequencer's clock."""
 
     def wait(self, others: tuple[LedgerEntry, ...], failure: Exception | None) -> None:
         """It has to wait for these entries. `failure` is the answer where they stay."""
@@ -221,7 +224,7 @@ class Sequencer:
 
     def _measure(self, contents: LedgerContents, sightings: Sightings) -> None:
         for request, entry in contents.entries.items():
-            outcome = settled(entry, sightings)
+            outcome = settlement(entry, sightings)
             if outcome is not None and outcome.version is not None:
                 self._times.note(request, self._ages.of(request))
 
@@ -291,7 +294,7 @@ class Sequencer:
         )
 
     def _hesitate(self, asked: Sequence[RequestedChange], error: ClusterError | None) -> None:
-        """Before another attempt, while anybody can wait for one. Raises the error otherwise."""
+        """Wait before another attempt if a request has time left for one. Raises the error otherwise."""
         if error is not None and isinstance(error, ApiError) and error.status < 500 and error.status != 429:
             raise error
         if self._clock() > max(each.deadline for each in asked):
@@ -304,7 +307,7 @@ class Sequencer:
         cache = self._snapshot()
         late = contents.behind(cache.sightings, self._forgiven(contents))
         view = self._direct_reads.over(cache)
-        open_ = [entry for entry in opened(contents.entries.values(), view) if entry.request not in self._void]
+        open_ = [entry for entry in open_entries(contents.entries.values(), view) if entry.request not in self._void]
         added: list[LedgerEntry] = []
         for each in asked:
             if each.entry is not None and self._clock() > each.deadline:
@@ -324,7 +327,7 @@ class Sequencer:
 
     def _judge_one(self, each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
         """Judge a change on top of these entries; what is allowed has room in the ledger."""
-        if each.most < MANY_WORLDS and (same := _rivals(each.entry, entries)):
+        if each.most < MANY_FORESTS and (same := _rivals(each.entry, entries)):
             each.wait(same, None)
             return
         _decide_safely(each, forest, entries)
@@ -380,7 +383,7 @@ class Sequencer:
         dropped = self._void.keys() & contents.entries.keys()
         watermarks: dict[str, str | None] = dict.fromkeys(self._forgiven(contents))
         for request, entry in contents.entries.items():
-            outcome = settled(entry, sightings)
+            outcome = settlement(entry, sightings)
             if outcome is None or request in dropped:
                 continue
             if outcome.version is not None:
@@ -396,7 +399,7 @@ class Sequencer:
         if contents is None:
             return []
         self._keep(contents)
-        entries = opened(contents.entries.values(), self._snapshot())
+        entries = open_entries(contents.entries.values(), self._snapshot())
         return [entry for entry in entries if self._ages.over(entry.request, REQUEST_SECONDS)]
 
     def tidy(self, looked: Sequence[tuple[LedgerEntry, DirectRead | None]]) -> None:
@@ -482,13 +485,13 @@ def _warnings(judgement: Judgement) -> int:
 
 
 def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
-    """Judge one change in every world that may come of the entries; it is allowed only if it is in all of them.
+    """Judge one change in every forest that the entries may lead to. It is allowed only if all of them allow it.
 
-    A warning is given only if every world gives it: what was applied just before is most likely stored.
+    A warning is given only if all forests lead to it: what was applied just before is most likely stored.
     """
-    related = concerning(each.change, forest, entries)
+    related = related_entries(each.change, forest, entries)
     each.others = tuple(related)
-    possible = worlds(forest, related, each.most)
+    possible = possible_forests(forest, related, each.most)
     if possible is None:
         each.state = SequencedState.UNDECIDED
         each.failure = LedgerBusy(
@@ -498,8 +501,8 @@ def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) ->
         return
     refused: Judgement | None = None
     allowed: Judgement | None = None
-    for world in possible:
-        judgement = each.judge(world)
+    for outcome in possible:
+        judgement = each.judge(outcome)
         if judgement.verdict.allowed:
             allowed = min(filter(None, (allowed, judgement)), key=_warnings)
         else:

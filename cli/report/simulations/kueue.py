@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from analysis.simulation import SimulatedFiles
-from analysis.trees.answer import node_entry
-from analysis.trees.usage import QuotasInUse
+from analysis.trees.as_json import node_entry
+from analysis.trees.usage import QuotasWithUsage
 from analysis.trees.walk import cycles, walk
 from analysis.why import API_VERSION, job_json, seconds, waiting_workloads
 from cli.report.drawing import glyphs, lines
@@ -77,7 +77,7 @@ def loan_text(loan: Loan) -> str:
 
 def _tree(simulation: KueueSimulation, forest: Forest) -> Iterator[str]:
     drawn = [each for each in walk(forest) if each.ref.group == kueue.GROUP]
-    quotas, shapes = QuotasInUse(forest, [each.ref for each in drawn], simulation.world), glyphs()
+    quotas, shapes = QuotasWithUsage(forest, [each.ref for each in drawn], simulation.world), glyphs()
     for each in drawn:
         yield from lines(forest, quotas, each, shapes)
 
@@ -130,5 +130,5 @@ def _loan(loan: Loan) -> dict[str, str]:
 
 def _nodes(simulation: KueueSimulation, forest: Forest) -> list[dict[str, Any]]:
     drawn = [each for each in walk(forest) if each.ref.group == kueue.GROUP]
-    quotas = QuotasInUse(forest, [each.ref for each in drawn], simulation.world)
+    quotas = QuotasWithUsage(forest, [each.ref for each in drawn], simulation.world)
     return [node_entry(forest, quotas, each) for each in drawn]

@@ -13,7 +13,6 @@ from cli.report.explanations import group_lines
 from cli.report.simulations.layout import outcome_text
 from policies.model.printing import plain
 from scheduling.objects.times import SECOND, elapsed
-from scheduling.volcano.law import SETTLED_LAW, VOLCANOS_LAW
 from scheduling.volcano.play.simulation import (
     Enqueued,
     PodGroupEnded,
@@ -26,6 +25,7 @@ from scheduling.volcano.play.simulation import (
 from scheduling.volcano.play.usage import amounts, phases_by_queue
 from scheduling.volcano.play.waiting import waiting
 from scheduling.volcano.queues import ROOT, Node
+from scheduling.volcano.scheduler_conf import SETTLED_CONF, VOLCANO_CONF
 
 
 def as_text(simulation: VolcanoSimulation) -> str:
@@ -42,15 +42,15 @@ def as_text(simulation: VolcanoSimulation) -> str:
 
 def assumptions(simulation: VolcanoSimulation) -> Iterator[str]:
     """What the files leave open."""
-    law = simulation.law
-    actions = f"the actions {', '.join(law.actions)}"
-    if law.tiers in (SETTLED_LAW.tiers, VOLCANOS_LAW.tiers):
+    conf = simulation.conf
+    actions = f"the actions {', '.join(conf.actions)}"
+    if conf.tiers in (SETTLED_CONF.tiers, VOLCANO_CONF.tiers):
         yield f"Volcano runs the plugin capacity with hierarchy, and {actions}"
     else:
-        yield f"Volcano runs the plugins {', '.join(law.plugins)}, and {actions}"
-    if law.left_out:
-        yield f"of its configuration these are not simulated: {', '.join(law.left_out)}"
-    if law.settled:
+        yield f"Volcano runs the plugins {', '.join(conf.plugins)}, and {actions}"
+    if conf.left_out:
+        yield f"of its configuration these are not simulated: {', '.join(conf.left_out)}"
+    if conf.settled:
         yield "nothing is reclaimed that its queue could reclaim back, which Volcano itself allows (--law volcano)"
     if simulation.intake.stateless:
         yield "queues without a state are Open: Volcano's scheduler only uses a queue once a controller has opened it"

@@ -1,6 +1,6 @@
-"""Whether an expression that selects devices can be one: its form, its names, and that it says yes or no.
+"""Checks the CEL expression that selects devices: its syntax, its names, and that its value is a boolean.
 
-A CEL expression about `device`. Not a whole CEL: types are followed no further than they stand there in plain sight.
+This is a parser of CEL, but not a type checker. It knows the type of literals, operators and the fields of `device`.
 Source: Kubernetes, dynamic resource allocation, device selectors; the CEL language definition.
 """
 
@@ -15,8 +15,9 @@ _TOKEN = re.compile(
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>&&|\|\||==|!=|<=|>=|\.\?|\[\?|[-+*/%<>!?:.,()\[\]{}])""",
     re.VERBOSE,
 )
-_LEVELS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
-_FIELDS = ("driver", "attributes", "capacity", "allowMultipleAllocations")
+_OPERATORS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
+"""The binary operators by precedence, the lowest first."""
+_DEVICE_FIELDS = ("driver", "attributes", "capacity", "allowMultipleAllocations")
 _TYPES = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "null_type", "string", "timestamp")
 )
@@ -24,33 +25,36 @@ _MACROS = frozenset(
     ("all", "exists", "exists_one", "existsOne", "filter", "map", "transformList", "transformMap", "bind")
 )
 _LONGEST, _DEEPEST = 10 * 1024, 30
-BOOLEAN, OTHER, OPEN = "bool", "other", "open"
+"""Characters and levels of nesting of an expression."""
+_BOOLEAN, _NOT_BOOLEAN, _UNKNOWN = "bool", "other", "unknown"
+"""What is known about the type of a value."""
 
 
-class _Wrong(Exception):
-    """What cannot be read, in words."""
+class _InvalidExpression(Exception):
+    """The expression is not valid; the message says why."""
 
 
-def fault_of(expression: str) -> str:
-    """What is wrong with it; nothing where nothing is found."""
+def expression_fault(expression: str) -> str:
+    """What is wrong with the expression; empty if no fault is found."""
     if len(expression) > _LONGEST:
         return f"longer than {_LONGEST} characters; shorten it"
     try:
-        reader = _Reader(_tokens(expression))
-        kind = reader.expression()
-        if reader.here != ("end", ""):
-            raise _Wrong(f"{reader.here[1]!r} does not belong there")
-    except _Wrong as wrong:
-        return f"not a valid device expression: {wrong}"
-    return "" if kind != OTHER else "the expression must evaluate to true or false"
+        parser = _Parser(_tokens(expression))
+        kind = parser.expression()
+        if parser.current != ("end", ""):
+            raise _InvalidExpression(f"{parser.current[1]!r} does not belong there")
+    except _InvalidExpression as error:
+        return f"not a valid device expression: {error}"
+    return "" if kind != _NOT_BOOLEAN else "the expression must evaluate to true or false"
 
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
+    """The tokens, each as (category, text)."""
     found, at = [], 0
     while at < len(expression):
         match = _TOKEN.match(expression, at)
         if match is None:
-            raise _Wrong(f"{expression[at]!r} at character {at + 1} cannot be read")
+            raise _InvalidExpression(f"{expression[at]!r} at character {at + 1} cannot be read")
         if match.lastgroup is not None:
             found.append((match.lastgroup, match[0]))
         at = match.end()
@@ -58,128 +62,138 @@ def _tokens(expression: str) -> list[tuple[str, str]]:
 
 
 @dataclass
-class _Reader:
-    """Reads by descent; each method returns what kind of value it read."""
+class _Parser:
+    """A recursive-descent parser. The method of each construct returns what is known about the type of its value.
+
+    `at`: the index of the current token.
+    `depth`: the current level of nesting.
+    `variables`: the variables of the macros around the current token.
+    """
 
     tokens: list[tuple[str, str]]
     at: int = 0
     depth: int = 0
-    bound: list[str] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
 
     @property
-    def here(self) -> tuple[str, str]:
+    def current(self) -> tuple[str, str]:
         return self.tokens[self.at]
 
-    def take(self, *signs: str) -> str:
-        """The next token if it is one of these, else nothing."""
-        sort, text = self.here
-        if sort in ("sign", "name") and text in signs:
+    def accept(self, *signs: str) -> str:
+        """Consume the current token if it is one of these. Returns its text, else an empty one."""
+        category, text = self.current
+        if category in ("sign", "name") and text in signs:
             self.at += 1
             return text
         return ""
 
-    def need(self, sign: str) -> None:
-        if not self.take(sign):
-            raise _Wrong(f"{sign!r} is missing before {self.here[1] or 'the end'!r}")
+    def expect(self, sign: str) -> None:
+        if not self.accept(sign):
+            raise _InvalidExpression(f"{sign!r} is missing before {self.current[1] or 'the end'!r}")
 
     def expression(self) -> str:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise _Wrong("it is nested too deeply")
-        kind = self.level(0)
-        if self.take("?"):
-            first = self.level(0)
-            self.need(":")
+            raise _InvalidExpression("it is nested too deeply")
+        kind = self.operation(0)
+        if self.accept("?"):
+            first = self.operation(0)
+            self.expect(":")
             second = self.expression()
-            kind = first if first == second else OPEN
+            kind = first if first == second else _UNKNOWN
         self.depth -= 1
         return kind
 
-    def level(self, level: int) -> str:
-        if level == len(_LEVELS):
+    def operation(self, level: int) -> str:
+        """Binary operations with the operators of this level of precedence, or a higher one."""
+        if level == len(_OPERATORS):
             return self.unary()
-        kind = self.level(level + 1)
-        while self.take(*_LEVELS[level]):
-            self.level(level + 1)
-            kind = BOOLEAN if level <= 2 else OTHER
+        kind = self.operation(level + 1)
+        while self.accept(*_OPERATORS[level]):
+            self.operation(level + 1)
+            kind = _BOOLEAN if level <= 2 else _NOT_BOOLEAN  # logic and comparisons, else arithmetic
         return kind
 
     def unary(self) -> str:
-        sign = self.take("!", "-")
-        while sign and self.take(sign):
+        sign = self.accept("!", "-")
+        while sign and self.accept(sign):
             pass
         kind = self.member()
-        return {"!": BOOLEAN, "-": OTHER}.get(sign, kind)
+        return {"!": _BOOLEAN, "-": _NOT_BOOLEAN}.get(sign, kind)
 
     def member(self) -> str:
-        of_device = self.here == ("name", "device")
+        """A primary with any field selections, indexes and method calls."""
+        of_device = self.current == ("name", "device")
         kind = self.primary()
-        while sign := self.take(".", ".?", "[", "[?"):
+        while sign := self.accept(".", ".?", "[", "[?"):
             if sign.startswith("["):
-                kind = OPEN
+                kind = _UNKNOWN
                 self.expression()
-                self.need("]")
+                self.expect("]")
                 of_device = False
                 continue
-            sort, name = self.here
-            if sort != "name":
-                raise _Wrong(f"a name is missing after {sign!r}")
+            category, name = self.current
+            if category != "name":
+                raise _InvalidExpression(f"a name is missing after {sign!r}")
             self.at += 1
-            if of_device and name not in _FIELDS:
-                raise _Wrong(f"a device has no field {name}; its fields are {', '.join(_FIELDS)}")
-            kind = OTHER if of_device and name in _FIELDS[:3] else OPEN
+            if of_device and name not in _DEVICE_FIELDS:
+                raise _InvalidExpression(f"a device has no field {name}; its fields are {', '.join(_DEVICE_FIELDS)}")
+            kind = _NOT_BOOLEAN if of_device and name != "allowMultipleAllocations" else _UNKNOWN
             of_device = False
-            if self.take("("):
+            if self.accept("("):
                 self.arguments(name)
         return kind
 
     def arguments(self, function: str) -> None:
-        """Up to the closing bracket. A macro's first argument names what its others speak of."""
-        named = []
-        while function in _MACROS and self.here[0] == "name" and self.tokens[self.at + 1] == ("sign", ","):
-            named.append(self.here[1])
+        """The arguments of a call, up to the closing bracket. The first ones of a macro may name its variables."""
+        names = []
+        while function in _MACROS and self.current[0] == "name" and self.tokens[self.at + 1] == ("sign", ","):
+            names.append(self.current[1])
             self.at += 2
-        self.bound += named
-        self.several(")")
-        del self.bound[len(self.bound) - len(named) :]
+        self.variables += names
+        self.items(")")
+        del self.variables[len(self.variables) - len(names) :]
 
-    def several(self, end: str) -> None:
-        while not self.take(end):
-            self.take("?")
+    def items(self, end: str) -> None:
+        """A list of expressions, or of key: value, up to the closing bracket."""
+        while not self.accept(end):
+            self.accept("?")
             self.expression()
             if end == "}":
-                self.need(":")
+                self.expect(":")
                 self.expression()
-            if not self.take(","):
-                self.need(end)
+            if not self.accept(","):
+                self.expect(end)
                 return
 
     def primary(self) -> str:
-        sort, text = self.here
+        category, text = self.current
         self.at += 1
-        if sort in ("text", "number"):
-            return OTHER
-        if sort == "name":
-            return self.named(text)
+        if category in ("text", "number"):
+            return _NOT_BOOLEAN
+        if category == "name":
+            return self.identifier(text)
         closing = {"(": ")", "[": "]", "{": "}"}.get(text)
-        if sort != "sign" or closing is None:
-            raise _Wrong(f"{text or 'more'!r} " + ("does not belong there" if text else "is missing at the end"))
+        if category != "sign" or closing is None:
+            raise _InvalidExpression(
+                f"{text or 'more'!r} " + ("does not belong there" if text else "is missing at the end")
+            )
         if text == "(":
             kind = self.expression()
-            self.need(")")
+            self.expect(")")
             return kind
-        self.several(closing)
-        return OTHER
+        self.items(closing)
+        return _NOT_BOOLEAN
 
-    def named(self, name: str) -> str:
+    def identifier(self, name: str) -> str:
         if name in ("true", "false"):
-            return BOOLEAN
+            return _BOOLEAN
         if name == "null":
-            return OTHER
-        if self.take("("):
+            return _NOT_BOOLEAN
+        if self.accept("("):
             self.arguments(name)
-            return OPEN
-        known = name == "device" or name in self.bound or name in _TYPES
-        if not known and not (name == "cel" and self.here == ("sign", ".")):
-            raise _Wrong(f"{name} is unknown; the only variable is device")
-        return OPEN
+            return _UNKNOWN
+        known = name == "device" or name in self.variables or name in _TYPES
+        if not known and not (name == "cel" and self.current == ("sign", ".")):
+            raise _InvalidExpression(f"{name} is unknown; the only variable is device")
+        return _UNKNOWN

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.configuration.kueue.device_expression import fault_of
+from policies.configuration.kueue.device_expression import expression_fault
 from policies.configuration.kueue.fault import (
     PODS,
     Fault,
@@ -149,5 +149,5 @@ def _expression(source: Mapping[str, Any], at: str) -> Iterator[Fault]:
     expression = mapping(mapping(source.get("deviceSelector")).get("cel")).get("expression")
     if not expression:
         yield required(at)
-    elif wrong := fault_of(str(expression)):
+    elif wrong := expression_fault(str(expression)):
         yield invalid(at, wrong)

@@ -69,7 +69,7 @@ OF_WEBHOOKS: Mapping[KueueVersion, Mapping[str, bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
-    """`chosen` are those that somebody set; the others have their defaults here, in this version of Kueue."""
+    """`chosen`: the gates that the configuration sets; the others have the defaults of this version of Kueue."""
 
     chosen: Mapping[str, bool] = field(default_factory=dict)
     version: KueueVersion = KueueVersion.V0_19

@@ -48,7 +48,7 @@ _TYPES: Mapping[str, tuple[type | UnionType, str]] = {
 
 
 def misshapen(configuration: Manifest) -> Iterator[Fault]:
-    """What is absent, or null, has the right type."""
+    """The fields of the wrong type. A field that is absent or null is right."""
     for path, (wanted, name) in _TYPES.items():
         value = _at(configuration, path)
         if value is not None and not isinstance(value, wanted):

@@ -76,7 +76,7 @@ def _less(amount: object, least: str) -> bool:
     try:
         return amount is None or Quantity.parse(amount) < Quantity.parse(least)
     except BadQuantity:
-        return False  # it is told where the amount is read
+        return False  # it is reported where the amount is read
 
 
 def _of(kind: str, **more: Any) -> JobShape:

@@ -1,8 +1,8 @@
-"""Checks of a tree that pass over what they have checked: a queue that an edit left alone is the very same object.
+"""Checks of a tree that skip queues that were checked before. A queue that an edit does not change is the same object.
 
-Whether a check finds anything must follow from the queue, all below it, and the amounts of the queues above, and
-not from lines: a queue that moved to other lines takes along what is remembered of it. Of each check the last outcome
-is remembered, and only at queues with others below them.
+The result of a check must depend only on the queue, its descendants, and the amounts of its ancestors. It must not
+depend on line numbers: the result is kept for a queue that moved to other lines. Only the last result of each check is
+kept, and only for queues with children.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def throughout(queue: ConfiguredQueue, check: Callable[[ConfiguredQueue], Iterab
 
 
 def remembered(queue: ConfiguredQueue, what: Hashable, above: YuniKornAmounts = _NOTHING) -> Any:
-    """The value where it was remembered for the same amounts of the queues above, else None."""
+    """The kept result if the amounts of the ancestors are the same; else None."""
     found = queue.known.get(what)
     return found[1] if found is not None and found[0] == above else None
 

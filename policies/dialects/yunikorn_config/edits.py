@@ -129,21 +129,21 @@ def _block(text: str, queue: ConfiguredQueue, first: int, line: int) -> _Block |
 def _replaced(last: DecodedText, text: str, number: int, way: tuple[int, ...], block: _Block) -> DecodedText | None:
     """The reading with another queue in the place of this block; None where one of the two is not complete."""
     partition = last.config.partitions[number]
-    stood = _below(partition, way)
+    old_queue = _below(partition, way)
     above = _below(partition, way[:-1]).path
     end = block.end + len(text) - len(last.text)
     was, now = (
-        _alone(each, stood, above, block.indent)
+        _alone(each, old_queue, above, block.indent)
         for each in (last.text[block.start : block.end], text[block.start : end])
     )
-    if was is None or now is None or was.queue != stood:
+    if was is None or now is None or was.queue != old_queue:
         return None
     if len(way) == 1 and now.queue.name.lower() == ROOT:
         return None  # where root was inserted above one queue, that queue is now root itself
     visited = last.visited - was.visited + now.visited
     if visited > MAX_NODES:
         return None
-    move = Move(stood.line + was.lines - 1, now.lines - was.lines)
+    move = Move(old_queue.line + was.lines - 1, now.lines - was.lines)
     partitions = list(last.config.partitions)
     partitions[number] = _with(partition, way, now.queue, move)
     if move.by:
@@ -151,14 +151,14 @@ def _replaced(last: DecodedText, text: str, number: int, way: tuple[int, ...], b
     return DecodedText(text, Config(tuple(partitions)), visited)
 
 
-def _alone(text: str, stood: ConfiguredQueue, above: str, indent: int) -> _Alone | None:
-    """The queue that the lines hold in the place of `stood`; None where they are not one complete entry, or faulty."""
+def _alone(text: str, old_queue: ConfiguredQueue, above: str, indent: int) -> _Alone | None:
+    """The queue that the lines have in the place of `old_queue`; None unless they are one complete, valid entry."""
     faults = Faults()
     try:
-        found = entry(text, stood.line, 2 * stood.field.count("[") - 1)
+        found = entry(text, old_queue.line, 2 * old_queue.field.count("[") - 1)
         if found is None or text.find("-") != indent:
             return None
-        queue = read_queue(found.node, stood.field, faults)
+        queue = read_queue(found.node, old_queue.field, faults)
     except BadText:
         return None
     return None if faults.problems else _Alone(placed_at(queue, f"{above}.{queue.name}"), found.lines, faults.visited)

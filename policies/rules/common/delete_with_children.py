@@ -8,7 +8,7 @@ from policies.dialects.volcano import QUEUE, Queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Action, Cause, Finding, Profile, kind_of
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Action, Cause, Finding, Profile, kind_field
 from policies.model.objects import Node
 
 _NAMED = 10  # children that a message lists; the rest are counted
@@ -50,7 +50,7 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
             causes=tuple(Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children),
             profiles=_profiles(node),
             action=Action.WARN if repairing and proposal.before.on_cycle(node.ref) else None,
-            follows=(kind_of(node.ref),),
+            follows=(kind_field(node.ref),),
         )
 
 

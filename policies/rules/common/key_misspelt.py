@@ -76,9 +76,9 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
         yield from _near(job, "metadata.labels", job.labels, before.labels if before else {}, PREFIX, _OF_JOBS)
     for was, pod in proposal.changed(Pod):
         yield from _near(pod, "metadata.labels", pod.labels, was.labels if was else {}, PREFIX, _OF_JOBS)
-    for stood, work in proposal.changed(OtherWork):
-        yield from _near(work, "metadata.labels", work.labels, stood.labels if stood else {}, PREFIX, _OF_JOBS)
-        yield from _near(work, JOB_LABELS, work.job_labels, stood.job_labels if stood else {}, PREFIX, _OF_JOBS)
+    for old_work, work in proposal.changed(OtherWork):
+        yield from _near(work, "metadata.labels", work.labels, old_work.labels if old_work else {}, PREFIX, _OF_JOBS)
+        yield from _near(work, JOB_LABELS, work.job_labels, old_work.job_labels if old_work else {}, PREFIX, _OF_JOBS)
     for obj, earlier, written in templates(proposal):
         then = earlier or NO_TEMPLATE
         for part, pairs, known in (

@@ -38,9 +38,9 @@ def scheduler_misspelt(proposal: Proposal) -> Iterator[Finding]:
     """
     for before, obj in proposal.changed(KubeObject):
         named = _named(obj)
-        stood = _named(before) if before is not None and named else {}
+        old_names = _named(before) if before is not None and named else {}
         for field, name in named.items():
-            near = [] if stood.get(field) == name else _near(name)
+            near = [] if old_names.get(field) == name else _near(name)
             if near:
                 yield Finding(
                     obj.ref,

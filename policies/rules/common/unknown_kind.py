@@ -7,7 +7,7 @@ from policies.dialects.misnamed import OTHER, Misnamed, kinds_of, version_of
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write
-from policies.model.findings import Action, Finding, PlaceOf, kind_of
+from policies.model.findings import Action, Finding, ObjectField, kind_field
 from policies.model.objects import GroupKind, Ref
 
 
@@ -48,7 +48,7 @@ def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(obj.ref, "kind", message, fix=fix, action=Action.WARN)
 
 
-def _missed(misnamed: Ref, meant: GroupKind) -> tuple[PlaceOf, ...]:
+def _missed(misnamed: Ref, meant: GroupKind) -> tuple[ObjectField, ...]:
     """The object that is meant, which others miss where they name it."""
     namespaces = dict.fromkeys((misnamed.namespace, misnamed.namespace or "default"))
-    return tuple(kind_of(Ref(*meant, namespace, misnamed.name)) for namespace in namespaces)
+    return tuple(kind_field(Ref(*meant, namespace, misnamed.name)) for namespace in namespaces)

@@ -1,4 +1,7 @@
-"""Shared by the rules about Kueue's quota: the kinds that they need, and how they write amounts."""
+"""What the rules about Kueue's quota share: changed quotas, the limit that binds a node, and the text of amounts.
+
+A `pair` is "flavor/resource".
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from policies.dialects.kueue import (
 )
 from policies.dialects.kueue_kinds import resource_flavor_ref
 from policies.judging.proposal import Proposal
-from policies.model.findings import NotEvaluated, PlaceOf
+from policies.model.findings import NotEvaluated, ObjectField
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import written
@@ -25,39 +28,46 @@ from policies.model.pools import written
 KINDS = (COHORT, CLUSTER_QUEUE)
 
 
-def rests_on(forest: Forest, node: KueueNode, flavor: FlavorQuotas | None = None) -> tuple[PlaceOf, ...]:
-    """What decides what the tree gives to the node: names and quotas of the Cohorts above, and the flavor's name."""
+def quota_dependencies(forest: Forest, node: KueueNode, flavor: FlavorQuotas | None = None) -> tuple[ObjectField, ...]:
+    """The fields that decide how much quota the tree gives to the node.
+
+    They are the names and quotas of the Cohorts above it. With `flavor`: also its name, and its quotas there.
+    """
     above = list(forest.ancestors(node.ref))
-    found: list[PlaceOf] = [*((ref, "") for ref in above), *((ref, "spec.resourceGroups") for ref in above)]
+    found: list[ObjectField] = [*((ref, "") for ref in above), *((ref, "spec.resourceGroups") for ref in above)]
     if flavor is None:
         return tuple(found)
     cohorts = [cohort for ref in above if isinstance(cohort := forest.node(ref), KueueNode)]
     for cohort in cohorts:
-        lent = (quota for other, quota in cohort.quotas() if other.name == flavor.name)
-        found += ((cohort.ref, quota.field("nominalQuota")) for quota in lent)
+        of_flavor = (quota for other, quota in cohort.quotas() if other.name == flavor.name)
+        found += ((cohort.ref, quota.field("nominalQuota")) for quota in of_flavor)
     return (*found, (resource_flavor_ref(flavor.name), ""))
 
 
 class QuotaLimit(NamedTuple):
-    """The limit behind a potential, with whose it is, as `nominalQuota of ClusterQueues a and b`; of these, `node`."""
+    """The limit that decides a node's potential.
+
+    `text`: the field and the nodes that set it: `nominalQuota of ClusterQueues a and b`.
+    `node`: the first of these nodes.
+    """
 
     text: str
     node: Ref
 
 
-def limited_by(forest: Forest, ref: Ref, pair: str, most: Potential) -> QuotaLimit:
-    """What limits the node to its potential `most`."""
-    if most.limit != "nominalQuota":
-        return QuotaLimit(f"{most.limit} of {most.node}", most.node)
+def binding_limit(forest: Forest, ref: Ref, pair: str, potential: Potential) -> QuotaLimit:
+    """The limit that holds the node to its potential."""
+    if potential.limit != "nominalQuota":
+        return QuotaLimit(f"{potential.limit} of {potential.node}", potential.node)
     if found := givers(forest, ref, pair):
         return QuotaLimit(f"nominalQuota of {joined_refs(found)}", found[0])
-    if most.amount:
-        return QuotaLimit(f"nominalQuota of all in the tree of {most.node}", most.node)
+    if potential.amount:
+        return QuotaLimit(f"nominalQuota of all in the tree of {potential.node}", potential.node)
     return QuotaLimit(f"nominalQuota of {ref}", ref)
 
 
 def joined_refs(refs: Sequence[Ref]) -> str:
-    """`ClusterQueues a and b, Cohort org`."""
+    """The names by kind: `ClusterQueues a and b and Cohort org`."""
     by_kind: dict[str, list[str]] = {}
     for ref in refs:
         by_kind.setdefault(ref.kind, []).append(ref.name)
@@ -66,52 +76,49 @@ def joined_refs(refs: Sequence[Ref]) -> str:
 
 
 def named_amount(pair: str, amount: int) -> str:
-    """`cpu=4`, without the flavor."""
-    resource = pair.partition("/")[2]
-    return f"{resource}={written(resource, amount)}"
+    """The amount with its resource, without the flavor: `cpu=4`."""
+    return f"{pair.partition('/')[2]}={amount_text(pair, amount)}"
 
 
 def flavor_of(pair: str) -> str:
     return pair.partition("/")[0]
 
 
-def amount(pair: str, number: int) -> str:
-    return written(pair.partition("/")[2], number)
+def amount_text(pair: str, amount: int) -> str:
+    return written(pair.partition("/")[2], amount)
 
 
-def listed(node: KueueNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]:
+def quotas_by_pair(node: KueueNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]:
     """Every quota of the node with its pair."""
     for flavor, quota in node.quotas():
         yield flavor_resource(flavor.name, quota.name), flavor, quota
 
 
-def changed_in_trees(proposal: Proposal) -> Iterator[tuple[KueueNode | None, KueueNode]]:
-    """The changed nodes with a parent whose quotas in spec apply; none on or below a cycle, where nothing can be
-    counted."""
+def changed_quotas(proposal: Proposal) -> Iterator[tuple[KueueNode, str, FlavorQuotas, ResourceQuota] | NotEvaluated]:
+    """Each quota that changed or got another parent: (node, pair, flavor, quota). NotEvaluated if the tree is unknown.
+
+    Only nodes with a parent count. Nodes on or below a cycle are omitted, and nodes whose quotas in the status replace
+    those of the spec.
+    """
     for before, node in proposal.changed(KueueNode):
-        if node.parent is not None and node.effective is None and countable(proposal.after, node.ref):
-            yield before, node
-
-
-def written_in_trees(proposal: Proposal) -> Iterator[tuple[KueueNode, str, FlavorQuotas, ResourceQuota] | NotEvaluated]:
-    """Each quota that changed or moved to another parent, with its pair; or NotEvaluated if the tree is not known."""
-    for before, node in changed_in_trees(proposal):
-        if missing := incomplete(proposal):
+        if node.parent is None or node.effective is not None or not countable(proposal.after, node.ref):
+            continue
+        if missing := incomplete_tree(proposal):
             yield missing
             return
-        stood = before.terms() if before is not None and before.parent == node.parent else {}
-        for pair, flavor, quota in listed(node):
-            if stood.get(pair) != quota.terms():
+        old_terms = before.terms() if before is not None and before.parent == node.parent else {}
+        for pair, flavor, quota in quotas_by_pair(node):
+            if old_terms.get(pair) != quota.terms():
                 yield node, pair, flavor, quota
 
 
-def incomplete(proposal: Proposal) -> NotEvaluated | None:
-    """NotEvaluated where not all of the tree is known."""
+def incomplete_tree(proposal: Proposal) -> NotEvaluated | None:
+    """NotEvaluated if some Cohorts or ClusterQueues are not known; None if all are."""
     unknown = proposal.unknown(*KINDS)
     return NotEvaluated(f"not all objects of {', '.join(unknown)} are known") if unknown else None
 
 
 def subtree_reserved(forest: Forest, ref: Ref, pair: str) -> int:
-    """The reserved quota of workloads in the subtree, including borrowed quota."""
+    """The quota that workloads in the subtree reserve, including borrowed quota."""
     node = forest.node(ref)
     return node.reserved.get(pair, 0) if isinstance(node, ClusterQueue) else reserved(forest, ref, pair)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from policies.dialects.kueue import ClusterQueue
 from policies.judging.proposal import Proposal
 from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated, PlaceOf, kind_of
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated, ObjectField, kind_field
 from policies.model.objects import GroupKind, Ref
 from policies.model.suggestion import write_or_create
 
@@ -24,7 +24,7 @@ def missing(
         return proposal.after.get(ref(name)) is not None
 
     unknown = proposal.unknown(kind)
-    firsts: dict[str, PlaceOf] = {}  # what is missing, and where it is named first: one slip in its own name
+    firsts: dict[str, ObjectField] = {}  # what is missing, and where it is named first: one slip in its own name
     queues = (queue for _, queue in proposal.changed(ClusterQueue))
     for queue in sorted(queues, key=lambda queue: queue.ref):  # the order of the documents means nothing
         for name, field in named(queue):
@@ -43,6 +43,6 @@ def missing(
                 subject=name,
                 profiles=STRICT_ONLY,
                 patch=write_only(field, name, near),
-                follows=(kind_of(ref(name)), *(() if first == (queue.ref, field) else (first,))),
+                follows=(kind_field(ref(name)), *(() if first == (queue.ref, field) else (first,))),
                 concerns=((ref(name), ""), (ref(near[0]), "")) if near else (),
             )

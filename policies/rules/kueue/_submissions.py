@@ -1,4 +1,4 @@
-"""What is submitted to a LocalQueue, and what its pods request: the Workloads that wait, and the jobs that get one."""
+"""The Workloads that wait in a LocalQueue and the jobs that will get a Workload, with the requests of their pods."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ _UNSAID = "default"
 """The namespace of manifests that name none."""
 
 
-class Asking(NamedTuple):
-    """What pods of one template need together, as quota counts it; `field` is their path.
+class RequestedPodSet(NamedTuple):
+    """What the pods of one pod set request together, as quota counts it.
 
-    `spec` is that of each pod, `spec_at` its path. `levels` are the paths and names of the topology levels that they
-    ask for, empty names where any domain will do. `units` are what has to be in one domain of a level: the path, the
-    level and the number of pods.
+    `name`, `field`: the name of the pod set, and its path in the object.
+    `requests`: the amount of each resource, for all pods together.
+    `spec`, `spec_at`: the spec of each pod, and its path.
+    `levels`: the topology levels that the pods request, each as (path, name). An empty name stands for any domain.
+    `units`: the groups of pods that have to be in one domain of a level, each as (path, level, number of pods).
     """
 
     name: str
@@ -59,11 +61,15 @@ class Asking(NamedTuple):
 
 
 class Submission(NamedTuple):
-    """What is submitted to a LocalQueue; `whole` is the path above all its pods."""
+    """A Workload or a job that is submitted to a LocalQueue.
+
+    `local`: the LocalQueue.
+    `whole`: the path of the field that has all pod sets.
+    """
 
     ref: Ref
     local: Ref
-    asking: tuple[Asking, ...]
+    pod_sets: tuple[RequestedPodSet, ...]
     whole: str
 
 
@@ -106,8 +112,8 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
         if workload.queue is None or workload.reserved:
             continue
         if before is None or (before.pod_sets, before.queue) != (workload.pod_sets, workload.queue):
-            asking = (_of_pod_set(workload, pod_set) for pod_set in workload.pod_sets)
-            yield Submission(workload.ref, workload.queue, tuple(asking), "spec.podSets")
+            pod_sets = (_of_pod_set(workload, pod_set) for pod_set in workload.pod_sets)
+            yield Submission(workload.ref, workload.queue, tuple(pod_sets), "spec.podSets")
     annotated = proposal.configuration.kueue.enabled(IDENTIFIERS)
     for old, job in proposal.changed(QueuedJob):
         name = job.labels.get(QUEUE_NAME)
@@ -115,8 +121,8 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
             continue
         new = old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name)
         if new and known.is_certain(job.ref.namespace, name):
-            asking = (_of_pods(job, pods) for pods in job.pod_sets)
-            yield Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(asking), "spec")
+            pod_sets = (_of_pods(job, pods) for pods in job.pod_sets)
+            yield Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(pod_sets), "spec")
 
 
 class Labelled(NamedTuple):
@@ -128,13 +134,13 @@ class Labelled(NamedTuple):
     now: Mapping[str, str]
 
     def new(self, key: str) -> str:
-        """The value of the label where it is another than before; else empty."""
+        """The value of the label if it changed; else empty."""
         value = self.now.get(key, "")
         return value if self.before.get(key) != value else ""
 
     @property
     def waits(self) -> str:
-        """That it waits, for a message."""
+        """The part of a message that says that the job waits."""
         return "its Jobs wait" if self.ref.group_kind == CRON_JOB else f"the {self.ref.kind} waits"
 
 
@@ -142,7 +148,7 @@ LABELLED = (*KINDS, POD, CRON_JOB)
 
 
 def labelled(proposal: Proposal) -> Iterator[Labelled]:
-    """All of these that change. What has an owner is queued with that, and a CronJob by the labels of its Jobs."""
+    """The labels of all changed jobs, Pods and CronJobs. Objects with an owner are omitted: they are queued with it."""
     for old, job in proposal.changed(QueuedJob):
         if not job.owner:
             yield Labelled(job.ref, "metadata.labels", old.labels if old else {}, job.labels)
@@ -153,25 +159,25 @@ def labelled(proposal: Proposal) -> Iterator[Labelled]:
         yield Labelled(work.ref, JOB_LABELS, was.job_labels if was else {}, work.job_labels)
 
 
-def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> Asking:
+def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> RequestedPodSet:
     pods = fewest_pods(workload, pod_set)
-    asking = _asking(pod_set.name, pod_set.field, pod_set.template, f"{pod_set.field}.template", pods)
+    found = _requests(pod_set.name, pod_set.field, pod_set.template, f"{pod_set.field}.template", pods)
     request = mapping(pod_set.content.get("topologyRequest"))
     at = f"{pod_set.field}.topologyRequest"
-    return asking._replace(
+    return found._replace(
         levels=tuple((f"{at}.{key}", level) for key, level in requested_levels(request)),
         units=tuple((f"{at}.{key}", level, size) for key, level, size in requested_units(request, pods)),
     )
 
 
-def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
+def _of_pods(job: QueuedJob, pods: JobPods) -> RequestedPodSet:
     """A batch Job may start with fewer pods, down to its job-min-parallelism."""
     least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
     fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
     count = min(pods.count, fewer)
-    asking = _asking(pods.name, pods.at, pods.counted, pods.at, count)
+    found = _requests(pods.name, pods.at, pods.counted, pods.at, count)
     notes = f"{pods.at}.metadata.annotations"
-    return asking._replace(
+    return found._replace(
         levels=tuple((fields.join(notes, key), level) for key, level in asked_levels(pods.annotations)),
         units=tuple(
             (fields.join(notes, key), level, size) for key, level, size in asked_units(pods.annotations, count)
@@ -179,14 +185,14 @@ def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
     )
 
 
-def _asking(name: str, field: str, template: Mapping[str, Any], template_at: str, pods: int) -> Asking:
+def _requests(name: str, field: str, template: Mapping[str, Any], template_at: str, pods: int) -> RequestedPodSet:
     amounts = {**template_requests(template, pods), "pods": pods}  # a queue that covers pods counts them
     requests = {resource: amount for resource, amount in amounts.items() if amount}
-    return Asking(name, field, requests, mapping(template.get("spec")), f"{template_at}.spec")
+    return RequestedPodSet(name, field, requests, mapping(template.get("spec")), f"{template_at}.spec")
 
 
 def queue_of(forest: Forest, submitted: Submission) -> ClusterQueue | None:
-    """The ClusterQueue behind its LocalQueue; None where one of the two is not there."""
+    """The ClusterQueue of its LocalQueue; None if one of the two does not exist."""
     local = forest.get(submitted.local)
     queue = forest.node(local.queue) if isinstance(local, LocalQueue) and local.queue else None
     return queue if isinstance(queue, ClusterQueue) else None

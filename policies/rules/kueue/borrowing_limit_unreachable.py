@@ -11,12 +11,12 @@ from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED
 from policies.rules.kueue._kueue_quota import (
     KINDS,
-    amount,
+    amount_text,
+    binding_limit,
+    changed_quotas,
     flavor_of,
-    limited_by,
     named_amount,
-    rests_on,
-    written_in_trees,
+    quota_dependencies,
 )
 
 
@@ -34,11 +34,11 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
     Example: `borrowingLimit: 100` where all others in the cohort lend 20 cpu together.
     Fix: lower the limit to what the others can lend, or remove it if no limit is meant.
     """
-    for written in written_in_trees(proposal):
-        if isinstance(written, NotEvaluated):
-            yield written
+    for changed in changed_quotas(proposal):
+        if isinstance(changed, NotEvaluated):
+            yield changed
             continue
-        node, pair, flavor, quota = written
+        node, pair, flavor, quota = changed
         limit = quota.terms().borrowing
         if not limit or limit == UNLIMITED:
             continue
@@ -49,23 +49,23 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
             removed = (
                 f"remove the limit, or give another queue of the tree {quota.name} of flavor {flavor.name} to lend"
             )
-            lowered = f"lower the limit to {amount(pair, offer)}, or remove it if no limit is meant"
+            lowered = f"lower the limit to {amount_text(pair, offer)}, or remove it if no limit is meant"
             yield Finding(
                 node.ref,
                 quota.field("borrowingLimit"),
                 f"may borrow {named_amount(pair, limit)} of flavor {flavor.name}, but the rest of the tree could "
                 "lend at "
-                f"most {amount(pair, offer)}",
+                f"most {amount_text(pair, offer)}",
                 fix=lowered if offer > 0 else removed,
                 subject=pair,
                 excess=limit - offer,
                 causes=(_cause(proposal.after, node.parent, pair, most),),
                 profiles=STRICT_ONLY,
-                follows=(*rests_on(proposal.after, node, flavor), (node.ref, quota.field("name"))),
+                follows=(*quota_dependencies(proposal.after, node, flavor), (node.ref, quota.field("name"))),
             )
 
 
 def _cause(forest: Forest, parent: Ref, pair: str, most: arithmetic.Potential) -> Cause:
-    limit = limited_by(forest, parent, pair, most)
+    limit = binding_limit(forest, parent, pair, most)
     available = f"at most {named_amount(pair, most.amount)} of flavor {flavor_of(pair)} is available in {parent}"
     return Cause(limit.node, f"spec.resourceGroups {most.limit}", f"{available}, by {limit.text}")

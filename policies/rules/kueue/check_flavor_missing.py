@@ -38,9 +38,9 @@ def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
     for before, queue in proposal.changed(ClusterQueue):
         flavors = _flavors(queue)
         known = ", ".join(sorted(flavors)) or "none"
-        stood = _standing(proposal, before, flavors)
+        old_flavors = _tolerated(proposal, before, flavors)
         for check in queue.checks:
-            if stood.get(check.name) == set(check.on_flavors):
+            if old_flavors.get(check.name) == set(check.on_flavors):
                 continue
             for index, name in enumerate(check.on_flavors):
                 if name not in flavors:
@@ -54,10 +54,10 @@ def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
                     )
 
 
-def _standing(proposal: Proposal, before: ClusterQueue | None, flavors: set[str]) -> dict[str, set[str]]:
-    """The flavors that Kueue accepts on update since they were there before, by check; `strict` has its own rule.
+def _tolerated(proposal: Proposal, before: ClusterQueue | None, flavors: set[str]) -> dict[str, set[str]]:
+    """The missing flavors that Kueue tolerates on an update, since the queue had them before, by check.
 
-    None once a flavor of the queue comes or goes.
+    It tolerates none if the flavors of the queue change. The profile `strict` tolerates none.
     """
     rejects = proposal.configuration.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
     if before is None or rejects or proposal.configuration.profile is Profile.STRICT or _flavors(before) != flavors:

@@ -6,7 +6,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, LocalQueue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_of
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
 from policies.model.suggestion import did_you_mean
 
 
@@ -40,7 +40,7 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             patch=write_only(local.queue_field, local.queue.name, near) if is_new else (),
             subject=local.queue.name,
             profiles=STRICT_ONLY,
-            follows=((local.queue, ""), kind_of(local.queue)),
+            follows=((local.queue, ""), kind_field(local.queue)),
         )
 
 

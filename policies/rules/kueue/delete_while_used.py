@@ -8,7 +8,7 @@ from policies.dialects.kueue_kinds import ADMISSION_CHECK
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
-from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated, kind_of
+from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated, kind_field
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
 
@@ -56,7 +56,7 @@ def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             excess=count,
             causes=tuple(Cause(user, "spec", f"refers to {obj.ref}") for user in first),
             profiles=STRICT_ONLY,
-            follows=(kind_of(obj.ref),),
+            follows=(kind_field(obj.ref),),
         )
 
 

@@ -15,7 +15,7 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.suggestion import KnownNames
-from policies.rules.kueue._submissions import Asking, Submission, flavors_of, queue_of, submissions
+from policies.rules.kueue._submissions import RequestedPodSet, Submission, flavors_of, queue_of, submissions
 
 _LISTED = 4
 """Flavors that a message names; the others are counted."""
@@ -94,15 +94,15 @@ class _Excluded(NamedTuple):
 
 
 def _findings(submitted: Submission, queue: ClusterQueue, flavors: Mapping[str, Flavor]) -> Iterator[Finding]:
-    for asking in submitted.asking:
-        pods = node_affinity(asking.spec)
+    for pod_set in submitted.pod_sets:
+        pods = node_affinity(pod_set.spec)
         if pods.size > _MOST:
             continue
         for group in queue.in_force:
-            asked = [resource for resource in group.covered_resources if resource in asking.requests]
+            asked = [resource for resource in group.covered_resources if resource in pod_set.requests]
             excluded = _excluded(pods, [flavors[flavor.name] for flavor in group.flavors]) if asked else ()
             if excluded:
-                yield _finding(submitted, asking, queue, group, excluded, ", ".join(asked))
+                yield _finding(submitted, pod_set, queue, group, excluded, ", ".join(asked))
 
 
 def _excluded(pods: NodeAffinity, flavors: list[Flavor]) -> tuple[_Excluded, ...]:
@@ -118,7 +118,7 @@ def _excluded(pods: NodeAffinity, flavors: list[Flavor]) -> tuple[_Excluded, ...
 
 def _finding(
     submitted: Submission,
-    asking: Asking,
+    pod_set: RequestedPodSet,
     queue: ClusterQueue,
     group: ResourceGroup,
     excluded: tuple[_Excluded, ...],
@@ -127,8 +127,8 @@ def _finding(
     reasons = "; ".join(_reasons(excluded))
     return Finding(
         submitted.ref,
-        _field(asking, excluded),
-        f"pod set {asking.name} matches no flavor for {asked} in ClusterQueue {queue.name}: {reasons}; it waits until "
+        _field(pod_set, excluded),
+        f"pod set {pod_set.name} matches no flavor for {asked} in ClusterQueue {queue.name}: {reasons}; it waits until "
         "one matches",
         fix=_fix(excluded),
         subject=asked,
@@ -159,11 +159,11 @@ def _reasons(excluded: tuple[_Excluded, ...]) -> Iterator[str]:
         yield f"and {more} more"
 
 
-def _field(asking: Asking, excluded: tuple[_Excluded, ...]) -> str:
+def _field(pod_set: RequestedPodSet, excluded: tuple[_Excluded, ...]) -> str:
     """The field of the spec that alone excludes all the flavors, else the pods."""
     sources = {each.clash.source if each.clash and not each.taint else "" for each in excluded}
     source = next(iter(sources)) if len(sources) == 1 else ""
-    return fields.join(asking.spec_at, source) if source else asking.field
+    return fields.join(pod_set.spec_at, source) if source else pod_set.field
 
 
 def _fix(excluded: tuple[_Excluded, ...]) -> str:

@@ -9,7 +9,7 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL
-from policies.rules.kueue._kueue_quota import KINDS, named_amount, rests_on, written_in_trees
+from policies.rules.kueue._kueue_quota import KINDS, changed_quotas, named_amount, quota_dependencies
 
 
 @rule(
@@ -26,11 +26,11 @@ def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: `lendingLimit: 4` in flavor `a100` where no other queue of the cohort lists `a100`.
     Fix: remove the limit, or list the flavor and resource, with nominalQuota 0, in the queues that should borrow.
     """
-    for written in written_in_trees(proposal):
-        if isinstance(written, NotEvaluated):
-            yield written
+    for changed in changed_quotas(proposal):
+        if isinstance(changed, NotEvaluated):
+            yield changed
             continue
-        node, pair, flavor, quota = written
+        node, pair, flavor, quota = changed
         limit = quota.terms().lending
         if limit is None or _takers(proposal.after, node.ref, pair):
             continue
@@ -42,7 +42,7 @@ def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             "queues that should borrow it",
             subject=pair,
             profiles=STRICT_ONLY,
-            follows=(*rests_on(proposal.after, node, flavor), (node.ref, quota.field("name"))),
+            follows=(*quota_dependencies(proposal.after, node, flavor), (node.ref, quota.field("name"))),
         )
 
 

@@ -9,7 +9,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.cures import Patch, write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_of
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
 from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean, is_slip
 from policies.rules.kueue._submissions import LABELLED, Labelled, NamedQueues, labelled
@@ -69,7 +69,7 @@ def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
         subject=queue,
         profiles=STRICT_ONLY,
         follows=(
-            kind_of(local_queue_ref(job.namespace, queue)),
+            kind_field(local_queue_ref(job.namespace, queue)),
             *((local_queue_ref(other, queue), "metadata.namespace") for other in meant),
         ),
     )

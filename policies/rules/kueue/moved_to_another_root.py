@@ -11,7 +11,14 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, named_amount, subtree_reserved
+from policies.rules.kueue._kueue_quota import (
+    KINDS,
+    amount_text,
+    flavor_of,
+    incomplete_tree,
+    named_amount,
+    subtree_reserved,
+)
 
 
 @rule("moved-to-another-root", source="Kueue issue 15933", kinds=KINDS, default=Action.WARN, only=Occasion.PLACEMENT)
@@ -28,7 +35,7 @@ def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             continue
         if not all(arithmetic.countable(forest, node.ref) for forest in (proposal.before, proposal.after)):
             continue
-        if missing := incomplete(proposal):
+        if missing := incomplete_tree(proposal):
             yield missing
             return
         old, new = (arithmetic.root_of(forest, node.ref) for forest in (proposal.before, proposal.after))
@@ -47,8 +54,8 @@ def _findings(proposal: Proposal, node: KueueNode, old: Ref, new: Ref) -> Iterat
             node.parent_field,
             f"moves from the tree of {old.name} to that of {new.name} and takes {named_amount(pair, pool.lent)} "
             "of flavor "
-            f"{flavor_of(pair)} along that others could use: {old.name} has {amount(pair, left)} afterwards, "
-            f"{amount(pair, had)} before; the workloads of {node.ref.name} hold {amount(pair, work)}",
+            f"{flavor_of(pair)} along that others could use: {old.name} has {amount_text(pair, left)} afterwards, "
+            f"{amount_text(pair, had)} before; the workloads of {node.ref.name} hold {amount_text(pair, work)}",
             fix=f"make sure that {old.name} can do without, or leave part of the quota there",
             subject=pair,
             causes=(

@@ -8,7 +8,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_of
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
 from policies.model.objects import Ref
 from policies.model.suggestion import write_or_create
 from policies.rules.kueue._submissions import LABELLED, NamedQueues, labelled
@@ -52,7 +52,7 @@ def priority_class_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
             patch=write_only(field, name, near),
             subject=name,
             profiles=STRICT_ONLY,
-            follows=(kind_of(wanted),),
+            follows=(kind_field(wanted),),
         )
 
 

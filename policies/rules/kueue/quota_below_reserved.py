@@ -10,7 +10,14 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_TERMS, minus, plus
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, named_amount, subtree_reserved
+from policies.rules.kueue._kueue_quota import (
+    KINDS,
+    amount_text,
+    flavor_of,
+    incomplete_tree,
+    named_amount,
+    subtree_reserved,
+)
 
 
 @rule("quota-below-reserved", source="Kueue issues 13716 and 15933", kinds=KINDS, default=Action.WARN)
@@ -24,14 +31,14 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Fix: wait until the work has ended, or cut the quota in smaller steps.
     """
     edited = any(change.before is not None and change.ref.group_kind in KINDS for change in proposal.changes)
-    if edited and (missing := incomplete(proposal)):
+    if edited and (missing := incomplete_tree(proposal)):
         yield missing
         return
     worse: set[tuple[Ref, str]] = set()
     for ref in sorted(proposal.after.upward(proposal.scope)):
         if not arithmetic.countable(proposal.after, ref):
             continue
-        for pair, work in sorted(_works(proposal, ref).items()):
+        for pair, work in sorted(_held(proposal, ref).items()):
             over, most = _over(proposal.after, ref, pair, work)
             if over > 0 and over > _over(proposal.before, ref, pair, subtree_reserved(proposal.before, ref, pair))[0]:
                 worse.add((ref, pair))
@@ -39,9 +46,9 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     yield from _borrowers(proposal, worse)
 
 
-def _works(proposal: Proposal, ref: Ref) -> dict[str, int]:
-    """What is held in the subtree, by pair; nearly always of few."""
-    forest = _source(proposal, proposal.after, ref)
+def _held(proposal: Proposal, ref: Ref) -> dict[str, int]:
+    """The quota that workloads in the subtree hold, by pair."""
+    forest = _forest_with_status(proposal, proposal.after, ref)
     node = forest.node(ref)
     if isinstance(node, ClusterQueue):
         return {pair: work for pair, work in node.reserved.items() if work > 0}
@@ -49,9 +56,9 @@ def _works(proposal: Proposal, ref: Ref) -> dict[str, int]:
 
 
 def _over(forest: Forest, ref: Ref, pair: str, work: int) -> tuple[int, int]:
-    """(how much too much is held, what could be held) where so much is held
+    """(the amount beyond the limit, the limit) if workloads hold `work`.
 
-    For a node that may borrow without limit only its root counts.
+    A node that may borrow without limit is never over: only its root counts.
     """
     if work <= 0:
         return 0, 0
@@ -63,20 +70,20 @@ def _over(forest: Forest, ref: Ref, pair: str, work: int) -> tuple[int, int]:
     return max(0, minus(work, most)), most
 
 
-def _source(proposal: Proposal, forest: Forest, ref: Ref) -> Forest:
-    """A manifest from a file has no status; then what was held before the change counts."""
+def _forest_with_status(proposal: Proposal, forest: Forest, ref: Ref) -> Forest:
+    """The forest whose status counts: a manifest from a file has no status, so then it is that before the change."""
     node = forest.node(ref)
     return forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
 
 
 def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work: int) -> Finding:
     at = ref if proposal.after.node(ref) is not None else min(change.ref for change in proposal.changes)
-    short = amount(pair, over)
+    short = amount_text(pair, over)
     return Finding(
         at,
         "spec.resourceGroups",
         f"{ref} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads, but may hold only "
-        f"{amount(pair, most)}: it is over by {short}; running work continues, nothing new fits",
+        f"{amount_text(pair, most)}: it is over by {short}; running work continues, nothing new fits",
         fix=f"wait until work that holds {short} has ended, or give it {short} more quota",
         subject=f"{ref.kind} {ref.name} {pair}",
         excess=over,
@@ -89,7 +96,7 @@ def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Find
     for before, queue in proposal.changed(ClusterQueue):
         if before is None or queue.parent is None or not arithmetic.countable(proposal.after, queue.ref):
             continue
-        source = _source(proposal, proposal.after, queue.ref)
+        source = _forest_with_status(proposal, proposal.after, queue.ref)
         for pair, terms in before.terms().items():
             left, work = queue.terms().get(pair, NO_TERMS).nominal, subtree_reserved(source, queue.ref, pair)
             if left < work <= terms.nominal and (queue.ref, pair) not in worse:
@@ -98,9 +105,9 @@ def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Find
                     "spec.resourceGroups",
                     f"{queue.name} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads and "
                     "keeps a nominal quota of "
-                    f"{amount(pair, left)}: {amount(pair, work - left)} is borrowed after this "
+                    f"{amount_text(pair, left)}: {amount_text(pair, work - left)} is borrowed after this "
                     "change, and others may reclaim it",
-                    fix=f"leave nominalQuota at {amount(pair, work)} until the work has ended",
+                    fix=f"leave nominalQuota at {amount_text(pair, work)} until the work has ended",
                     subject=f"{queue.ref.kind} {queue.name} {pair}",
                     excess=work - left,
                     profiles=STRICT_ONLY,

@@ -101,7 +101,7 @@ def _resized(old: Pod, pod: Pod) -> Iterator[Finding]:
 
 
 def _is_of_kubernetes(user: User) -> bool:
-    """Whether a controller of Kubernetes asks, or somebody who may do anything."""
+    """Whether the request is from a controller of Kubernetes, or from a user with all rights."""
     return (
         user.name == "system:kube-controller-manager"
         or user.name.startswith("system:serviceaccount:kube-system:")

@@ -9,7 +9,7 @@ from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.pools import NO_POOL, UNLIMITED
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, listed
+from policies.rules.kueue._kueue_quota import KINDS, amount_text, flavor_of, incomplete_tree, quotas_by_pair
 
 _FACTOR = 1000
 """The suspicious factor between siblings' quotas: the step from cores to milli-CPU, from Mi to Gi, or to no unit."""
@@ -28,14 +28,14 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     for before, node in proposal.changed(KueueNode):
         if node.parent is None or node.effective is not None:
             continue
-        if missing := incomplete(proposal):
+        if missing := incomplete_tree(proposal):
             yield missing
             return
-        stood = before.terms() if before is not None and before.parent == node.parent else {}
-        together = proposal.after.below(node.parent).pools
-        for pair, _, quota in listed(node):
-            own, every = quota.terms().nominal, together.get(pair, NO_POOL)
-            if own in (0, UNLIMITED) or (pair in stood and stood[pair].nominal == own):
+        old_terms = before.terms() if before is not None and before.parent == node.parent else {}
+        siblings = proposal.after.below(node.parent).pools  # with the node itself
+        for pair, _, quota in quotas_by_pair(node):
+            own, every = quota.terms().nominal, siblings.get(pair, NO_POOL)
+            if own in (0, UNLIMITED) or (pair in old_terms and old_terms[pair].nominal == own):
                 continue
             if own < _FACTOR * every.smallest and every.largest < _FACTOR * own:
                 continue  # nearly always, and known without taking the node out of the total
@@ -50,7 +50,7 @@ def _finding(forest: Forest, node: KueueNode, quota: ResourceQuota, pair: str, o
     own = quota.terms().nominal
     relation = f"{own // other} times" if own > other else f"1/{other // own} of"
     sibling = _sibling(forest, node, pair, other)
-    other_quota = next(each for named, _, each in listed(sibling) if named == pair)
+    other_quota = next(each for named, _, each in quotas_by_pair(sibling) if named == pair)
     likely = _is_likely(quota, other_quota, own > other)
     here = (node.ref, quota.field("nominalQuota"))
     wrote = quota.nominal.text if quota.nominal else ""
@@ -58,10 +58,10 @@ def _finding(forest: Forest, node: KueueNode, quota: ResourceQuota, pair: str, o
         node.ref,
         quota.field("nominalQuota"),
         f"{quota.name}={wrote} in flavor {flavor_of(pair)} is {relation} what its sibling {sibling.name} has, "
-        f"{amount(pair, other)}",
+        f"{amount_text(pair, other)}",
         fix=_fix(quota, own > other, wrote),
         subject=pair,
-        causes=(Cause(sibling.ref, "spec.resourceGroups", f"{quota.name}={amount(pair, other)}"),),
+        causes=(Cause(sibling.ref, "spec.resourceGroups", f"{quota.name}={amount_text(pair, other)}"),),
         profiles=STRICT_ONLY,
         follows=(here,) if likely else (here, (sibling.ref, other_quota.field("nominalQuota"))),
         concerns=(here,) if likely else (),
@@ -73,13 +73,15 @@ def _lacks_suffix(quota: ResourceQuota) -> bool:
 
 
 def _is_likely(quota: ResourceQuota, other: ResourceQuota, larger: bool) -> bool:
-    """Whether of the two this quota is more likely the slip: the larger one, but the smaller one if it is of bytes
-    without a suffix."""
+    """Whether this quota is more likely the wrong one of the two.
+
+    That is the larger one, unless the smaller one is memory without a suffix.
+    """
     return not _lacks_suffix(other) if larger else _lacks_suffix(quota)
 
 
 def _sibling(forest: Forest, node: KueueNode, pair: str, nominal: int) -> KueueNode:
-    """The first sibling with this quota. Walks all siblings: for the message only."""
+    """The first sibling with this quota. It visits all siblings, so it is called only for a message."""
     assert node.parent is not None
     near = (ref for ref, _ in forest.shares(node.parent) if ref != node.ref)
     found = forest.node(min(ref for ref in near if terms(forest, ref, pair).nominal == nominal))

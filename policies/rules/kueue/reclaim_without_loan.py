@@ -9,7 +9,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.rules.kueue._kueue_quota import incomplete, rests_on
+from policies.rules.kueue._kueue_quota import incomplete_tree, quota_dependencies
 
 
 @rule(
@@ -32,7 +32,7 @@ def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
             continue
         if before is not None and _settings(before) == _settings(queue):
             continue
-        if missing := incomplete(proposal):
+        if missing := incomplete_tree(proposal):
             yield missing
             return
         yield from _findings(proposal.after, queue)
@@ -52,7 +52,7 @@ def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
             "is nothing to reclaim",
             fix=f"raise a lendingLimit or a nominalQuota of {queue.name}, or set reclaimWithinCohort to Never",
             profiles=STRICT_ONLY,
-            follows=rests_on(forest, queue),
+            follows=quota_dependencies(forest, queue),
         )
     if policy.borrow_within_cohort != NEVER and not _borrows(forest, queue):
         yield Finding(
@@ -62,14 +62,14 @@ def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
             "nobody in its tree lends",
             fix="raise the borrowingLimit or the lendingLimit of a sibling, or set borrowWithinCohort to Never",
             profiles=STRICT_ONLY,
-            follows=rests_on(forest, queue),
+            follows=quota_dependencies(forest, queue),
         )
 
 
 def _lends(forest: Forest, queue: ClusterQueue) -> bool:
-    """Whether the queue, or a node above it that has one above it in turn, lends any of what the queue lists."""
-    way = (queue.ref, *forest.ancestors(queue.ref))[:-1]
-    return any(arithmetic.lent(forest, ref, pair) for ref in way for pair in queue.terms())
+    """Whether the queue or a Cohort above it, except the root, lends a flavor and resource that the queue lists."""
+    below_root = (queue.ref, *forest.ancestors(queue.ref))[:-1]
+    return any(arithmetic.lent(forest, ref, pair) for ref in below_root for pair in queue.terms())
 
 
 def _borrows(forest: Forest, queue: ClusterQueue) -> bool:

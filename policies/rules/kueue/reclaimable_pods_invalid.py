@@ -38,7 +38,7 @@ def reclaimable_pods_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 def _beyond(before: WrittenWorkload | None, workload: WrittenWorkload, elastic: bool) -> Iterator[Finding]:
     sizes = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
-    stood = {entry.name: entry.pods for entry in before.reclaimable} if before is not None and elastic else {}
+    old_pods = {entry.name: entry.pods for entry in before.reclaimable} if before is not None and elastic else {}
     for entry in workload.reclaimable:
         size = sizes.get(entry.name)
         if size is None:
@@ -46,7 +46,7 @@ def _beyond(before: WrittenWorkload | None, workload: WrittenWorkload, elastic: 
             yield Finding(
                 workload.ref, _at(entry, "name"), message, fix="name a pod set of the Workload", subject=entry.name
             )
-        elif entry.pods > size and stood.get(entry.name) != entry.pods:
+        elif entry.pods > size and old_pods.get(entry.name) != entry.pods:
             yield Finding(
                 workload.ref,
                 _at(entry, "count"),

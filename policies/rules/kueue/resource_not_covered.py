@@ -11,8 +11,8 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.suggestion import KnownNames
 from policies.rules.kueue._submissions import Submission, queue_of, submissions
 
-_COUNTED = "pods"
-"""Kueue counts them only where a queue covers them."""
+_PODS = "pods"
+"""Kueue counts this resource only if the queue covers it."""
 
 
 @rule(
@@ -42,15 +42,15 @@ def resource_not_covered(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
 
 def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
     covered = {resource for group in queue.in_force for resource in group.covered_resources}
-    for asking in submitted.asking:
-        for resource in sorted(asking.requests.keys() - covered - {_COUNTED}):
+    for pod_set in submitted.pod_sets:
+        for resource in sorted(pod_set.requests.keys() - covered - {_PODS}):
             near = KnownNames(covered).nearest(resource)
-            if near is None and _is_made_of(resource, covered - asking.requests.keys()):
+            if near is None and _may_be_transformed(resource, covered - pod_set.requests.keys()):
                 continue
             yield Finding(
                 submitted.ref,
-                asking.field,
-                f"pod set {asking.name} requests {resource}, which ClusterQueue {queue.name} does not cover; the "
+                pod_set.field,
+                f"pod set {pod_set.name} requests {resource}, which ClusterQueue {queue.name} does not cover; the "
                 "Workload waits until the queue covers it",
                 fix=_fix(resource, near, queue),
                 subject=resource,
@@ -60,13 +60,13 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
 
 
 def _fix(resource: str, near: str | None, queue: ClusterQueue) -> str:
-    if near and likely_name(near) == resource:  # the quota has the slip
+    if near and likely_name(near) == resource:  # the misspelt name is in the quota
         return f"write {resource} in place of {near} in ClusterQueue {queue.name}"
-    means = near or likely_name(resource)
-    return f"did you mean {means}?" if means else f"remove the request, or cover {resource} in {queue.name}"
+    meant = near or likely_name(resource)
+    return f"did you mean {meant}?" if meant else f"remove the request, or cover {resource} in {queue.name}"
 
 
-def _is_made_of(resource: str, covered: Collection[str]) -> bool:
-    """Whether the queue may count it as another resource: `nvidia.com/gpumem` as `nvidia.com/total-gpumem`."""
+def _may_be_transformed(resource: str, covered: Collection[str]) -> bool:
+    """Whether Kueue may count it as a covered resource of its domain, such as `nvidia.com/total-gpumem`."""
     domain, slash, _ = resource.partition("/")
     return bool(slash) and any(other.startswith(f"{domain}/") for other in covered)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.findings import STRICT_ONLY, Action, Finding, reading
+from policies.model.findings import STRICT_ONLY, Action, Finding, enclosing_fields
 
 
 @rule(
@@ -32,5 +32,5 @@ def selects_no_namespace(proposal: Proposal) -> Iterator[Finding]:
                 f"{queue.name} admits nothing: without a namespaceSelector it serves no namespace",
                 fix="write namespaceSelector: {} to serve every namespace",
                 profiles=STRICT_ONLY,
-                follows=reading(queue.ref, "spec.namespaceSelector"),
+                follows=enclosing_fields(queue.ref, "spec.namespaceSelector"),
             )

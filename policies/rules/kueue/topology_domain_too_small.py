@@ -13,7 +13,7 @@ from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.objects import Ref
 from policies.rules.kueue._multikueue import run_by
-from policies.rules.kueue._submissions import Asking, Submission, flavors_of, queue_of, submissions
+from policies.rules.kueue._submissions import RequestedPodSet, Submission, flavors_of, queue_of, submissions
 from policies.rules.kueue._topologies import NodeDomain, known_nodes, largest, nodes_of, topologies_of
 
 
@@ -35,7 +35,7 @@ def topology_domain_too_small(proposal: Proposal) -> Iterator[Finding]:
     """
     if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):
         return
-    asked = [each for each in submissions(proposal) if any(asking.units for asking in each.asking)]
+    asked = [each for each in submissions(proposal) if any(pod_set.units for pod_set in each.pod_sets)]
     nodes = known_nodes(proposal) if asked else []
     for submitted in asked if nodes else ():
         queue = queue_of(proposal.after, submitted)
@@ -63,15 +63,15 @@ def _findings(
     flavors, topologies = flavors_of(proposal.after, queue), topologies_of(proposal, queue)
     if flavors is None or topologies is None:
         return
-    for asking in submitted.asking:
-        for field, level, pods in asking.units:
+    for pod_set in submitted.pod_sets:
+        for field, level, pods in pod_set.units:
             for covered in queue.in_force:
-                requests = {name: asking.of_one_pod.get(name, 0) for name in covered.covered_resources}
+                requests = {name: pod_set.of_one_pod.get(name, 0) for name in covered.covered_resources}
                 wanted = {name: amount for name, amount in requests.items() if amount}
                 usable = [(flavors[each.name], topologies[each.name]) for each in covered.flavors] if wanted else []
                 short = list(_largest(usable, nodes, level, wanted))
                 if short and all(each.domain.room < pods for each in short):
-                    yield _finding(submitted, asking, queue, field, level, pods, short)
+                    yield _finding(submitted, pod_set, queue, field, level, pods, short)
                     break
 
 
@@ -90,7 +90,7 @@ def _largest(
 
 def _finding(
     submitted: Submission,
-    asking: Asking,
+    pod_set: RequestedPodSet,
     queue: ClusterQueue,
     field: str,
     level: str,
@@ -101,12 +101,12 @@ def _finding(
     return Finding(
         submitted.ref,
         field,
-        f"pod set {asking.name} needs room for {pods} pod{'s' * (pods > 1)} in one domain of {level}, and "
+        f"pod set {pod_set.name} needs room for {pods} pod{'s' * (pods > 1)} in one domain of {level}, and "
         f"ClusterQueue {queue.name} has no such domain, even without other work: {', '.join(map(str, short))}",
         fix=f"let {most} pods or fewer share a domain, require a wider level, or request less for each pod"
         if most
         else "require a wider level, or request less for each pod",
-        subject=f"{asking.name} {level}",
+        subject=f"{pod_set.name} {level}",
         excess=pods - most,
         causes=tuple(Cause(each.topology, "spec.levels", str(each)) for each in short),
         profiles=STRICT_ONLY,

@@ -11,7 +11,7 @@ from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.suggestion import KnownNames, did_you_mean
 from policies.rules.kueue._multikueue import run_by
-from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
+from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue_of, submissions
 from policies.rules.kueue._topologies import topologies_of
 
 _LISTED = 4
@@ -37,7 +37,7 @@ def topology_level_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
     if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):
         return
     for submitted in submissions(proposal):
-        if not any(asking.levels for asking in submitted.asking):
+        if not any(pod_set.levels for pod_set in submitted.pod_sets):
             continue
         queue = queue_of(proposal.after, submitted)
         of_flavors = None if queue is None else topologies_of(proposal, queue)
@@ -52,22 +52,22 @@ def topology_level_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
 def _findings(
     submitted: Submission, queue: ClusterQueue, of_flavors: Mapping[str, WrittenTopology | None]
 ) -> Iterator[Finding]:
-    for asking in submitted.asking:
+    for pod_set in submitted.pod_sets:
         for group in queue.in_force:
-            asked = [resource for resource in group.covered_resources if resource in asking.requests]
+            asked = [resource for resource in group.covered_resources if resource in pod_set.requests]
             topologies = {each.ref: each for flavor in group.flavors if (each := of_flavors[flavor.name]) is not None}
-            wanted = {level for _, level in asking.levels if level}
+            wanted = {level for _, level in pod_set.levels if level}
             has = any(wanted.issubset(each.levels) for each in topologies.values())
-            if asked and asking.levels and not has:
-                yield _finding(submitted, asking, queue, list(topologies.values()), ", ".join(asked))
+            if asked and pod_set.levels and not has:
+                yield _finding(submitted, pod_set, queue, list(topologies.values()), ", ".join(asked))
 
 
 def _finding(
-    submitted: Submission, asking: Asking, queue: ClusterQueue, topologies: list[WrittenTopology], asked: str
+    submitted: Submission, pod_set: RequestedPodSet, queue: ClusterQueue, topologies: list[WrittenTopology], asked: str
 ) -> Finding:
     known = {level for each in topologies for level in each.levels}
-    field, level = next((each for each in asking.levels if each[1] not in known), asking.levels[0])
-    wanted = list(dict.fromkeys(name for _, name in asking.levels if name))
+    field, level = next((each for each in pod_set.levels if each[1] not in known), pod_set.levels[0])
+    wanted = list(dict.fromkeys(name for _, name in pod_set.levels if name))
     requests = f"the level{'s' * (len(wanted) > 1)} {' and '.join(wanted)}" if wanted else "a topology"
     have = ", ".join(f"{each.ref.name} has {', '.join(each.levels) or 'none'}" for each in topologies[:_LISTED])
     fix = "write a level that one of them has, or submit to another queue"
@@ -79,7 +79,7 @@ def _finding(
     return Finding(
         submitted.ref,
         field,
-        f"pod set {asking.name} requests {requests}, which no flavor for {asked} in ClusterQueue {queue.name} has "
+        f"pod set {pod_set.name} requests {requests}, which no flavor for {asked} in ClusterQueue {queue.name} has "
         f"({have}); it waits until one has",
         fix=fix,
         subject=asked,

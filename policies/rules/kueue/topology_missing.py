@@ -8,7 +8,7 @@ from policies.dialects.kueue_kinds import RESOURCE_FLAVOR, TOPOLOGY, topology_re
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_of
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated, kind_field
 from policies.model.suggestion import write_or_create
 from policies.rules.kueue._submissions import NamedQueues
 
@@ -56,5 +56,5 @@ def topology_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             patch=patch,
             subject=name,
             profiles=STRICT_ONLY,
-            follows=(kind_of(wanted),),
+            follows=(kind_field(wanted),),
         )

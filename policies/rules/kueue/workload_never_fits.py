@@ -15,8 +15,8 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import plus, written
-from policies.rules.kueue._kueue_quota import QuotaLimit, incomplete, limited_by, rests_on
-from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
+from policies.rules.kueue._kueue_quota import QuotaLimit, binding_limit, incomplete_tree, quota_dependencies
+from policies.rules.kueue._submissions import RequestedPodSet, Submission, queue_of, submissions
 
 
 @rule(
@@ -36,7 +36,7 @@ def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Fix: request less, submit to another queue, or raise the limit that the message names.
     """
     for submitted in submissions(proposal):
-        if missing := incomplete(proposal):
+        if missing := incomplete_tree(proposal):
             yield missing
             return
         queue = queue_of(proposal.after, submitted)
@@ -68,34 +68,34 @@ class _Fit:
     queue: ClusterQueue
 
     def findings(self) -> Iterator[Finding]:
-        alone = [finding for asking in self.submitted.asking for finding in self._of(asking)]
-        yield from alone or self._in_sum()
+        alone = [finding for pod_set in self.submitted.pod_sets for finding in self._pod_set_findings(pod_set)]
+        yield from alone or self._total_findings()
 
-    def _of(self, asking: Asking) -> Iterator[Finding]:
-        """One pod set: its resources of one group need one flavor that can give them all."""
-        requests = asking.requests
+    def _pod_set_findings(self, pod_set: RequestedPodSet) -> Iterator[Finding]:
+        """The findings about one pod set. Its resources of one group need one flavor that has enough of all."""
+        requests = pod_set.requests
         for group in self.queue.in_force:
             asked = {resource: requests[resource] for resource in group.covered_resources if resource in requests}
             short = [self._short(flavor.name, asked) for flavor in group.flavors]
             lacking = [entry for entry in short if entry is not None]
             if lacking and len(lacking) == len(short):
-                yield self._finding(f"pod set {asking.name}", asking.field, lacking)
+                yield self._finding(f"pod set {pod_set.name}", pod_set.field, lacking)
 
     def _short(self, flavor: str, asked: Mapping[str, int]) -> _Short | None:
-        """The first resource that the flavor could never give enough of."""
+        """The first resource of which the flavor could never give enough."""
         over = ((name, amount) for name, amount in asked.items() if amount > self._most(flavor, name).amount)
         return next((self._entry(flavor, name, amount) for name, amount in over), None)
 
     def _entry(self, flavor: str, resource: str, asked: int) -> _Short:
         most, pair = self._most(flavor, resource), flavor_resource(flavor, resource)
-        return _Short(flavor, resource, asked, most, limited_by(self.forest, self.queue.ref, pair, most))
+        return _Short(flavor, resource, asked, most, binding_limit(self.forest, self.queue.ref, pair, most))
 
     def _most(self, flavor: str, resource: str, lifted: Ref | None = None) -> Potential:
         return potential(self.forest, self.queue.ref, flavor_resource(flavor, resource), lifted=lifted)
 
-    def _in_sum(self) -> Iterator[Finding]:
-        """All pod sets together, which may use all flavors of a resource."""
-        requests = total(asking.requests for asking in self.submitted.asking)
+    def _total_findings(self) -> Iterator[Finding]:
+        """The findings about all pod sets together, which may use all flavors of a resource."""
+        requests = total(pod_set.requests for pod_set in self.submitted.pod_sets)
         for group in self.queue.in_force:
             for resource in (name for name in group.covered_resources if name in requests):
                 asked = requests[resource]
@@ -120,11 +120,11 @@ class _Fit:
             excess=min(entry.asked - entry.reach.amount for entry in short),
             causes=tuple(Cause(entry.limit.node, "spec.resourceGroups", str(entry)) for entry in short),
             profiles=STRICT_ONLY,
-            follows=rests_on(self.forest, self.queue),
+            follows=quota_dependencies(self.forest, self.queue),
         )
 
     def _raised(self, short: _Short) -> str:
-        """A limit that suffices by itself: the borrowingLimit in the way, where there is enough behind it."""
+        """The limit to raise: the borrowingLimit that holds the queue back if that suffices, else its nominalQuota."""
         node = short.reach.node
         if (
             short.reach.limit == "borrowingLimit"

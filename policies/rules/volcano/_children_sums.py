@@ -12,7 +12,16 @@ from policies.dialects.volcano import ROOT, Queue, reshaped
 from policies.judging.proposal import Proposal
 from policies.model import fields
 from policies.model.cures import rename
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, PlaceOf, Profile, reading
+from policies.model.findings import (
+    BOTH,
+    COMPAT_ONLY,
+    STRICT_ONLY,
+    Cause,
+    Finding,
+    ObjectField,
+    Profile,
+    enclosing_fields,
+)
 from policies.model.forest import Forest
 from policies.model.objects import Ref, SubtreeShare
 from policies.model.quantity import Quantity
@@ -104,7 +113,7 @@ def _finding(
         profiles=profiles,
         follows=(
             *on_cycle(proposal.after, queue),
-            *(() if own or slip else reading(queue.ref, field)),
+            *(() if own or slip else enclosing_fields(queue.ref, field)),
             *((child.ref, field) for child, _ in largest if wrong_below),
         ),
         concerns=((queue.ref, fields.join(promise.field, slip)),) if slip else (),
@@ -116,7 +125,7 @@ def _names(queues: Iterable[Queue]) -> str:
     return ", ".join(queue.name for queue in queues)
 
 
-def on_cycle(forest: Forest, queue: Queue) -> tuple[PlaceOf, ...]:
+def on_cycle(forest: Forest, queue: Queue) -> tuple[ObjectField, ...]:
     """The queue, where it is its own ancestor: what is added up there means nothing before the cycle is broken."""
     return ((queue.ref, ""),) if forest.on_cycle(queue.ref) else ()
 

@@ -51,8 +51,10 @@ def _profiles(asked: bool, resource: str) -> frozenset[Profile]:
 
 
 def _lifted(before: Queue | None, queue: Queue, resource: str) -> bool:
-    """Whether the queue only drops its own limit. That breaks nothing in a valid tree, and must not be refused in an
-    invalid one: what exceeds the queue above exceeded it before."""
+    """Whether the queue only removes its own limit. That breaks nothing in a valid tree.
+
+    In an invalid tree it must not be refused: what exceeds the limit of an ancestor exceeded it before.
+    """
     return before is not None and before.parent == queue.parent and resource in dict(before.limits())
 
 

@@ -12,22 +12,24 @@ from policies.model.findings import Finding
 from policies.model.quantity import Quantity
 
 
-def _deserved_excess(before: str) -> str:
-    deserved, capability = (f"variables.{before}{field}[r]" for field in ("deserved", "capability"))
+def _deserved_excess(prefix: str) -> str:
+    """The CEL expression for deserved minus capability. `prefix`: "old_" for the queue before the change."""
+    deserved, capability = (f"variables.{prefix}{field}[r]" for field in ("deserved", "capability"))
     return f"{quantity(deserved)}.sub({quantity(capability)})"
 
 
-def _both(before: str) -> str:
+def _both_set(prefix: str) -> str:
+    """The CEL condition that `deserved` and `capability` both have a valid amount of the resource `r`."""
     return " && ".join(
-        f"r in variables.{before}{field} && {amount_of(f'variables.{before}{field}', 'r')}"
+        f"r in variables.{prefix}{field} && {amount_of(f'variables.{prefix}{field}', 'r')}"
         for field in ("deserved", "capability")
     )
 
 
 _CEL = f"""\
-variables.deserved.filter(r, {_both("")}
+variables.deserved.filter(r, {_both_set("")}
   && {_deserved_excess("")}.isGreaterThan(quantity('0'))
-  && !({_both("old_")} && !{_deserved_excess("old_")}.isLessThan({_deserved_excess("")}))
+  && !({_both_set("old_")} && !{_deserved_excess("old_")}.isLessThan({_deserved_excess("")}))
 ).map(r, 'deserves ' + r + '=' + string(variables.deserved[r]) + ' but its capability is '
   + string(variables.capability[r])
 ).join('; ')"""

@@ -8,7 +8,7 @@ from policies.dialects.volcano import QUEUE, ROOT, Queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.findings import BOTH, COMPAT_ONLY, Finding, reading
+from policies.model.findings import BOTH, COMPAT_ONLY, Finding, enclosing_fields
 from policies.model.forest import Forest
 from policies.model.quantity import Quantity
 
@@ -62,7 +62,7 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
                 excess=(guarantee - (deserved or Quantity.ZERO)).nano,
                 patch=_patch(proposal.after, queue, resource, guarantee),
                 profiles=BOTH if guarantee.nano else COMPAT_ONLY,
-                follows=() if deserved is not None else reading(queue.ref, field),
+                follows=() if deserved is not None else enclosing_fields(queue.ref, field),
             )
 
 

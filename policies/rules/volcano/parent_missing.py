@@ -7,7 +7,7 @@ from policies.dialects.volcano import QUEUE, Queue, exists, moved
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, kind_of
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, kind_field
 from policies.model.objects import Ref
 from policies.model.suggestion import did_you_mean
 
@@ -44,7 +44,7 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 patch=write_only("spec.parent", absent.name, near),
                 subject=absent.name,
                 profiles=BOTH if moved(before, queue) else STRICT_ONLY,
-                follows=(kind_of(absent), *(((first, "spec.parent"),) if first != queue.ref else ())),
+                follows=(kind_field(absent), *(((first, "spec.parent"),) if first != queue.ref else ())),
             )
         elif moved(before, queue):
             yield Finding(

@@ -8,7 +8,7 @@ from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, WrittenPodGr
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile, kind_of
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile, kind_field
 from policies.model.objects import Attached, Ref
 from policies.model.suggestion import did_you_mean
 
@@ -75,5 +75,5 @@ def _finding(work: Attached, queue: Ref, what: str, fix: str, profiles: frozense
         fix=fix,
         subject=queue.name,
         profiles=profiles,
-        follows=(kind_of(queue),),
+        follows=(kind_field(queue),),
     )

@@ -89,7 +89,7 @@ def _parents_of_others(
     if not every:
         return
     namespace = proposal.configuration.yunikorn.namespace
-    stood = declared(tree(proposal.before, namespace).text or "")
+    old = declared(tree(proposal.before, namespace).text or "")
     changing = {change.ref for change in proposal.changes}
     for written in every:
         known = declared(written.text) if written.text else None
@@ -98,7 +98,7 @@ def _parents_of_others(
         for key in proposal.after.groups(PARENT_QUEUE):
             application = ReportedApplication(tags={_TAG: key.name})
             found = _parents(known.partition, known, application) if key.name else []
-            if any(fault for _, fault in found) and not _lost(stood, known, application):
+            if any(fault for _, fault in found) and not _lost(old, known, application):
                 members = [ref for ref, _ in proposal.after.members(key).items() if ref not in changing]
                 if members:
                     yield written, key.name, members, found
@@ -121,12 +121,12 @@ def _problem(parent: str, members: list[Ref], fault: str) -> Problem:
     )
 
 
-def _lost(stood: Declared | None, known: Declared, application: ReportedApplication) -> bool:
+def _lost(old: Declared | None, known: Declared, application: ReportedApplication) -> bool:
     """Whether the queue was declared and usable before, so that this change removes it."""
-    if stood is None or stood is known:
+    if old is None or old is known:
         return False
-    usable = (path for path, fault in _parents(stood.partition, stood, application) if path and not fault)
-    return any(stood.exists(path) for path in usable)
+    usable = (path for path, fault in _parents(old.partition, old, application) if path and not fault)
+    return any(old.exists(path) for path in usable)
 
 
 def _parents(known: Partition, queues: ExistingQueues, application: ReportedApplication) -> Candidates:

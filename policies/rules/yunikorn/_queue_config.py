@@ -9,7 +9,7 @@ from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, QueueC
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Problem
 from policies.judging.proposal import Proposal
 from policies.model.cures import Patch, apart, rename, write
-from policies.model.findings import BOTH, STRICT_ONLY, Finding, PlaceOf
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, ObjectField
 
 _CORRECT = "correct the YAML in that line"
 
@@ -56,7 +56,7 @@ def _patch(field: str, problem: Problem) -> Patch:
     return rename(field, problem.rename) or write(field, problem.write)
 
 
-def place_in(written: ConfiguredQueues, field: str) -> PlaceOf:
+def place_in(written: ConfiguredQueues, field: str) -> ObjectField:
     """Where a field of the text stands."""
     assert written.setting is not None
     step = "" if not field or field.startswith("[") else "."

@@ -17,10 +17,10 @@ def reshaped(proposal: Proposal) -> Iterator[tuple[ConfiguredQueues, Declared, D
     The uses are those that the change leaves, so that a pod that is deleted in it does not count.
     """
     namespace = proposal.configuration.yunikorn.namespace
-    stood = tree(proposal.before, namespace).text
+    old_text = tree(proposal.before, namespace).text
     for written in trees(proposal):
-        if written.ref.namespace != namespace or not stood or not written.text or written.text == stood:
+        if written.ref.namespace != namespace or not old_text or not written.text or written.text == old_text:
             continue
-        before, after = declared(stood), declared(written.text)
+        before, after = declared(old_text), declared(written.text)
         if before is not None and after is not None:
-            yield written, before, after, uses(proposal.after, stood)
+            yield written, before, after, uses(proposal.after, old_text)

@@ -31,7 +31,7 @@ def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         turned = [
             queue
             for path, queue in after.queues.items()
-            if (stood := before.queues.get(path, queue)) is not queue and stood.is_leaf != queue.is_leaf
+            if (old := before.queues.get(path, queue)) is not queue and old.is_leaf != queue.is_leaf
         ]
         if turned and (unknown := proposal.unknown(POD, NAMESPACE)):
             yield NotEvaluated(f"whether changed queues are used: not all {' and '.join(unknown)} objects are known")

@@ -123,7 +123,7 @@ def _key(namespace: Namespace, resource: str) -> str:
 
 
 def _above(queues: Partition, namespace: Namespace) -> list[ConfiguredQueue]:
-    """The declared queues above the one that the rules create for the namespace, without root, the nearest last."""
+    """The declared ancestors of the queue that the rules create for the namespace, without root, the nearest last."""
     rules = [unfiltered(rule) for rule in queues.rules]
     placement = placed(rules, opened(queues), ReportedApplication(tags=tags(namespace)))
     if not placement.created:

@@ -59,26 +59,26 @@ def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
     """The tree was there before the change and is gone after it, as far as the two ConfigMaps are known."""
     if written.setting is not None:
         return
-    stood = tree(proposal.before, written.ref.namespace)
-    if stood.setting is None or not _is_changed(proposal, stood):
+    old = tree(proposal.before, written.ref.namespace)
+    if old.setting is None or not _is_changed(proposal, old):
         return
-    gone = proposal.after.get(stood.ref) is None
-    what = f"the ConfigMap {stood.ref.name} is deleted" if gone else f"{written.key} is missing"
-    other = DEFAULTS if stood.ref.name == CONFIGS else CONFIGS
-    fix = f"keep {stood.key}, or put it into {other} first"
-    if CONFIG_MAP not in proposal.after.known and proposal.after.get(stood.ref._replace(name=other)) is None:
+    gone = proposal.after.get(old.ref) is None
+    what = f"the ConfigMap {old.ref.name} is deleted" if gone else f"{written.key} is missing"
+    other = DEFAULTS if old.ref.name == CONFIGS else CONFIGS
+    fix = f"keep {old.key}, or put it into {other} first"
+    if CONFIG_MAP not in proposal.after.known and proposal.after.get(old.ref._replace(name=other)) is None:
         fix += f"; what {other} holds is not known here: if it holds the queues, exempt this change from the rule"
     yield Finding(
-        stood.ref,
-        stood.setting.field,
+        old.ref,
+        old.setting.field,
         f"{what}, which held the queues; {_BUILT_IN}",
         fix=fix,
         profiles=STRICT_ONLY,
     )
 
 
-def _is_changed(proposal: Proposal, stood: ConfiguredQueues) -> bool:
-    return any(change.ref == stood.ref and isinstance(change.before, QueueConfigMap) for change in proposal.changes)
+def _is_changed(proposal: Proposal, old: ConfiguredQueues) -> bool:
+    return any(change.ref == old.ref and isinstance(change.before, QueueConfigMap) for change in proposal.changes)
 
 
 def _finding(written: ConfiguredQueues, field: str, message: str, fix: str) -> Finding:

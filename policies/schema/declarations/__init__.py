@@ -6,7 +6,7 @@ that is read; `core.json` and `kueue.json` hold what several share. The keywords
 
 - `$ref` into the same or another file; keys beside it are added to what it refers to;
 - `inCRD` on a version: the CRD holds it; `status`: it has the status subresource, so a status in a manifest is lost;
-- `id` on a rule of `x-kubernetes-validations` names its Python twin in `policies.schema.structure_rules`; `judged-by`
+- `id` on a rule of `x-kubernetes-validations` names its Python check in `policies.schema.structure_rules`; `judged-by`
   names the rule of Quotree that says the same with more facts, so that the structural check keeps quiet;
 - `offline`: keywords for the offline check alone; `x-quantity`, `x-expected`: what a message says of the value.
 """

@@ -42,7 +42,7 @@ Operated: TypeAlias = WantedOperation | QueueWrite
 
 
 class Operating:
-    """Operations that have steps left, by their queue."""
+    """The recorded operations that have steps left, by their queue."""
 
     def __init__(self, tree: VolcanoQueueTree, configuration: Configuration) -> None:
         self._tree = tree

@@ -1,4 +1,4 @@
-"""The next state that a queue should have, by the oldest Command or by an operation that is under way."""
+"""The state that a queue should have next, by its oldest Command or by an operation that is under way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 30 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class WantedOperation:
-    """An operation wants this of a queue."""
+    """The action that an operation wants of a queue."""
 
     queue: str
     action: QueueAction
@@ -31,10 +31,10 @@ class NextOrder:
 
     `done`: the Command that is fulfilled by this state.
     `refused`: why the first Command is dropped.
-    `again`: when to look at the queue again, in nanoseconds; 0 for never.
+    `again`: when to look at the queue again, as a moment in nanoseconds; 0 for never.
     """
 
-    wish: WantedQueue
+    wanted: WantedQueue
     done: Observed[CommandObject] | None = None
     refused: str = ""
     again: int = 0
@@ -53,11 +53,12 @@ def next_order(
     """The next order of a queue.
 
     `ordered`: what an operation wants if there is no Command.
-    `opening`: a queue above is about to open.
+    `work`: the queue has work, or an open descendant.
+    `opening`: an ancestor is about to open.
     """
     above = tree.above(queue.name)
     if not commands:
-        return NextOrder(_obeying(queue, above, ordered, work=work))
+        return NextOrder(_wanted_by_operation(queue, above, ordered, work=work))
     command = commands[0]
     target = command.value.uid
     if command.value.action not in (QueueAction.OPEN, QueueAction.CLOSE, QueueAction.SYNC):
@@ -76,7 +77,9 @@ def next_order(
     return NextOrder(wanted_state(queue, above, work=work), refused=refused)
 
 
-def _obeying(queue: QueueObject, above: VolcanoQueueState, ordered: QueueAction, *, work: bool) -> WantedQueue:
+def _wanted_by_operation(
+    queue: QueueObject, above: VolcanoQueueState, ordered: QueueAction, *, work: bool
+) -> WantedQueue:
     try:
         return wanted_state(queue, above, ordered, work=work)
     except OperationRefused:

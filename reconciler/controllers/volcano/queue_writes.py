@@ -46,12 +46,12 @@ def metadata_patch(
     return patch(queue.name, body, stored.version) if body else None
 
 
-def state_patch(queue: QueueObject, stored: Stored, state: VolcanoQueueState, *, held: bool) -> Apply | None:
+def state_patch(queue: QueueObject, stored: Stored, state: VolcanoQueueState, *, holds_state: bool) -> Apply | None:
     """The write of its state, with the field manager of Volcano's controller, which may change it afterwards.
 
-    `held`: an earlier version of this reconciler owns the state, so that Volcano's controller could not change it.
+    `holds_state`: see QueueWriters. The write gives the field up, so that Volcano's controller may change it.
     """
-    if state.value == stored.status.get("state") and not held:
+    if state.value == stored.status.get("state") and not holds_state:
         return None
     status = {"state": state.value}
     applied = {
@@ -95,7 +95,7 @@ def patch(name: str, body: Mapping[str, Any], version: str, subresource: str | N
     return Patch(QUEUES, None, name, body, version, FIELD_MANAGER, subresource)
 
 
-def command_gone(command: Observed[object]) -> Delete:
+def delete_command(command: Observed[object]) -> Delete:
     return Delete(COMMANDS, command.namespace, command.name, resource_version=command.version)
 
 

@@ -1,9 +1,9 @@
 """Manages Volcano's queues: their state, Commands, counts, finalizers and operations.
 
-Each queue has at most one write in flight, bound to the version that the decision used, and computed from the stored
-queue. When a queue closes the annotation is written before the state, when it opens after the state. A Command is
-deleted last. Counts of one queue are written at most once a second. While Volcano's own controller runs, nothing is
-written.
+Each queue has at most one write in flight. It is computed from the stored queue, and carries the resource version that
+the decision used. A queue that closes gets its annotation first and then its state; a queue that opens, the other way
+round. A Command is deleted last. The counts of a queue are written at most once a second. While Volcano's own
+controller runs, nothing is written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from reconciler.controllers.volcano.operating import Operating
 from reconciler.controllers.volcano.orders import WantedOperation, next_order
 from reconciler.controllers.volcano.peers import ALWAYS, VolcanoProgram
 from reconciler.controllers.volcano.queue_writers import QueueWriters
-from reconciler.controllers.volcano.queue_writes import command_gone, counts_patch, metadata_patch, state_patch
+from reconciler.controllers.volcano.queue_writes import counts_patch, delete_command, metadata_patch, state_patch
 from reconciler.controllers.volcano.root import ROOT_PERIOD, RootAmounts
 from reconciler.controllers.volcano.tree_sums import TreeSums
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
@@ -46,14 +46,14 @@ from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 from scheduling.volcano.gates.gate_queues import BROKEN_TREE
-from scheduling.volcano_queues.life import WantedQueue as Wish
+from scheduling.volcano_queues.life import WantedQueue
 from scheduling.volcano_queues.operations import deletable
 from scheduling.volcano_queues.queue_object import TOP, QueueObject
 from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 log = logging.getLogger(__name__)
-PERIOD = SECOND
+COUNTS_PERIOD = SECOND
 """The shortest interval in nanoseconds between two writes of one queue's counts."""
 _LEASE: Key = (MANAGER.kind, "")
 _STOP = (
@@ -63,10 +63,15 @@ _STOP = (
 
 
 class VolcanoQueuesController(Controller):
-    """Manages queues.
+    """Manages Volcano's queues.
 
-    `look`: returns what is kept of a queue for writes; None if the queue does not exist.
+    `look`: returns the stored queue, as far as writes need it; None if it does not exist.
     `configuration`: the settings that moves are checked against.
+
+    Its state, by the name of the queue:
+    `_due`: the queues to look at in the next turn.
+    `_holds_state`: the queues whose `status.state` an earlier version of this reconciler owns.
+    `_counts_due`: when the counts may be written again, in nanoseconds.
     """
 
     watched: tuple[WatchedKind[object], ...] = WATCHED
@@ -84,14 +89,14 @@ class VolcanoQueuesController(Controller):
         self._root = RootAmounts() if configuration.volcano.root_from_nodes else None
         if self._root is not None:
             self.watched = (*self.watched, NODE_AMOUNTS)
-        rooted = configuration.volcano.root_from_nodes
-        self._sums = TreeSums(root_from_nodes=rooted) if configuration.volcano.checks_sums else None
+        settings = configuration.volcano
+        self._sums = TreeSums(root_from_nodes=settings.root_from_nodes) if settings.checks_sums else None
         if self._sums is not None:
             self.watched = (*self.watched, GATED_QUEUE)
-        self._held: dict[str, None] = {}
+        self._holds_state: dict[str, None] = {}
         self._due: dict[str, None] = {}
-        self._counted: dict[str, int] = {}
-        self._root_written = 0
+        self._counts_due: dict[str, int] = {}
+        self._root_due = 0
 
     # --- what is observed
 
@@ -122,7 +127,7 @@ class VolcanoQueuesController(Controller):
             self._scheduler.leases.observe(key, SCHEDULER.value(observed))
 
     def _observe_writers(self, name: str, writers: QueueWriters | None) -> None:
-        self._held.pop(name, None)
+        self._holds_state.pop(name, None)
         if name == TOP and self._root is not None:
             self._root.observe_writers(writers)
             self._due[TOP] = None
@@ -133,7 +138,7 @@ class VolcanoQueuesController(Controller):
         self._manager.observe_write(name, writers.controller, writers.ours)
         self._scheduler.observe_write(name, writers.scheduler)
         if writers.holds_state:
-            self._held[name] = self._due[name] = None
+            self._holds_state[name] = self._due[name] = None
 
     def _observe_queue(self, name: str, queue: QueueObject | None) -> None:
         self._operating.observe(name, queue)
@@ -143,8 +148,8 @@ class VolcanoQueuesController(Controller):
                 self._due.update(dict.fromkeys(self.tree.subtree(name)))
         else:
             self.tree.drop(name)
-            self._counted.pop(name, None)
-            self._due[name] = None  # its Commands go, too
+            self._counts_due.pop(name, None)
+            self._due[name] = None  # its Commands are deleted, too
 
     def wake(self, item: Key) -> None:
         if item[0] == QUEUE.kind:
@@ -154,7 +159,7 @@ class VolcanoQueuesController(Controller):
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         until = self._manager.runs_until(now)
-        self._report(self._manager.sign(now) if until > now else "")
+        self._report_obstacle(self._manager.sign(now) if until > now else "")
         if until > now:
             if until < ALWAYS:
                 yield WakeAt(_LEASE, until)
@@ -165,112 +170,112 @@ class VolcanoQueuesController(Controller):
         if self._root is not None and TOP not in self.tree.queues:
             due[TOP] = None
         self._due = {}
-        orders: dict[str, QueueAction] = {}
-        if due:  # else nothing is new to what is under way either
-            yield from self._operate(orders, busy)
-        for name in dict.fromkeys([*due, *orders]):
+        actions: dict[str, QueueAction] = {}
+        if due:  # otherwise nothing has changed for the recorded operations either
+            yield from self._operate(actions, busy)
+        for name in dict.fromkeys([*due, *actions]):
             if busy(QUEUE.kind, name):
                 yield WaitFor((QUEUE.kind, name), (QUEUE.kind, name))
             else:
-                yield from self._one(name, orders.get(name, QueueAction.SYNC), busy, now)
+                yield from self._reconcile_queue(name, actions.get(name, QueueAction.SYNC), busy, now)
 
-    def _operate(self, orders: dict[str, QueueAction], busy: Busy) -> Iterator[Wanted]:
-        """Continue the recorded operations. `orders` receives what single queues have to do for them."""
+    def _operate(self, actions: dict[str, QueueAction], busy: Busy) -> Iterator[Wanted]:
+        """Continue the recorded operations.
+
+        `actions`: receives the action that an operation wants of a queue.
+        """
         for step in self._operating.steps():
             if isinstance(step, WantedOperation):
-                orders[step.queue] = step.action
+                actions[step.queue] = step.action
             elif busy(QUEUE.kind, step.name):
                 yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
             elif (stored := self._look(step.name)) is not None:
-                yield WantedWrite((QUEUE.kind, step.name), step.patch(stored))
-                yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
+                yield from _write_and_wait(WantedWrite((QUEUE.kind, step.name), step.patch(stored)))
 
-    def _one(self, name: str, ordered: QueueAction, busy: Busy, now: int) -> Iterator[Wanted]:
+    def _reconcile_queue(self, name: str, action: QueueAction, busy: Busy, now: int) -> Iterator[Wanted]:
         stored, queue = self._look(name), self.tree.queues.get(name)
-        if name == TOP and self._root is not None and (action := self._root.write(queue, stored)) is not None:
-            if self._root_written <= now:
-                self._root_written = now + ROOT_PERIOD
-                yield WantedWrite((QUEUE.kind, TOP), action)
-                yield WaitFor((QUEUE.kind, TOP), (QUEUE.kind, TOP))
+        if name == TOP and self._root is not None and (root_write := self._root.write(queue, stored)) is not None:
+            if self._root_due <= now:
+                self._root_due = now + ROOT_PERIOD
+                yield from _write_and_wait(WantedWrite((QUEUE.kind, TOP), root_write))
                 return
-            yield WakeAt((QUEUE.kind, TOP), self._root_written)
+            yield WakeAt((QUEUE.kind, TOP), self._root_due)
         commands = self._commands.of(name)
         gone = stored is None or queue is None
-        # The steps of an operation follow from its record; a Command for one may be seen when that is over.
+        # Commands for the steps of an operation are dropped: the steps follow from the record of the operation.
         for command in commands:
             if gone or command.value.step:
-                yield from _removed(command, busy)
+                yield from _drop_command(command, busy)
         if stored is None or queue is None:
             return
         commands = [command for command in commands if not command.value.step]
         work = bool(self.tree.pod_groups(name)) or not self.tree.settled_below(name)
-        order = next_order(self.tree, queue, commands, ordered, now, work=work, opening=self._opens_above(name))
+        order = next_order(self.tree, queue, commands, action, now, work=work, opening=self._ancestor_will_open(name))
         if order.refused:
-            yield from _removed(commands[0], busy, queue, order.refused)
+            yield from _drop_command(commands[0], busy, queue, order.refused)
         if order.again:
             yield WakeAt((QUEUE.kind, name), order.again)
-        if write := self._write(queue, stored, order.wish):
-            yield write
-            yield WaitFor(write.key, write.key)
+        if write := self._state_or_metadata_write(queue, stored, order.wanted):
+            yield from _write_and_wait(write)
             return
         if order.done is not None:
-            yield from _removed(order.done, busy)
-        if (above := self._deleted_with(name)) and deletable(self.tree, name):
-            yield _deletion(queue, stored, above)
-            yield WaitFor((QUEUE.kind, name), (QUEUE.kind, name))
+            yield from _drop_command(order.done, busy)
+        if (ancestor := self._deleting_ancestor(name)) and deletable(self.tree, name):
+            yield from _write_and_wait(_delete_queue(queue, stored, ancestor))
             return
-        yield from self._counts(queue, stored, now)
+        yield from self._counts_write(queue, stored, now)
 
-    def _deleted_with(self, name: str) -> str:
-        """The nearest queue above that is being deleted together with its descendants; empty for none."""
+    def _deleting_ancestor(self, name: str) -> str:
+        """The nearest ancestor that is being deleted together with its descendants; empty for none."""
         queues = self.tree.queues
         return next((each for each in self.tree.ancestors(name) if each in queues and queues[each].takes_children), "")
 
-    def _opens_above(self, name: str) -> bool:
-        """Whether a Command to open waits at a queue above."""
+    def _ancestor_will_open(self, name: str) -> bool:
+        """Whether a Command to open waits at an ancestor."""
         return any(
             command.value.action == QueueAction.OPEN
-            for above in self.tree.ancestors(name)
-            for command in self._commands.of(above)
+            for ancestor in self.tree.ancestors(name)
+            for command in self._commands.of(ancestor)
         )
 
-    def _write(self, queue: QueueObject, stored: Stored, wish: Wish) -> WantedWrite | None:
-        """The next write of its state or of its metadata."""
+    def _state_or_metadata_write(self, queue: QueueObject, stored: Stored, wanted: WantedQueue) -> WantedWrite | None:
+        """The next write of the state or of the metadata; None if both are right."""
         broken = self._sums.broken if self._sums is not None else ""
         meta = metadata_patch(
             queue,
             stored,
-            closed_by_parent=wish.closed_by_parent,
-            guarded=self._guarded(queue),
-            root=queue.name != "root",
+            closed_by_parent=wanted.closed_by_parent,
+            guarded=self._needs_finalizer(queue),
+            root=queue.name != TOP,
             broken=broken,
         )
-        state = state_patch(queue, stored, wish.state, held=queue.name in self._held)
-        first = state if state and wish.state is VolcanoQueueState.OPEN else meta or state
+        state = state_patch(queue, stored, wanted.state, holds_state=queue.name in self._holds_state)
+        first = state if state and wanted.state is VolcanoQueueState.OPEN else meta or state
         if first is None:
             return None
         if first is meta and broken and broken != stored.annotations.get(BROKEN_SUMS):
             message = f"The quota of a queue does not cover its children: {broken}"
             return WantedWrite((QUEUE.kind, queue.name), first, reference(queue), BROKEN_TREE, message, warning=True)
-        changes = first is state and wish.state != queue.state
+        changes = first is state and wanted.state != queue.state
         about = reference(queue) if queue.state and changes else None
-        return WantedWrite((QUEUE.kind, queue.name), first, about, f"Queue{wish.state}", _why(queue, wish))
+        return WantedWrite(
+            (QUEUE.kind, queue.name), first, about, f"Queue{wanted.state}", _state_message(queue, wanted)
+        )
 
-    def _counts(self, queue: QueueObject, stored: Stored, now: int) -> Iterator[Wanted]:
-        """The next write of its counts, if any, and when to look at them again."""
-        key, scheduler = (QUEUE.kind, queue.name), self._scheduler.runs_until(now)
-        counts = counts_patch(queue, stored, self.tree.sums(queue.name), allocates=scheduler > now)
-        if now < scheduler < ALWAYS:
-            yield WakeAt(key, scheduler)
-        until = self._counted.get(queue.name, 0)
-        if counts is not None and until > now:
-            yield WakeAt(key, until)
+    def _counts_write(self, queue: QueueObject, stored: Stored, now: int) -> Iterator[Wanted]:
+        """The next write of the counts, if any, and when to look at them again."""
+        key, scheduler_until = (QUEUE.kind, queue.name), self._scheduler.runs_until(now)
+        counts = counts_patch(queue, stored, self.tree.sums(queue.name), allocates=scheduler_until > now)
+        if now < scheduler_until < ALWAYS:
+            yield WakeAt(key, scheduler_until)
+        due = self._counts_due.get(queue.name, 0)
+        if counts is not None and due > now:
+            yield WakeAt(key, due)
         elif counts is not None:
-            self._counted[queue.name] = now + PERIOD
-            yield WantedWrite(key, counts)
-            yield WaitFor(key, key)
+            self._counts_due[queue.name] = now + COUNTS_PERIOD
+            yield from _write_and_wait(WantedWrite(key, counts))
 
-    def _guarded(self, queue: QueueObject) -> bool:
+    def _needs_finalizer(self, queue: QueueObject) -> bool:
         """Whether the queue should have the finalizer.
 
         It is removed when the queue is closed, empty and without children.
@@ -282,8 +287,11 @@ class VolcanoQueuesController(Controller):
         empty = not self.tree.pod_groups(queue.name) and not self.tree.children(queue.name)
         return queue.guarded and not (queue.state == VolcanoQueueState.CLOSED and empty)
 
-    def _report(self, sign: str) -> None:
-        """Log who keeps this process from writing. `sign`: what shows that Volcano's controller runs; empty if not."""
+    def _report_obstacle(self, sign: str) -> None:
+        """Set the obstacle, and log when it begins and when it ends.
+
+        `sign`: what shows that Volcano's controller runs; empty if it does not run.
+        """
         before, self.obstacle = self.obstacle, f"{sign}, so Volcano's queues are not written; {_STOP}" if sign else ""
         if sign and not before:
             log.error("%s", self.obstacle)
@@ -291,29 +299,38 @@ class VolcanoQueuesController(Controller):
             log.warning("Volcano's controller does not run any more; this process manages its queues")
 
 
+def _write_and_wait(write: WantedWrite) -> Iterator[Wanted]:
+    """The write. Afterwards the controller is woken for the queue when it may be written again."""
+    yield write
+    yield WaitFor(write.key, write.key)
+
+
 def reference(queue: QueueObject) -> ObjectReference | None:
     return refer("scheduling.volcano.sh/v1beta1", "Queue", queue.name, queue.uid)
 
 
-def _why(queue: QueueObject, wish: Wish) -> str:
-    if wish.closed_by_parent:
-        return f"The queue is {wish.state}, because its parent {queue.parent} is closed"
-    return f"The queue is {wish.state}"
+def _state_message(queue: QueueObject, wanted: WantedQueue) -> str:
+    if wanted.closed_by_parent:
+        return f"The queue is {wanted.state}, because its parent {queue.parent} is closed"
+    return f"The queue is {wanted.state}"
 
 
-def _deletion(queue: QueueObject, stored: Stored, above: str) -> WantedWrite:
-    message = f"The queue is deleted with {above}, which has the annotation {DELETE_CHILDREN}"
+def _delete_queue(queue: QueueObject, stored: Stored, ancestor: str) -> WantedWrite:
+    message = f"The queue is deleted with {ancestor}, which has the annotation {DELETE_CHILDREN}"
     action = Delete(QUEUES, None, queue.name, resource_version=stored.version)
     return WantedWrite((QUEUE.kind, queue.name), action, reference(queue), "QueueDeleted", message)
 
 
-def _removed(
+def _drop_command(
     command: Observed[CommandObject], busy: Busy, queue: QueueObject | None = None, refused: str = ""
 ) -> Iterator[Wanted]:
-    """Delete a Command that is fulfilled, or that cannot be; an Event reports the latter."""
+    """Delete a Command that is fulfilled or refused.
+
+    `queue`, `refused`: the queue whose Event reports the refusal, and its reason.
+    """
     if busy(*command.key):
         yield WaitFor((QUEUE.kind, command.value.queue), command.key)
         return
     about = reference(queue) if queue is not None and refused else None
     message = f"Command {command.value.action} is dropped: {refused}"
-    yield WantedWrite(command.key, command_gone(command), about, "CommandRefused", message, warning=True)
+    yield WantedWrite(command.key, delete_command(command), about, "CommandRefused", message, warning=True)

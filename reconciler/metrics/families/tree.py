@@ -13,16 +13,16 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Shares
 from scheduling.world.world import World
 
-_ABOVE = ("parent_cohort", "root_cohort")
+_TREE_LABELS = ("parent_cohort", "root_cohort")
 QUEUE_INFO = gauge(
     "cluster_queue_info",
     "1; the place of the ClusterQueue in its tree.",
     CLUSTER_QUEUE,
-    *_ABOVE,
+    *_TREE_LABELS,
     switches=(METRICS_FOR_COHORTS,),
 )
 COHORT_INFO = gauge(
-    "cohort_info", "1; the place of the Cohort in its tree.", COHORT, *_ABOVE, switches=(METRICS_FOR_COHORTS,)
+    "cohort_info", "1; the place of the Cohort in its tree.", COHORT, *_TREE_LABELS, switches=(METRICS_FOR_COHORTS,)
 )
 _SHARE = "Borrowed quota as a share of the lendable quota, in thousandths, divided by the fair weight"
 QUEUE_SHARE = gauge(
@@ -36,38 +36,41 @@ COHORT_SHARE = gauge("cohort_weighted_share", f"{_SHARE}; +Inf for borrowing wit
 
 @source(World, QUEUE_INFO, COHORT_INFO)
 def infos(world: World) -> Iterator[Sample]:
-    """The place of each node.
+    """The parent and the root of each node.
 
-    A root Cohort is its own root; a ClusterQueue without a Cohort has none. A cycle is omitted.
+    A root Cohort is its own root. A ClusterQueue without a Cohort has no root. Nodes on or below a cycle are omitted.
     """
     tree = world.state.tree
     for queue in tree.queues.values():
         if not tree.broken(queue):
             root = queue.root.name if queue.up is not None else ""
-            yield QUEUE_INFO.sample(1, queue.name, _parent(queue), root)
+            yield QUEUE_INFO.sample(1, queue.name, _parent_name(queue), root)
     for cohort in tree.cohorts.values():
         if not tree.broken(cohort):
-            yield COHORT_INFO.sample(1, cohort.name, _parent(cohort), cohort.root.name)
+            yield COHORT_INFO.sample(1, cohort.name, _parent_name(cohort), cohort.root.name)
 
 
 @source(World, QUEUE_SHARE, COHORT_SHARE, applies=lambda world: world.state.options.fair_sharing)
 def shares(world: World) -> Iterator[Sample]:
-    """The shares of ClusterQueues, and of Cohorts that have an object."""
-    known, tree = Shares(), world.state.tree
+    """The weighted shares of ClusterQueues, and of Cohorts that exist as an object."""
+    all_shares, tree = Shares(), world.state.tree
     for queue in tree.queues.values():
-        yield QUEUE_SHARE.sample(_share(world, known, queue, nan), queue.name, _parent(queue))
+        yield QUEUE_SHARE.sample(_share(world, all_shares, queue, nan), queue.name, _parent_name(queue))
     for cohort in tree.cohorts.values():
         if cohort.explicit:
-            yield COHORT_SHARE.sample(_share(world, known, cohort, inf), cohort.name)
+            yield COHORT_SHARE.sample(_share(world, all_shares, cohort, inf), cohort.name)
 
 
-def _parent(node: QuotaNode) -> str:
+def _parent_name(node: QuotaNode) -> str:
     return node.parent.name if node.parent is not None else ""
 
 
-def _share(world: World, known: Shares, node: QuotaNode, without_weight: float) -> float:
-    """The exact share; the status shows it rounded up."""
+def _share(world: World, all_shares: Shares, node: QuotaNode, if_infinite: float) -> float:
+    """The exact share of a node, which its status shows rounded up; 0 on or below a cycle.
+
+    `if_infinite`: the value for a node that borrows with weight 0.
+    """
     if world.state.tree.broken(node):
         return 0
-    infinite, share = known.of(node).rank
-    return without_weight if infinite else float(share)
+    infinite, share = all_shares.of(node).rank
+    return if_infinite if infinite else float(share)

@@ -1,1 +1,1 @@
-"""Which Pods pass a scheduling gate, by the law of Volcano's queues."""
+"""Which Pods pass a scheduling gate, by the rules of Volcano's queues."""

@@ -22,7 +22,7 @@ def waiting_json(each: WaitingPod) -> dict[str, Any]:
 
 
 def _message(each: WaitingPod) -> str:
-    """What is short names its queue itself."""
+    """The message. It names the queue that blocks, unless the shortages name it."""
     why = each.why
     elsewhere = why.queue and why.queue != each.queue and not why.lacks
     return f"{why.queue}: {why.message}" if elsewhere else why.message

@@ -80,9 +80,9 @@ class GateQueues:
         return True
 
     def count(self, name: str, need: Need, times: int = 1) -> None:
-        """What is needed counts in the queue and in all above; with times -1 no longer.
+        """Add the need to the usage of the queue and its ancestors; with `times` -1, remove it.
 
-        What was admitted in a queue that is gone counts in root.
+        The need of Pods whose queue was deleted counts in root.
         """
         amounts, own = dict(need.amounts), self._own.setdefault(name, {})
         add_to(own, amounts, times)

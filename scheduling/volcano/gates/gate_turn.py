@@ -85,7 +85,7 @@ class Turn:
         self._take()
 
     def _take(self) -> None:
-        """What is awake by now."""
+        """Take the lines that were woken since the last call."""
         if not self.lines.awake:
             return
         awake, self.lines.awake = self.lines.awake, {}

@@ -1,4 +1,4 @@
-"""Which Pods pass the gate: the law of Volcano's queues, applied to Pods whether they have a node or not.
+"""Which Pods pass the gate: the rules of Volcano's queues, applied to Pods whether they have a node or not.
 
 A Pod that has passed counts until it ends, in the queue where it was admitted. One that never had the gate counts in
 the queue of its PodGroup from the moment that it has a node. What is decided and not stored yet is `granted`.
@@ -263,7 +263,7 @@ class VolcanoGatekeeper:
         if pod.gated:
             return None if pod.deleting else _Counted(_How.WAITS, pod)
         if not pod.marked and not pod.bound:
-            return None  # nobody let it pass: its PodGroup may have been named afterwards
+            return None  # it was never admitted: its PodGroup may have been named afterwards
         return _Counted(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
 
     def _queue_of(self, pod: VolcanoGatedPod) -> str:

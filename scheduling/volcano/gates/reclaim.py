@@ -1,12 +1,12 @@
 """The Pods that are reclaimed at the gate, so that a queue gets what it deserves.
 
-A queue may reclaim a resource only as far as it, or the nearest queue above it that deserves some of that, stays within
-what it deserves. Victims are outside of that queue, those of the nearest relatives first, and no queue that only they
-are in gets less than it deserves. So every reclaim brings a queue nearer to what it deserves, and no queue of that
-depth or deeper further away: queues never reclaim from each other in turn.
+A queue may reclaim a resource only while it stays within its deserved amount. If it deserves none of the resource, the
+nearest ancestor that does counts instead. Victims are outside of that queue, those of the nearest relatives first. No
+queue that has victims, but not the reclaiming Pod, falls below its deserved amount. So every reclaim brings a queue
+nearer to what it deserves, and no queue of that depth or deeper further away: queues never reclaim in turns.
 
 Freed quota is reserved for the Pods for which it was freed. Pods that are being deleted anyway count as victims, so a
-new process goes on where the one before it stopped.
+new process continues where the last one stopped.
 Source: Volcano v1.16, plugins/capacity; unlike there, a victim's queue has what it deserves afterwards as well.
 """
 

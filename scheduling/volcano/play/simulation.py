@@ -12,12 +12,12 @@ from policies.impact.quotas import Excess, QuotaPair
 from policies.model.objects import Ref
 from scheduling.queue_tree.running import RunningPods
 from scheduling.volcano.engine import PluginEngine
-from scheduling.volcano.law import SETTLED_LAW, SchedulerLaw
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.play.intake import VolcanoIntake
 from scheduling.volcano.queues import ALLOCATED
 from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.resources import PODS, nano
+from scheduling.volcano.scheduler_conf import SETTLED_CONF, SchedulerConf
 from scheduling.volcano.session import SessionOutcome
 from scheduling.volcano.setup import SessionSetup, engine
 
@@ -78,17 +78,20 @@ Trace: TypeAlias = VolcanoInput | Enqueued | PodsRan | PodsEvicted | PodGroupEnd
 
 
 class VolcanoSimulation:
-    """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again. By Volcano's
-    own law that is one session later: a controller makes such pods anew while the scheduler gives their room away.
+    """A simulation of Volcano's scheduler.
 
-    `next` has what comes next of pods that wait, where that was not carried out. `law`: how the scheduler is
-    configured.
+    An evicted pod stops at once and waits again. With Volcano's own configuration it waits one session longer, since
+    a controller recreates such pods while the scheduler already uses their room.
+
+    `conf`: how the scheduler is configured.
+    `refusals`: why each PodGroup or pod waits.
+    `next`: the decisions about waiting pods that were not carried out.
     """
 
-    def __init__(self, start: int, law: SchedulerLaw = SETTLED_LAW) -> None:
+    def __init__(self, start: int, conf: SchedulerConf = SETTLED_CONF) -> None:
         self.start = self.now = start
-        self.law = law
-        self.engine: PluginEngine = engine(SessionSetup(), law.tiers)
+        self.conf = conf
+        self.engine: PluginEngine = engine(SessionSetup(), conf.tiers)
         self.intake = VolcanoIntake(self.engine.world)
         self.trace: list[Trace] = []
         self.refusals: Mapping[str, tuple[QueueRefusal, ...]] = {}
@@ -139,7 +142,7 @@ class VolcanoSimulation:
 
     def look(self) -> None:
         """Hold one session without carrying anything out, for the reasons of what waits."""
-        outcome = self.engine.consider(self.law.actions)
+        outcome = self.engine.consider(self.conf.actions)
         self.refusals = outcome.refusals
         self.next = dict.fromkeys(outcome.binds, HAS_ROOM) | dict.fromkeys(outcome.pipelined, RECLAIMS)
 
@@ -185,7 +188,7 @@ class VolcanoSimulation:
         """Whether anything moved."""
         world = self.engine.world
         before = {name: world.jobs[name].group.phase for name in world.jobs}
-        outcome = self.engine.decide(self.law.actions)
+        outcome = self.engine.decide(self.conf.actions)
         self.refusals = outcome.refusals
         moved = bool(self._away or outcome.binds or outcome.evicted or outcome.pipelined)
         self._bring_back()
@@ -210,7 +213,7 @@ class VolcanoSimulation:
             victims.setdefault(task.group, []).append(name)
             preemptors.setdefault(task.group, {}).update(takers.get(task.node, {}))
             anew = replace(task, status=Status.PENDING, node="", nominated="")
-            if self.law.settled:
+            if self.conf.settled:
                 world.put_task(anew)
             else:
                 world.drop_task(name)

@@ -39,7 +39,7 @@ class Evictions:
                 return
             if all(key in pods for key in keys):
                 self._add(leaf.path, keys, now)
-            else:  # places that a gang keeps are nobody's to delete
+            else:  # places that a gang reserves must not be deleted
                 scheduler.preemptors.in_vain(leaf, {ANYWHERE}, None)
 
     def gone(self, pod: str) -> None:

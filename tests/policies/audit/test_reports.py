@@ -7,13 +7,13 @@ from typing import Any
 
 from policies.audit.audited import Audit, audit
 from policies.audit.reports import (
-    LEFT_OUT,
+    LEFT_OUT_ANNOTATION,
     MANAGED_BY,
     POLICY_REPORTS,
     PREFIX,
     content,
-    name_of,
-    overwriting,
+    overwrite_patch,
+    report_name,
     reports,
 )
 from policies.audit.roots import TreeRoot
@@ -67,7 +67,7 @@ def test_a_full_report_keeps_the_worst_and_counts_what_it_leaves_out() -> None:
     (report,) = reports(wide, most=2)
 
     assert [result["result"] for result in report["results"]] == ["fail", "warn"]
-    assert report["metadata"]["annotations"] == {LEFT_OUT: "4"}
+    assert report["metadata"]["annotations"] == {LEFT_OUT_ANNOTATION: "4"}
     assert report["summary"]["warn"] == 5
     assert report["configuration"]["limits"]["maxResults"] == 2
 
@@ -88,9 +88,9 @@ def test_policy_reports_say_the_same_without_the_fields_that_they_lack() -> None
 
 def test_names_of_roots_that_look_alike_differ_and_any_root_has_one() -> None:
     names = {
-        name_of(TreeRoot(Dialect.YUNIKORN, "Queue", path))
+        report_name(TreeRoot(Dialect.YUNIKORN, "Queue", path))
         for path in ("root.Eng", "root.eng", "root-eng", "...", "x" * 300, "é")
-    } | {name_of(TreeRoot(Dialect.KUEUE, kind, "eng")) for kind in ("Cohort", "ClusterQueue")}
+    } | {report_name(TreeRoot(Dialect.KUEUE, kind, "eng")) for kind in ("Cohort", "ClusterQueue")}
 
     assert len(names) == 8
     assert all(len(name) <= 63 and name == name.lower() and not name.endswith("-") for name in names)
@@ -108,7 +108,7 @@ def test_what_others_change_is_noticed_and_the_patch_makes_up_for_it() -> None:
     }
 
     assert content(tampered) != content(report)
-    repaired = merged(tampered, overwriting(report))
+    repaired = merged(tampered, overwrite_patch(report))
     assert content(repaired) == content(report)
     assert repaired["metadata"]["labels"]["mine"] == "yes"
 

@@ -12,7 +12,7 @@ from policies.judging.folding import folded
 from policies.judging.proposal import propose
 from policies.judging.verdict import Judged, Verdict
 from policies.model.change import Change
-from policies.model.findings import Finding, PlaceOf, Severity
+from policies.model.findings import Finding, ObjectField, Severity
 from policies.model.forest import Forest
 from policies.rules import find
 from tests.builders import (
@@ -36,7 +36,10 @@ A, B, C = ((queue_ref(name), "spec.parent") for name in "abc")
 
 
 def judged(
-    place: PlaceOf, *follows: PlaceOf, concerns: tuple[PlaceOf, ...] = (), severity: Severity = Severity.ERROR
+    place: ObjectField,
+    *follows: ObjectField,
+    concerns: tuple[ObjectField, ...] = (),
+    severity: Severity = Severity.ERROR,
 ) -> Judged:
     return Judged(find("parent-cycle"), severity, Finding(*place, "is odd", follows=follows, concerns=concerns))
 

@@ -179,7 +179,7 @@ def test_objects_of_two_versions_are_not_compared() -> None:
     assert transition_defects(before, local_queue(clusterQueue="b")) == ()
 
 
-def test_every_rule_of_the_schemas_has_a_twin_and_every_twin_a_rule() -> None:
+def test_every_rule_of_the_schemas_has_a_check_and_every_check_a_rule() -> None:
     assert {rule.id for version in VERSIONS.values() for rule in version.rules} == set(RULES)
     assert {rule.id for version in VERSIONS.values() for rule in version.transitions} == set(TRANSITIONS)
 

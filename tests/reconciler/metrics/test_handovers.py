@@ -24,7 +24,7 @@ from reconciler.metrics.registry import ChosenRegistry
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from scheduling.objects.times import SECOND, written
-from scheduling.objects.workload import OF_GROUP, Owner, Workload
+from scheduling.objects.workload import IS_GROUP_WORKLOAD, Owner, Workload
 from tests import builders
 from tests.reconciler.jobs.pod_world import pod
 from tests.reconciler.multikueue.three_clusters import World3, queues
@@ -172,7 +172,7 @@ def test_a_pod_of_an_elastic_job_counts_from_the_admission_of_its_last_slice() -
 @pytest.mark.parametrize("in_group", [False, True])
 def test_a_pod_that_goes_to_its_place_counts_from_the_admission_of_its_workload(in_group: bool) -> None:
     watched = Watched()
-    watched.see(admitted("train", annotations={OF_GROUP: str(in_group).lower()}))
+    watched.see(admitted("train", annotations={IS_GROUP_WORKLOAD: str(in_group).lower()}))
     for gates in ([{"name": TOPOLOGY_GATE}], []):
         notes = {STARTED_FOR: "train", f"{PREFIX}podset-required-topology": "rack"}
         meta = {"namespace": "ns", "annotations": notes, "resourceVersion": str(len(gates))}

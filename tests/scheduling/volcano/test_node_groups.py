@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.volcano.law import read_law
 from scheduling.volcano.play.simulation import VolcanoSimulation
+from scheduling.volcano.scheduler_conf import read_conf
 from tests.scheduling.volcano.manifests import Manifest, job, node, queue, task
 
 AMPERE = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["a100"]}}
@@ -36,9 +36,9 @@ def placed(*manifests: Manifest, hierarchy: bool = False, **arguments: object) -
     """How many pods run on each node."""
     plugin = {"name": "nodegroup", "arguments": arguments, **({"enableHierarchy": True} if hierarchy else {})}
     plugins = [{"name": "gang"}, {"name": "predicates"}, {"name": "capacity", "enableHierarchy": True}, plugin]
-    law = read_law({"actions": "enqueue, allocate", "tiers": [{"plugins": plugins}]})
-    assert not law.left_out
-    simulation = VolcanoSimulation(0, law)
+    conf = read_conf({"actions": "enqueue, allocate", "tiers": [{"plugins": plugins}]})
+    assert not conf.left_out
+    simulation = VolcanoSimulation(0, conf)
     simulation.change([*NODES, *manifests])
     simulation.settle()
     tasks = simulation.engine.world.tasks.values()

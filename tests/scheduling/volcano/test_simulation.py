@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from scheduling.volcano.law import VOLCANOS_LAW, SchedulerLaw
 from scheduling.volcano.objects import Status
 from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, VolcanoSimulation
 from scheduling.volcano.play.waiting import Holders, found, limited_by, waiting
 from scheduling.volcano.queues import ALLOCATED
+from scheduling.volcano.scheduler_conf import VOLCANO_CONF, SchedulerConf
 from scheduling.volcano.setup import PluginSettings
 from tests.profiles import seeds
 from tests.scheduling.volcano.manifests import job, node, pod, pod_group, priority_class, queue, task
@@ -47,7 +47,7 @@ def reasons(made: VolcanoSimulation, name: str) -> list[str]:
 
 
 def test_by_volcanos_law_the_evicted_wait_again_once_their_room_is_given_away() -> None:
-    made = VolcanoSimulation(START, VOLCANOS_LAW)
+    made = VolcanoSimulation(START, VOLCANO_CONF)
     queues = queue("first", priority=9, deserved={"cpu": "1"}), queue("mine", deserved={"cpu": "2"})
     add(made, node(cpu="3"), *queues, job("elastic", "first", task("w", 3), minAvailable=1))
 
@@ -199,7 +199,7 @@ def test_nodes_have_only_so_much_room() -> None:
 
 def test_binpack_fills_one_node_before_the_next() -> None:
     tiers = ((PluginSettings("gang"), PluginSettings("capacity"), PluginSettings("binpack")),)
-    made = VolcanoSimulation(START, SchedulerLaw(tiers=tiers))
+    made = VolcanoSimulation(START, SchedulerConf(tiers=tiers))
     for name, number, cpu in (("one", 1, "3"), ("two", 2, "2"), ("three", 3, "2")):
         add(made, queue("a"), node("n1", "8"), node("n2", "4"), job(name, "a", task("w", 1, cpu)))
         assert len(running(made)) == number

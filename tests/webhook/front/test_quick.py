@@ -21,9 +21,9 @@ from tests.profiles import times
 from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import KUEUE, VOLCANO, body, review
 from webhook.app import create_app
-from webhook.front.answering import AppAnswer, answer
 from webhook.front.quick import ENTRIES, REST, SLOW, SMALL, Quick
 from webhook.front.reading import WholeRequest
+from webhook.front.response import HttpResponse, call_app
 from webhook.ledger.entry import LedgerEntry
 from webhook.metrics import WebhookMetrics
 from webhook.review_handler import JSON, MUTATING, VALIDATING, ReviewHandler
@@ -99,24 +99,24 @@ def handler(cache: FixedCache, order: Any = None, **settings: Any) -> ReviewHand
 def at_once(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes | None:
     """The bytes that are sent, but for the date; None where a thread is to answer."""
     found = Quick(handler(cache, order, **settings))(request(path, data))
-    return sent(found) if isinstance(found, AppAnswer) else None
+    return sent(found) if isinstance(found, HttpResponse) else None
 
 
 def later(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes:
     """The same of what had to wait, once it may."""
     found = Quick(handler(cache, order, **settings))(request(path, data))
     assert found is not None
-    assert not isinstance(found, AppAnswer)
-    return sent(found.answer())
+    assert not isinstance(found, HttpResponse)
+    return sent(found.compute())
 
 
-def sent(found: AppAnswer) -> bytes:
-    return _DATE.sub(b"\r\n", found.rendered(close=False))
+def sent(found: HttpResponse) -> bytes:
+    return _DATE.sub(b"\r\n", found.to_bytes(close=False))
 
 
 def by_the_app(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes:
     app = create_app(WebhookSettings(**settings), lambda: cache, order=order)
-    return sent(answer(app, request(path, data).environ("10.0.0.1", ("", 9443))))
+    return sent(call_app(app, request(path, data).environ("10.0.0.1", ("", 9443))))
 
 
 # -- the same answer ---------------------------------------------------------------------------------------------------
@@ -217,8 +217,8 @@ def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
 
     found = Quick(waiting)(request(VOLCANO, data))
     assert found is not None
-    assert not isinstance(found, AppAnswer)
-    assert json.loads(found.answer().body)["response"]["allowed"] is False
+    assert not isinstance(found, HttpResponse)
+    assert json.loads(found.compute().body)["response"]["allowed"] is False
 
     samples = {
         (sample.name, sample.value)

@@ -1,4 +1,4 @@
-"""Which entries count for a change, when an entry is settled, and which worlds may come."""
+"""Which entries count for a change, when an entry is settled, and which forests are possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.builders import (
     queue,
     typed,
 )
-from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
+from webhook.ledger.contents import LedgerContents, open_entries, possible_forests, related_entries, settlement
 from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, written
 
@@ -84,7 +84,7 @@ def sightings(progress: str, *seen: tuple[Ref, str, str], gone: tuple[str, str] 
 def test_an_entry_is_settled_by_what_proves_its_outcome(
     entry: LedgerEntry, shown: Sightings, outcome: tuple[str | None] | None
 ) -> None:
-    assert settled(entry, shown) == outcome
+    assert settlement(entry, shown) == outcome
 
 
 def test_a_cache_that_has_not_seen_what_left_the_ledger_is_behind() -> None:
@@ -136,7 +136,7 @@ CPU = group("cpu", flavor("spot", cpu="4"))
 def test_entries_count_where_one_change_could_matter_to_the_other(
     change: Change, entry: LedgerEntry, counts: bool
 ) -> None:
-    assert bool(concerning(change, known(), [entry])) is counts
+    assert bool(related_entries(change, known(), [entry])) is counts
 
 
 def test_a_tree_that_another_moves_is_looked_at_where_it_is_and_where_it_goes() -> None:
@@ -145,17 +145,18 @@ def test_a_tree_that_another_moves_is_looked_at_where_it_is_and_where_it_goes() 
     below = asked(None, cluster_queue("q", "moved", CPU))
     beside = [made(None, cohort(name, name[3:]), uid=name) for name in ("in-old", "in-new", "in-else")]
 
-    assert [each.ref.name for each in concerning(below, forest, [moving, *beside])] == ["moved", "in-old", "in-new"]
+    related = related_entries(below, forest, [moving, *beside])
+    assert [each.ref.name for each in related] == ["moved", "in-old", "in-new"]
 
 
 def test_two_clusters_of_one_config_count_for_each_other() -> None:
     eu, us = (kueue("MultiKueueCluster", name, {"kubeConfig": {"location": name}}) for name in ("eu", "us"))
     forest = known(kueue("MultiKueueConfig", "both", {"clusters": ["eu", "us"]}))
 
-    assert concerning(asked(None, eu), forest, [made(None, us)])
+    assert related_entries(asked(None, eu), forest, [made(None, us)])
 
 
-# -- worlds ------------------------------------------------------------------------------------------------------------
+# -- possible forests -------------------------------------------------------------------------------------------------
 
 
 def names(forest: Forest) -> str:
@@ -170,7 +171,7 @@ def test_every_change_may_come_or_not_and_of_one_object_only_one() -> None:
         made(None, queue("new", deserved="cpu:1"), uid="v"),
     ]
 
-    found = worlds(forest, entries, 6)
+    found = possible_forests(forest, entries, 6)
 
     assert found is not None
     assert sorted(map(names, found)) == [
@@ -186,8 +187,8 @@ def test_every_change_may_come_or_not_and_of_one_object_only_one() -> None:
 def test_what_changes_nothing_makes_no_world_and_too_many_are_none() -> None:
     forest = known(queue("a"))
 
-    assert len(list(worlds(forest, [made(None, queue("a"))], 1) or ())) == 1
-    assert worlds(forest, [made(queue("a"), None)], 1) is None
+    assert len(list(possible_forests(forest, [made(None, queue("a"))], 1) or ())) == 1
+    assert possible_forests(forest, [made(queue("a"), None)], 1) is None
 
 
 # -- what was read of single objects -----------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ def view(entry: LedgerEntry, direct_read: DirectRead | None, cache: Snapshot) ->
     direct_reads = DirectReads(lambda: 0.0)
     direct_reads.note(entry, direct_read)
     seen = direct_reads.over(cache)
-    return names(seen.forest), len(opened([entry], seen))
+    return names(seen.forest), len(open_entries([entry], seen))
 
 
 @pytest.mark.parametrize(

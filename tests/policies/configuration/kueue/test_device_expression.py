@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.configuration.kueue.device_expression import fault_of
+from policies.configuration.kueue.device_expression import expression_fault
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from policies.configuration.kueue.device_expression import fault_of
     ],
 )
 def test_what_can_select_a_device_passes(expression: str) -> None:
-    assert fault_of(expression) == ""
+    assert expression_fault(expression) == ""
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_what_can_select_a_device_passes(expression: str) -> None:
     ],
 )
 def test_what_cannot_is_refused_with_the_reason(expression: str, says: str) -> None:
-    assert says in fault_of(expression)
+    assert says in expression_fault(expression)

@@ -23,8 +23,13 @@ _OWN_FIELDS = ("name", "arguments")
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulerLaw:
-    """`actions` run in this order. `left_out`: the actions and plugins of the configuration that are not simulated."""
+class SchedulerConf:
+    """A volcano-scheduler.conf.
+
+    `actions`: in the order in which they run.
+    `tiers`: the plugins, tier by tier.
+    `left_out`: the actions and plugins that are not simulated.
+    """
 
     actions: tuple[str, ...] = ("enqueue", "allocate", "reclaim")
     tiers: Sequence[Sequence[PluginSettings]] = DEFAULT_TIERS
@@ -37,26 +42,26 @@ class SchedulerLaw:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is reclaimed that its queue could reclaim back. Volcano itself allows that."""
+        """Whether a queue reclaims only what the other queue could not reclaim back. Volcano has no such limit."""
         return any(plugin.arguments.get(SETTLED) is True for tier in self.tiers for plugin in tier)
 
 
-SETTLED_LAW = SchedulerLaw()
-VOLCANOS_LAW = SchedulerLaw(
+SETTLED_CONF = SchedulerConf()
+VOLCANO_CONF = SchedulerConf(
     tiers=tuple(tuple(PluginSettings(plugin.name) for plugin in tier) for tier in DEFAULT_TIERS)
 )
 """The same plugins with Volcano's own reclaim."""
 
 
-def scheduler_conf(document: object) -> object:
-    """The configuration in a ConfigMap, which has it as a text; any other document as it is. Raises BadText."""
+def conf_document(document: object) -> object:
+    """The configuration in a ConfigMap, where it is a text; any other document unchanged. Raises BadText."""
     data = mapping(mapping(document).get("data"))
     found = next((each for key, each in data.items() if key.endswith(".conf")), None)
     return single(found) if isinstance(found, str) else document
 
 
-def read_law(document: object) -> SchedulerLaw:
-    """The law of a volcano-scheduler.conf, as parsed YAML. Raises BadConfiguration with the key's path."""
+def read_conf(document: object) -> SchedulerConf:
+    """Read the parsed YAML of a volcano-scheduler.conf. Raises BadConfiguration with the key's path."""
     if not isinstance(document, Mapping) or not isinstance(document.get("actions"), str):
         raise BadConfiguration("expected the actions of Volcano's scheduler, such as 'enqueue, allocate'", "actions")
     actions = [name for each in document["actions"].split(",") if (name := each.strip())]
@@ -66,7 +71,7 @@ def read_law(document: object) -> SchedulerLaw:
     unplayed = [action for action in actions if action not in ACTIONS]
     unplayed += [plugin.name for tier in tiers for plugin in tier if not is_played(plugin.name)]
     played = tuple(tuple(plugin for plugin in tier if is_played(plugin.name)) for tier in tiers)
-    return SchedulerLaw(tuple(action for action in actions if action in ACTIONS), played, tuple(unplayed))
+    return SchedulerConf(tuple(action for action in actions if action in ACTIONS), played, tuple(unplayed))
 
 
 def _plugins(tier: Mapping[str, object], index: int) -> list[PluginSettings]:

@@ -1,4 +1,4 @@
-"""The outcome of the simulations beside Kueue's, Volcano's and YuniKorn's: whichever has something to say."""
+"""The results of the simulations of Volcano's and YuniKorn's queues, without those that have no work."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ def as_json(simulations: Simulations) -> dict[str, Any]:
 
 
 class PendingWork:
-    """What waits; `queue` names one of Volcano's or of YuniKorn's queues, and all below it count. Empty: all queues.
+    """The pending work in the queues of Volcano and YuniKorn.
 
-    `named`: there is such a queue. `simulations` is None for a snapshot, which does not hold what Pods request.
+    `simulations`: None for a snapshot, which does not have the requests of Pods.
+    `queue`: the name of one of these queues, for it and its descendants; empty for all.
+    `named`: whether that queue exists.
     """
 
     def __init__(self, simulations: OtherQueues | None, queue: str) -> None:
@@ -46,14 +48,14 @@ class PendingWork:
     def _take(self, simulations: OtherQueues, queue: str) -> None:
         queues, tree = simulations.volcano.engine.world.queues, simulations.yunikorn.scheduler.tree
         path = f"{queue.lower()}."
-        of_volcanos = simulations.volcano.has_work and queues.get(queue) is not None
-        self.named = of_volcanos or queue.lower() in tree.queues
+        in_volcano = simulations.volcano.has_work and queues.get(queue) is not None
+        self.named = in_volcano or queue.lower() in tree.queues
         if self.named or not queue:
             every = of_volcano.waiting(simulations.volcano)
             groups = [each for each in every if not queue or queues.is_within(each.queue, queue)]
             self._volcano = waiting_groups(simulations.volcano, groups)
-            others = of_yunikorn.waiting(simulations.yunikorn)
-            allocations = (each for each in others if not queue or f"{each.queue}.".startswith(path))
+            waiting = of_yunikorn.waiting(simulations.yunikorn)
+            allocations = (each for each in waiting if not queue or f"{each.queue}.".startswith(path))
             self._yunikorn = list(map(waiting_allocation, allocations))
 
     def lines(self) -> Iterator[str]:

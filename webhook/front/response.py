@@ -1,4 +1,4 @@
-"""A WSGI app's answer as the bytes of an HTTP/1.1 response."""
+"""HTTP/1.1 responses as bytes: those of the WSGI app, and those that the front makes itself."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from webhook.front.reading import RequestRefused
 
 log = logging.getLogger(__name__)
 
-_NO_BODY = ("1", "204", "304")
+_BODILESS = ("1", "204", "304")
+"""The beginnings of the statuses whose responses have no body."""
 
 
-class AppAnswer(NamedTuple):
+class HttpResponse(NamedTuple):
+    """A whole response.
+
+    `status`: the code and its phrase, `200 OK`.
+    """
+
     status: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
-    def rendered(self, *, close: bool) -> bytes:
-        """`close`: tell the client that the connection ends with this response."""
+    def to_bytes(self, *, close: bool) -> bytes:
+        """The response as it is sent. `close`: it says that the connection ends with it."""
         lines = [f"HTTP/1.1 {self.status}", f"Date: {_date(int(time.time()))}"]
         lines += [f"{name}: {value}" for name, value in self.headers if name != "Connection"]
         if close:
@@ -31,25 +37,29 @@ class AppAnswer(NamedTuple):
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + self.body
 
     @property
-    def closes(self) -> bool:
-        """Whether the app itself ends the connection."""
+    def closes_connection(self) -> bool:
+        """Whether the app asked to close the connection."""
         return ("Connection", "close") in self.headers
 
 
-class DeferredAnswer(NamedTuple):
-    """What a thread does for an answer. `author`: whose share of the threads it takes; empty where it is not known."""
+class DeferredResponse(NamedTuple):
+    """A response that a worker thread computes.
 
-    answer: Callable[[], AppAnswer]
+    `compute`: returns the response.
+    `author`: the user who sent the request, of whom `Threads` limits the share; empty if unknown.
+    """
+
+    compute: Callable[[], HttpResponse]
     author: str = ""
 
 
-def finished(answers: Callable[[], AppAnswer], target: str) -> AppAnswer:
-    """The answer; an internal error if it could not be computed."""
+def response_or_error(compute: Callable[[], HttpResponse], target: str) -> HttpResponse:
+    """The computed response; status 500 if `compute` fails. `target`: the path of the request, for the log."""
     try:
-        return answers()
+        return compute()
     except Exception:
         log.exception("internal error in answering %s", target)
-        return refusal(
+        return error_response(
             RequestRefused("500 Internal Server Error", "internal error; the log of the webhook has the traceback")
         )
 
@@ -59,8 +69,8 @@ def _date(second: int) -> str:
     return formatdate(second, usegmt=True)
 
 
-def answer(app: WSGIApplication, environ: Mapping[str, Any]) -> AppAnswer:
-    """What the app answers. Raises what the app raises."""
+def call_app(app: WSGIApplication, environ: Mapping[str, Any]) -> HttpResponse:
+    """The response of the app. Raises what the app raises."""
     started: list[Any] = []
 
     def start(status: str, headers: Iterable[tuple[str, str]], _error: object = None, /) -> Any:
@@ -73,12 +83,12 @@ def answer(app: WSGIApplication, environ: Mapping[str, Any]) -> AppAnswer:
         if close := getattr(parts, "close", None):
             close()
     status, headers = started
-    if not any(name.lower() == "content-length" for name, _ in headers) and not status.startswith(_NO_BODY):
+    if not any(name.lower() == "content-length" for name, _ in headers) and not status.startswith(_BODILESS):
         headers = (*headers, ("Content-Length", str(len(body))))
-    return AppAnswer(status, headers, body)
+    return HttpResponse(status, headers, body)
 
 
-def refusal(refused: RequestRefused) -> AppAnswer:
+def error_response(refused: RequestRefused) -> HttpResponse:
     body = f"{refused}\n".encode()
     headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
-    return AppAnswer(refused.status, (*headers, *([("Retry-After", "1")] if refused.retry else [])), body)
+    return HttpResponse(refused.status, (*headers, *([("Retry-After", "1")] if refused.retry else [])), body)

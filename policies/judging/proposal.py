@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ _LOOKS = 10
 
 N = TypeVar("N", bound=Node)
 Thing = TypeVar("Thing", bound=KubeObject)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Proposal:
     _names: dict[tuple[GroupKind, str, bool], KnownNames | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+    _derived: dict[Callable[[Proposal], Any], Any] = field(init=False, repr=False, compare=False, default_factory=dict)
     _touched: list[Node] | None = field(init=False, repr=False, compare=False, default=None)
 
     def touched(self, kind: type[N]) -> Iterator[N]:
@@ -59,6 +61,13 @@ class Proposal:
                 if isinstance(change.after, kind)
             ]
         return iter(self._of_type[kind])
+
+    def once(self, derive: Callable[[Proposal], T]) -> T:
+        """The result of `derive` for this proposal. It is called once, however many rules need the result."""
+        if derive not in self._derived:
+            self._derived[derive] = derive(self)
+        found: T = self._derived[derive]
+        return found
 
     def deleted(self, kind: type[Thing]) -> Iterator[Thing]:
         for change in self.changes:

@@ -102,11 +102,19 @@ class NamedQueues:
         return not self.may_be_elsewhere(namespace) or self.namespaces.get(queue, []) in ([], [namespace])
 
 
-def submissions(proposal: Proposal) -> Iterator[Submission]:
+def submissions(proposal: Proposal) -> tuple[Submission, ...]:
     """The Workloads that wait for quota, and the jobs that will get a Workload, where their requests are new.
 
     A job in files that may be meant for the LocalQueues of several namespaces is left out.
     """
+    return proposal.once(_all_submissions)
+
+
+def _all_submissions(proposal: Proposal) -> tuple[Submission, ...]:
+    return tuple(_submissions(proposal))
+
+
+def _submissions(proposal: Proposal) -> Iterator[Submission]:
     known = NamedQueues(proposal)
     for before, workload in proposal.changed(WrittenWorkload):
         if workload.queue is None or workload.reserved:

@@ -69,7 +69,9 @@ class _Fit:
 
     def findings(self) -> Iterator[Finding]:
         alone = [finding for pod_set in self.submitted.pod_sets for finding in self._pod_set_findings(pod_set)]
-        yield from alone or self._total_findings()
+        yield from alone
+        if not alone and len(self.submitted.pod_sets) > 1:  # the sum of one pod set has been compared
+            yield from self._total_findings()
 
     def _pod_set_findings(self, pod_set: RequestedPodSet) -> Iterator[Finding]:
         """The findings about one pod set. Its resources of one group need one flavor that has enough of all."""

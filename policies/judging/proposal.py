@@ -43,7 +43,9 @@ class Proposal:
     _names: dict[tuple[GroupKind, str, bool], KnownNames | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-    _derived: dict[Callable[[Proposal], Any], Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _derived: dict[Callable[[Proposal], Iterable[Any]], tuple[Any, ...]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
     _touched: list[Node] | None = field(init=False, repr=False, compare=False, default=None)
 
     def touched(self, kind: type[N]) -> Iterator[N]:
@@ -62,12 +64,11 @@ class Proposal:
             ]
         return iter(self._of_type[kind])
 
-    def once(self, derive: Callable[[Proposal], T]) -> T:
-        """The result of `derive` for this proposal. It is called once, however many rules need the result."""
+    def once(self, derive: Callable[[Proposal], Iterable[T]]) -> tuple[T, ...]:
+        """The results of `derive` for this proposal. It is called once, however many rules need them."""
         if derive not in self._derived:
-            self._derived[derive] = derive(self)
-        found: T = self._derived[derive]
-        return found
+            self._derived[derive] = tuple(derive(self))
+        return self._derived[derive]
 
     def deleted(self, kind: type[Thing]) -> Iterator[Thing]:
         for change in self.changes:

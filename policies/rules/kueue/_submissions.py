@@ -107,11 +107,7 @@ def submissions(proposal: Proposal) -> tuple[Submission, ...]:
 
     A job in files that may be meant for the LocalQueues of several namespaces is left out.
     """
-    return proposal.once(_all_submissions)
-
-
-def _all_submissions(proposal: Proposal) -> tuple[Submission, ...]:
-    return tuple(_submissions(proposal))
+    return proposal.once(_submissions)
 
 
 def _submissions(proposal: Proposal) -> Iterator[Submission]:

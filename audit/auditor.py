@@ -27,7 +27,7 @@ class StoredObjects(Protocol):
     def forest(self) -> Forest: ...
 
     def lacking(self) -> list[str]:
-        """Why kinds were not read completely, one sentence each. There is no audit until all are read."""
+        """Why kinds were not read completely, one sentence each. Audits start once all are read."""
 
 
 class Auditor:

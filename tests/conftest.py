@@ -20,7 +20,7 @@ register()
 
 SHARD = os.environ.get("TEST_SHARD", "")
 """Which files are collected: `1/2` is the first half of them, all without it. `make unit` starts a process for each
-shard. Workers of xdist import all files each, and send every result to another process, which took half of the time."""
+shard. Workers of xdist import all files each, and send every result to another process: a fifth of the time."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -47,7 +47,7 @@ def _may_be_slow(file: Path) -> bool:
 
 @cache
 def _files_of(shard: str) -> frozenset[Path]:
-    """Every so many of the files, sorted by size: a large one takes long."""
+    """The files of a shard. All are sorted by size and dealt out in turn, so that the shards take about as long."""
     number, count = map(int, shard.split("/"))
     files = sorted(Path(__file__).parent.rglob("test_*.py"), key=lambda file: (file.stat().st_size, file))
     return frozenset(files[number - 1 :: count])

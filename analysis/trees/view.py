@@ -22,7 +22,7 @@ _KINDS = {
 
 
 class UnknownNode(Exception):
-    """There is no node of this name. The message suggests one that may be meant."""
+    """No node has this name. The message suggests one that may be meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def view_of(nodes: Sequence[WantedNode], children: bool, forest: Forest, sources
 
 
 def unknown(node: WantedNode, known: list[str]) -> str:
-    """The message that there is no such node, with the one that may be meant."""
+    """The message for a name that no node has, with the node that may be meant."""
     what = f"{node.kind} named {node.name}" if node.kind else f"queue, Cohort or Namespace named {node.name}"
     hint = suggest(node.name, known) if known else "there are no trees here"
     return f"there is no {what}" + (f"; {hint}" if hint else "")

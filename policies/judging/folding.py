@@ -35,7 +35,7 @@ def folded(found: Sequence[Judged]) -> list[Judged]:
 
 
 def _cause(number: int, found: Sequence[Judged], at: dict[ObjectField, list[int]]) -> int | None:
-    """The first finding of which this one is a consequence."""
+    """The first finding that causes this one."""
     severity = found[number].severity.rank
     for place in found[number].finding.follows:
         for other in at.get(place, ()):

@@ -88,7 +88,7 @@ class Finding:
     `excess`: the size of the violation, in any unit that is constant for its identity. A finding that existed before
     the change, with no smaller excess, does not refuse the change.
     `causes`: other objects that contribute to it.
-    `patch`: the fix as JSON Patch operations on the object as it was written; empty if there is no certain fix.
+    `patch`: the fix as JSON Patch operations on the object as it was written; empty if no fix is certain.
     `text_patch`: the same for a field inside a YAML text of the object. Each path leads to the text, and on into it.
     `profiles`: the profiles in which it counts.
     `action`: its default action; None for that of the rule.

@@ -84,7 +84,7 @@ class _Fit:
                 yield self._finding(f"pod set {pod_set.name}", pod_set.field, lacking)
 
     def _short(self, flavor: str, asked: Mapping[str, int]) -> _Short | None:
-        """The first resource of which the flavor could never give enough."""
+        """The first resource that the flavor could never give enough of."""
         over = ((name, amount) for name, amount in asked.items() if amount > self._most(flavor, name).amount)
         return next((self._entry(flavor, name, amount) for name, amount in over), None)
 

@@ -94,6 +94,12 @@ def suspended(machine: Laptop, name: str) -> bool:
     return bool(machine.server.request("GET", f"{JOBS}/{name}")["spec"].get("suspend"))
 
 
+def state(machine: Laptop) -> str:
+    """What a failure needs: the work, its Events, and the end of our logs."""
+    shown = machine.run("kubectl get jobs,pods,workloads,events -n default").stdout
+    return f"{shown}\n{machine.kubelet.log()}"
+
+
 def is_removed(machine: Laptop) -> None:
     assert of_ours(machine) == []
     assert machine.kubelet.programs == {}
@@ -107,7 +113,9 @@ def test_work_that_runs_goes_on_and_what_waits_stays_suspended(machine: Laptop, 
     from_manifests(machine, folder)
     done(machine, "quotree install render --vap | kubectl apply -f -")
     work(machine)
-    eventually(lambda: not suspended(machine, "first") and machine.server.request("GET", PODS)["items"])
+    eventually(
+        lambda: not suspended(machine, "first") and machine.server.request("GET", PODS)["items"], lambda: state(machine)
+    )
     (before,) = machine.server.request("GET", PODS)["items"]
 
     plan = done(machine, "quotree uninstall --dry-run")
@@ -136,7 +144,7 @@ def test_the_webhook_alone_and_its_definitions(machine: Laptop) -> None:
 def test_a_release_of_helm_and_jobs_that_are_to_start(machine: Laptop) -> None:
     from_chart(machine, ["reconciler"])
     work(machine)
-    eventually(lambda: not suspended(machine, "first"))
+    eventually(lambda: not suspended(machine, "first"), lambda: state(machine))
 
     done(machine, "quotree uninstall --yes --resume-jobs")
 
@@ -148,7 +156,7 @@ def test_a_release_of_helm_and_jobs_that_are_to_start(machine: Laptop) -> None:
 def test_pods_at_a_gate_are_let_go_also_by_one_that_is_killed_at_each_step(machine: Laptop) -> None:
     from_own_kustomization(machine, ["reconciler", "pods"], configuration=SETTINGS, reconciler=FRAMEWORKS)
     work(machine)
-    eventually(lambda: not suspended(machine, "first"))
+    eventually(lambda: not suspended(machine, "first"), lambda: state(machine))
     machine.server.request("POST", PODS, queued_pod("waits", "research", "1", namespace="default"))
     held = machine.server.request("GET", f"{PODS}/waits")
     assert held["spec"]["schedulingGates"]
@@ -235,7 +243,7 @@ def _killed_at(machine: Laptop, number: int) -> None:
 def test_by_hand_in_the_order_of_the_documentation(machine: Laptop) -> None:
     from_manifests(machine, "with-reconciler")
     work(machine)
-    eventually(lambda: not suspended(machine, "first"))
+    eventually(lambda: not suspended(machine, "first"), lambda: state(machine))
 
     section = (ROOT / "docs" / "uninstall.md").read_text().partition("\n## By hand\n")[2].partition("\n## ")[0]
     commands = [line.strip() for line in section.splitlines() if line.startswith("    ")]

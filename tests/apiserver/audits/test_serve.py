@@ -143,9 +143,14 @@ def _without_kinds_of_reports(audit: Replica) -> None:
     found = audit.metric("quotree_audit_findings", rule="parent-cycle", severity="error", dialect="kueue")
     assert found == 2
     assert audit.metric("quotree_audit_report_writes_total", result="failed") == 0
-    lines = [json.loads(line) for line in audit.log().splitlines()]
-    last = [line for line in lines if line["message"] == "audited"][-1]
+    last = eventually(lambda: _logged(audit, "audited"), audit.log)[-1]  # it is written after the answer of /readyz
     assert (last["errors"], last["trees"]) == (2, 2)
+
+
+def _logged(audit: Replica, message: str) -> list[dict[str, Any]]:
+    """A last line that is half written is not read yet."""
+    lines = audit.log().rpartition("\n")[0].splitlines()
+    return [line for line in map(json.loads, lines) if line["message"] == message]
 
 
 def _answers_whom_the_api_server_lets(audit: Replica) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 SECONDS = 60.0
+_SHORTEST, _LONGEST = 0.02, 0.1
+"""Seconds between two looks: a twentieth of the time waited so far. Each look takes processor time from what it waits
+for."""
 
 
 def eventually(
@@ -15,9 +18,10 @@ def eventually(
     seconds: float = SECONDS,
 ) -> Any:
     """What `holds` returns as soon as that is true. Raises AssertionError after so many seconds."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not (found := holds()):
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > seconds:
             raise AssertionError(otherwise())
-        time.sleep(0.02)
+        time.sleep(min(_LONGEST, max(_SHORTEST, waited / 20)))
     return found

@@ -38,8 +38,12 @@ def is_duration(text: str) -> bool:
     return len(text) <= 100 and _DURATION(text) is not None
 
 
+def _not_negative(text: str) -> bool:
+    return is_duration(text) and not text.startswith("-")
+
+
 def _positive(text: str) -> bool:
-    return is_duration(text) and not text.startswith("-") and re.search("[1-9]", text) is not None
+    return _not_negative(text) and re.search("[1-9]", text) is not None
 
 
 def _within(least: int, most: int) -> Callable[[str], bool]:
@@ -59,7 +63,7 @@ PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "priority.offset": (_within(-(2**31), 2**31 - 1), "a 32-bit whole number", "0"),
     "preemption.policy": (_among("default", "fence", "disabled"), "default, fence or disabled", "default"),
     "preemption.delay": (_positive, "a duration such as 30s", "30s"),
-    QUOTA_DELAY: (_positive, "a duration such as 30s", "0, which is off"),
+    QUOTA_DELAY: (_not_negative, "a duration such as 30s", "0, which is off"),
 }
 """The settings by key: whether a value is valid, what is valid, and the value that YuniKorn uses otherwise."""
 

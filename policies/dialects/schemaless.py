@@ -17,8 +17,8 @@ _OF_LIMIT_RANGE = ("min", "max", "default", "defaultRequest", "maxLimitRequestRa
 _COUNTS = ("parallelism", "completions", "replicas")
 _RESTARTS = ("Always", "OnFailure", "Never")
 _DECODED_BY_GO = frozenset({"", "apps", "batch", "node.k8s.io", "workload.codeflare.dev"})
-"""The API groups in which a quantity may be a fractional number. In other groups a schema requires an integer or a
-string. AppWrapper is here because it contains objects of any kind.
+"""The API groups in which a quantity may be a fractional number, or null for 0. In other groups a schema requires an
+integer or a string. AppWrapper is here because it contains objects of any kind.
 """
 
 
@@ -28,16 +28,16 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
     for key in ("spec", "overhead"):
         if manifest.get(key) is not None and not isinstance(manifest[key], dict):
             yield Defect(key, "is not a mapping")
-    fractions = group_kind(manifest).group in _DECODED_BY_GO
-    yield from _of_amounts(manifest, fractions=fractions)
+    by_go = group_kind(manifest).group in _DECODED_BY_GO
+    yield from _of_amounts(manifest, by_go=by_go)
     yield from pod_faults(manifest)
     overhead = mapping(manifest.get("overhead"))
-    yield from _quantities(overhead.get("podFixed"), "overhead.podFixed", fractions=fractions)
+    yield from _quantities(overhead.get("podFixed"), "overhead.podFixed", by_go=by_go)
     if manifest.get("kind") == "LimitRange":
         for index, item in enumerate(listing(mapping(manifest.get("spec")).get("limits"))):
             for key in _OF_LIMIT_RANGE:
                 yield from _quantities(
-                    mapping(item).get(key), fields.join("spec.limits", index, key), fractions=fractions
+                    mapping(item).get(key), fields.join("spec.limits", index, key), by_go=by_go
                 )
 
 
@@ -88,12 +88,12 @@ def _labels(meta: dict[str, Any], at: str) -> Iterator[Defect]:
         yield from not_texts(meta.get(key), f"{at}.{key}")
 
 
-def _of_amounts(manifest: Manifest, *, fractions: bool) -> Iterator[Defect]:
+def _of_amounts(manifest: Manifest, *, by_go: bool) -> Iterator[Defect]:
     """Faults of every field `resources`, and of the numbers of pods."""
     for value, at in _mappings(manifest):
         if at[-1] == "resources":
             for key in _OF_RESOURCES:
-                yield from _quantities(value.get(key), fields.join("", *at, key), fractions=fractions)
+                yield from _quantities(value.get(key), fields.join("", *at, key), by_go=by_go)
         for key in _COUNTS:
             if value.get(key) is not None and not _is_count(value[key]):
                 yield Defect(fields.join("", *at, key), f"{value[key]!r} is not a number from 0 to 2147483647")
@@ -103,13 +103,15 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
 
 
-def _quantities(values: object, at: str, *, fractions: bool) -> Iterator[Defect]:
-    """`fractions`: a number such as 0.5 may be written without quotes."""
+def _quantities(values: object, at: str, *, by_go: bool) -> Iterator[Defect]:
+    """`by_go`: see `_DECODED_BY_GO`."""
     if values is not None and not isinstance(values, dict):
         yield Defect(at, "is not a mapping of quantities")
     for resource, value in mapping(values).items():
+        if value is None and by_go:
+            continue
         try:
-            is_fraction = fractions and isinstance(value, float | Decimal)
+            is_fraction = by_go and isinstance(value, float | Decimal)
             negative = Quantity.parse(str(value) if is_fraction else value) < Quantity.ZERO
         except BadQuantity as error:
             yield Defect(fields.join(at, resource), str(error), quantity=True, write=correction(value))

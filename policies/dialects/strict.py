@@ -1,4 +1,4 @@
-"""What strict decoding refuses in Kubernetes' own kinds and in pod templates: fields that they do not have.
+"""What strict decoding refuses in Kubernetes' own kinds and in pod templates: unknown fields and wrong types.
 
 For manifests from files only: of others, the API server has refused or dropped such a field before anybody sees it.
 A newer API server may have more fields than are known here. So it is certain that a field is wrong only where its name
@@ -20,7 +20,8 @@ from policies.model.defect import Defect
 from policies.model.objects import KubeObject
 from policies.model.suggestion import did_you_mean
 from policies.schema.declarations import FILES
-from policies.schema.field_names import POD_TEMPLATE, Unknown, field_names
+from policies.schema.field_names import POD_TEMPLATE, Unknown, WrongType, field_names
+from policies.schema.values import of_type, wrong_type
 
 _ENTRIES = {volcano.JOB: "tasks", WORKLOAD: "podSets"}
 """The lists in the spec whose entries each have a `template`."""
@@ -30,10 +31,12 @@ def strict(found: Parsed) -> Parsed:
     """The object with a defect for each unknown field and each value that no API server takes; else the same object."""
     if found.manifest is None:
         return found
-    known = {defect.field for defect in found.object.defects}
-    every = (*_values(found.object, found.manifest), *_defects(found.object, found.manifest))
-    defects = tuple(defect for defect in every if defect.field not in known)
-    return found._replace(object=replace(found.object, defects=found.object.defects + defects)) if defects else found
+    every = {defect.field: defect for defect in found.object.defects}
+    for defect in (*_defects(found.object, found.manifest), *_values(found.object, found.manifest)):
+        every.setdefault(defect.field, defect)
+    if len(every) == len(found.object.defects):
+        return found
+    return found._replace(object=replace(found.object, defects=tuple(every.values())))
 
 
 def _values(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
@@ -52,10 +55,12 @@ def _defects(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
     if type is not None:
         for each in names.unknown(manifest, type):
             yield _defect(each, "", f"is unknown in Kubernetes {names.version}", "kubectl refuses it")
+        yield from (_wrong(each, "") for each in names.wrong(manifest, type))
         return
     for at, template in _templates(obj, manifest):
         for each in names.unknown(template, POD_TEMPLATE):
             yield _defect(each, at, f"is unknown in a pod of Kubernetes {names.version}", "the pods do not get it")
+        yield from (_wrong(each, at) for each in names.wrong(template, POD_TEMPLATE))
 
 
 def _templates(obj: KubeObject, manifest: Manifest) -> Iterator[tuple[str, object]]:
@@ -82,3 +87,8 @@ def _defect(unknown: Unknown, at: str, message: str, consequence: str) -> Defect
         rename=unknown.near[0] if len(unknown.near) == 1 else "",
         meant=meant,
     )
+
+
+def _wrong(found: WrongType, at: str) -> Defect:
+    message, meant = wrong_type(found.value, found.wanted), of_type(found.value, found.wanted)
+    return Defect(fields.join(at, *found.path), message, quantity="quantity" in found.wanted, write=meant)

@@ -1,7 +1,7 @@
-"""Fields that Kubernetes' own types do not have, by the names in `kubernetes_fields.json`.
+"""Fields that Kubernetes' own types do not have, and values of a wrong type, by `kubernetes_fields.json`.
 
-The names are those of the API server that the tests run; `make field-names` writes them. Nothing is loaded before the
-first object of such a type.
+The names and types are those of the API server that the tests run; `make field-names` writes them. Nothing is loaded
+before the first object of such a type.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
@@ -38,11 +39,38 @@ class Unknown(NamedTuple):
     short: bool = False
 
 
+class WrongType(NamedTuple):
+    """A value of a type that its field does not take. `wanted`: the types that it takes, see `values.wrong_type`."""
+
+    path: FieldPath
+    value: object
+    wanted: tuple[str, ...]
+
+
+_VALUES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int, float, Decimal),
+    "number": (int, float, Decimal),
+    "boolean": (bool,),
+    "quantity": (int, float, Decimal, str),
+    "integer or string": (int, str),
+}
+"""The Python types of the values of each type in the file, as a manifest is read."""
+
+
 @dataclass(frozen=True)
 class FieldsOf:
-    """The fields of one type. `type_of_field`: the type of each value; None if the values are not checked."""
+    """The fields of one type.
 
-    type_of_field: Mapping[str, str | None]
+    `shapes`: what each field takes: a type, [type] for a list or {type} for a mapping; None if it is not checked.
+    """
+
+    shapes: Mapping[str, str | None]
+
+    @cached_property
+    def type_of_field(self) -> Mapping[str, str | None]:
+        """The type that each value has, or each entry of its list; None for a value without fields."""
+        return {name: _with_fields(shape) for name, shape in self.shapes.items()}
 
     def unknown(self, name: str, path: FieldPath, beside: Mapping[str, Any]) -> Unknown:
         same = self._by_bare_name.get(bare(name))
@@ -104,6 +132,36 @@ class FieldNames:
                 elif item and (inner := of.type_of_field[name]) is not None:
                     yield from self._unknown(item, inner, (*path, name), seen)
 
+    def wrong(self, value: object, type: str) -> list[WrongType]:
+        """The values of wrong types in the value, and below it: the first hundred. Aliases are checked once."""
+        return [*islice(self._wrong(value, type, (), set()), _MOST)]
+
+    def _wrong(
+        self, value: object, shape: str | None, path: FieldPath, seen: set[tuple[int, str]]
+    ) -> Iterator[WrongType]:
+        """To the API server, null is an empty value of any type."""
+        if value is None or shape is None:
+            return
+        if (types := _VALUES.get(shape)) is not None:
+            if not _is_of(value, types) or (shape == "integer" and value % 1):  # type: ignore[operator]
+                yield WrongType(path, value, tuple(shape.split(" or ")))
+            return
+        kind = list if shape.startswith("[") else dict
+        if not isinstance(value, kind):
+            yield WrongType(path, value, ("array" if kind is list else "object",))
+            return
+        if (id(value), shape) in seen:
+            return
+        seen.add((id(value), shape))
+        if isinstance(value, list):
+            for index, entry in enumerate(value):
+                yield from self._wrong(entry, shape[1:-1] or None, (*path, index), seen)
+        else:
+            of = None if shape.startswith("{") else self.types[shape]
+            for name, item in value.items():
+                inner = of.shapes.get(name) if of is not None else shape[1:-1] or None
+                yield from self._wrong(item, inner, (*path, name), seen)
+
     def _elsewhere(self, path: FieldPath, type: str) -> FieldPath:
         """Where a field of this name belongs: in a type around it, or in the only one at most two steps below."""
         *steps, name = path
@@ -129,6 +187,16 @@ class FieldNames:
             if found:
                 return found[0] if len(found) == 1 else ()
         return ()
+
+
+def _with_fields(shape: str | None) -> str | None:
+    inner = (shape or "").strip("[]")
+    return inner if inner[:1].isupper() else None
+
+
+def _is_of(value: object, types: tuple[type, ...]) -> bool:
+    """A boolean is an integer to Python only."""
+    return isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
 
 @cache

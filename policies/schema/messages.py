@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,27 +16,14 @@ from policies.model.fields import Path
 from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.model.suggestion import KnownNames, bare, certain, close, did_you_mean, suggest
 from policies.schema.declarations import Schema
+from policies.schema.values import is_unicode, of_type, value_text, wrong_type
 
 MAX_DEPTH = 200
 """Levels of nesting that are read; a pod template needs about 15."""
 MAX_VALUES = 1_000_000
 """Maximum number of values read from an invalid manifest; a full ClusterQueue has less than 300 000."""
-SHOWN = 60
-"""Characters of a wrong value that a message repeats."""
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
-_BOOLEANS = {"true": True, "false": False}
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})").fullmatch
 RENAMED = {"cohort": "cohortName", "cohortName": "cohort"}
 """Fields that another version of Kueue's kinds has under another name."""
-_TYPES = {
-    "string": "text",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "object": "a mapping",
-    "array": "a list",
-    "null": "null",
-}
 
 
 def unreadable(manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
@@ -58,7 +44,7 @@ class _SizeCounter:
 
     def size(self, value: Any, path: Path) -> int:
         """The number of values with all aliases spelled out."""
-        if isinstance(value, str) and not _unicode(value):
+        if isinstance(value, str) and not is_unicode(value):
             self._fault(path, f"{value_text(value)} is not valid Unicode")
         if not isinstance(value, (list, Mapping)):
             return 1
@@ -77,7 +63,7 @@ class _SizeCounter:
             yield from enumerate(value)
         else:
             for key, item in value.items():
-                if isinstance(key, str) and _unicode(key):
+                if isinstance(key, str) and is_unicode(key):
                     yield key, item
                 elif isinstance(key, str):
                     self._fault(path, f"the key {value_text(key)} is not valid Unicode")
@@ -102,21 +88,6 @@ def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, D
         for below, defect in _defects(fault, path):
             found[(*path, *below), defect] = None
     return list(found)
-
-
-def value_text(value: Any) -> str:
-    """The value as JSON, shortened."""
-    text = ""
-    for part in _ENCODER.iterencode(value):
-        text += part
-        if len(text) > SHOWN:
-            text = text[: SHOWN - 4] + " ..."
-            break
-    return text if _unicode(text) else ascii(text)
-
-
-def _unicode(text: str) -> bool:
-    return text.isprintable() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,16 +152,12 @@ def _near(name: str, known: Mapping[str, Any]) -> list[str]:
 
 
 def _meant(fault: _Fault) -> str | int | None:
-    """The allowed value that is unambiguously intended: differing in case, misspelled, or needlessly quoted."""
+    """The allowed value that is unambiguously intended: misspelled, or with too many or too few quotes."""
     value = fault.value
-    if not isinstance(value, str):
-        return None
-    if fault.keyword == "enum":
+    if fault.keyword == "type":
+        return of_type(value, fault.limit)
+    if fault.keyword == "enum" and isinstance(value, str):
         return certain(value, [each for each in fault.limit if isinstance(each, str) and each]) or None
-    if fault.keyword == "type" and "boolean" in fault.limit and value in _BOOLEANS:
-        return _BOOLEANS[value]
-    if fault.keyword == "type" and "integer" in fault.limit and _INTEGER(value):
-        return int(value)
     return None
 
 
@@ -212,8 +179,7 @@ def _words(fault: _Fault) -> str:
         case "type" if value is None:
             return "is null; write a value"
         case "type":
-            wanted = " or ".join(_TYPES[name] for name in limit if name != "null")
-            return f"{value_text(value)} is {_type(value)}; it must be {wanted}"
+            return wrong_type(value, [name for name in limit if name != "null"])
         case "enum":
             allowed = _choice([item for item in limit if item is not None])
             return f"{value_text(value)} is not allowed; it must be {allowed}"
@@ -245,14 +211,6 @@ def _count(number: int, noun: str) -> str:
 def _choice(items: list[Any]) -> str:
     words = [value_text(item) for item in items]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _type(value: Any) -> str:
-    if isinstance(value, bool):
-        return _TYPES["boolean"]
-    names = {str: "string", int: "integer", dict: "object", list: "array"}
-    kind = names.get(type(value))
-    return _TYPES[kind] if kind else "a decimal number" if isinstance(value, float) else f"a {type(value).__name__}"
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from policies.dialects.strict import strict
 from policies.schema.field_names import FILE, field_names
 from tests.apiserver import field_names as writing
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.builders import typed
+from tests.builders import batch_job, template, typed
 
 PATHS = {
     "v1": "/api/v1/{}",
@@ -36,6 +36,52 @@ def test_strict_decoding_refuses_the_same_fields(control_plane: ControlPlane, ma
     refused = unknown_fields(control_plane, manifest)
 
     assert found == {field for field in refused if not field.startswith("status")}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("env", [{"name": "A", "value": 3}]),
+        ("env", [{"name": "A", "value": True}]),
+        ("env", [{"name": "A", "value": None}]),
+        ("env", {"A": "3"}),
+        ("command", "ls"),
+        ("command", ["sleep", 3]),
+        ("command", ["sleep", None]),
+        ("stdin", "true"),
+        ("stdin", 1),
+        ("ports", [{"containerPort": "80"}]),
+        ("ports", [{"containerPort": 80.5}]),
+        ("livenessProbe", {"tcpSocket": {"port": "web"}}),
+        ("livenessProbe", {"tcpSocket": {"port": 80}}),
+        ("livenessProbe", {"tcpSocket": {"port": True}}),
+        ("resources", {"requests": {"cpu": 0.5}}),
+        ("resources", {"requests": {"cpu": True}}),
+        ("resources", {"requests": {"cpu": None}}),
+        ("resources", {"requests": ["cpu"]}),
+        ("resources", 3),
+        ("securityContext", {"capabilities": {"add": "NET_ADMIN"}}),
+        ("securityContext", {"runAsUser": "1000"}),
+    ],
+)
+def test_values_of_wrong_types_are_those_that_the_api_server_refuses(
+    control_plane: ControlPlane, field: str, value: object
+) -> None:
+    manifest = batch_job("train", {"template": template()}, None)
+    manifest["spec"]["template"]["spec"]["containers"][0][field] = value
+
+    found = strict(Parsed(typed(manifest), manifest)).object.defects
+
+    assert bool(found) == is_refused(control_plane, manifest)
+
+
+def is_refused(control_plane: ControlPlane, manifest: dict[str, Any]) -> bool:
+    """Whether the API server cannot read it; what is missing in it is another matter."""
+    try:
+        control_plane.request("POST", "/apis/batch/v1/namespaces/default/jobs?dryRun=All", manifest)
+    except ApiError as error:
+        return error.status == 400
+    return False
 
 
 def unknown_fields(control_plane: ControlPlane, manifest: dict[str, Any]) -> set[str]:

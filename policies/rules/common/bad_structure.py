@@ -32,7 +32,7 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     for change in proposal.changes:
         for defect in (*change.after.defects, *change.defects) if change.after else ():
             if not (defect.quantity or defect.unknown):
-                message, fix = apart(defect.message, "change it so that this is true, or leave it as it was")
+                message, fix = apart(defect.message, "correct the value, or keep the one that is stored")
                 yield Finding(
                     change.ref,
                     defect.field,

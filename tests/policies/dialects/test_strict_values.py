@@ -75,6 +75,28 @@ def volcano(restart: str, labels: dict[str, object] | None = None) -> dict[str, 
             {"spec.template.metadata.annotations.size": "1", "spec.template.metadata.labels.spot": "true"},
         ),
         (labelled("1", None), {}),
+        (
+            job("1", hostNetwork="true", terminationGracePeriodSeconds="30"),
+            {
+                "spec.template.spec.hostNetwork": True,
+                "spec.template.spec.terminationGracePeriodSeconds": 30,
+            },
+        ),
+        (
+            job("1", containers=[{**container(), "env": [{"name": "A", "value": 3}, {"name": "B"}], "command": "ls"}]),
+            {
+                "spec.template.spec.containers[0].env[0].value": "3",
+                "spec.template.spec.containers[0].command": None,
+            },
+        ),
+        (job("1", containers=[None, 3], priority=2.0, hostname=None), {"spec.template.spec.containers[1]": None}),
+        (
+            batch_job("train", {"template": 3, "backoffLimit": 2.5}, labels=QUEUED),
+            {
+                "spec.template": None,
+                "spec.backoffLimit": None,
+            },
+        ),
         (xgboost("500m"), {}),
         (xgboost(0.5), {"spec.xgbReplicaSpecs.Master.template.spec.containers[0].resources.requests.cpu": "0.5"}),
         (volcano("Never"), {}),

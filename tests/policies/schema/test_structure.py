@@ -63,8 +63,8 @@ def test_entries_are_ordered_by_number() -> None:
     ("bad", "words"),
     [
         (queue(weight=0), "0 is too small; it must be 1 or more"),
-        (queue(weight="1"), '"1" is text; it must be a whole number'),
-        (queue(parent=["a"]), '["a"] is a list; it must be text'),
+        (queue(weight="1"), '"1" is a string; it must be a whole number'),
+        (queue(parent=["a"]), '["a"] is a list; it must be a string'),
         (queue(reclaimable=1.5), "1.5 is a decimal number; it must be true or false"),
         (queue(dequeueStrategy="lifo"), '"lifo" is not allowed; it must be "fifo" or "traverse"'),
         (queue(type="a" * 254), f'"{"a" * 55} ... has 254 characters; it must have at most 253'),

@@ -1,4 +1,4 @@
-"""The reconciler's settings, from the values of Kueue's Configuration and of Quotree's own."""
+"""The settings of the reconciler, from Kueue's Configuration and Quotree's own."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerConfiguration:
-    """The settings of the reconciler in the Configuration.
+    """The settings of the reconciler.
 
-    `idle`: the keys of the file that have no effect here.
+    `settings`: how the process decides.
+    `times`: the times of the Lease.
     `metrics_off`: the keys that switch metrics off.
+    `idle`: the keys of the files that have no effect in Quotree.
     `custom_labels`: the labels that are added to metrics.
-    `local_queues`: selects the LocalQueues that have metrics.
+    `local_queues`: a label selector for the LocalQueues that have metrics; None for all.
     """
 
     settings: DecisionSettings = field(default_factory=DecisionSettings)
@@ -70,12 +72,12 @@ def read_configured(
 ) -> ReconcilerConfiguration:
     """Read the Configuration. Raises BadConfiguration with the path of the key.
 
-    `described`: the kinds of jobs in Quotree's own settings.
-    `multikueue`: Quotree's own settings of MultiKueue.
+    `described`: the kinds of jobs that Quotree's own settings describe.
+    `multikueue`: Quotree's own settings for MultiKueue.
     `namespace`: the namespace of this process.
-    `gates`: the feature gates that apply if the Configuration does not name them.
+    `gates`: the values of feature gates that the Configuration does not set.
     `own`: Quotree's own Configuration.
-    `observes`: this process writes nothing.
+    `observes`: whether this process writes nothing.
     """
     check_identity(manifest)
     own = own or Configuration()
@@ -100,7 +102,7 @@ def read_configured(
 
 
 def of_part(configured: ReconcilerConfiguration, part: str) -> ReconcilerConfiguration:
-    """The settings of a process of this part. The default part alone manages the queues of Volcano and YuniKorn.
+    """The settings for a process of this part. Only the default part manages the queues of Volcano and YuniKorn.
 
     Raises BadConfiguration.
     """

@@ -1,4 +1,4 @@
-"""Which jobs are managed: those in selected namespaces, and optionally those there without a queue name.
+"""Which jobs are managed: those in selected namespaces, and there optionally also jobs without a queue name.
 
 Source: Kueue v0.19, manageJobsWithoutQueueName, managedJobsNamespaceSelector (which is always respected),
 integrations.labelKeysToCopy, and metrics.customLabels of Workloads.
@@ -24,14 +24,15 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class ManagedJobs:
-    """The rules that select managed jobs.
+    """The rules for managed jobs.
 
     `selector`: selects namespaces.
-    `copied_labels`, `copied_annotations`: the keys that a Workload takes over from its job.
+    `without_queue`: whether jobs without a queue name are managed as well.
+    `copied_labels`, `copied_annotations`: the keys that a Workload copies from its job.
     `reclaims`, `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
-    `requeues_pods`: the feature gate SkipReassignmentForPodOwnedWorkloads is off.
+    `requeues_pods`: the opposite of the feature gate SkipReassignmentForPodOwnedWorkloads.
     `succeeded_ready`: the feature gate PodIntegrationCountSucceededPodsAsReady.
-    `naming`: the names of Workloads, and how jobs and Pods name them.
+    `naming`: the names of Workloads, and how jobs and Pods refer to them.
     `topologies`: which topologyRequests Workloads get.
     """
 
@@ -48,7 +49,7 @@ class ManagedJobs:
 
 
 def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[CustomLabel] = ()) -> ManagedJobs:
-    """`custom`: the custom labels of metrics. The labels of Workloads are copied from their jobs."""
+    """The rules from the Configuration. `custom`: the custom labels of metrics. Workloads copy them from their jobs."""
     selector = read_label_selector(jobs.namespace_selector) or LabelSelector()
     sources = [label for label in custom if label.kind == "Workload"]
     return ManagedJobs(
@@ -66,7 +67,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
 
 
 class NamespaceSelection:
-    """Tells which namespaces are selected, by their labels. An unknown namespace is not selected yet: its jobs wait."""
+    """Which namespaces are selected, by their labels. An unknown namespace is not selected yet, so its jobs wait."""
 
     def __init__(self, managed: ManagedJobs, world: World, observability: Observability = LEGACY) -> None:
         self._managed = managed
@@ -75,7 +76,7 @@ class NamespaceSelection:
         self._answered: dict[str, bool] = {}
 
     def inputs(self, classes: PriorityClasses, *, pods_ready: bool) -> JobInputs:
-        """The current inputs of the steps of jobs. `pods_ready`: the condition PodsReady is maintained."""
+        """The present inputs for the steps of jobs. `pods_ready`: whether the condition PodsReady is written."""
         return JobInputs(
             classes,
             self._world.state.flavors,
@@ -98,7 +99,7 @@ class NamespaceSelection:
         return self._answered[namespace]
 
     def outdated(self, namespace: str) -> bool:
-        """Whether an earlier answer about the namespace no longer holds. True once for each change."""
+        """Whether the last answer about the namespace is no longer right. Returns true once for each change."""
         answered = self._answered.pop(namespace, None)
         return answered is not None and answered != self._holds(namespace)
 

@@ -1,4 +1,4 @@
-"""The controllers of Volcano's and YuniKorn's queues, apart because they take long to import."""
+"""Creates the controllers of Volcano's and YuniKorn's queues. The module is separate because its imports are slow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.core.state import ClusterState
 def controllers_of_others(
     dialects: frozenset[Dialect], configuration: Configuration, state: ClusterState, *, observes: bool
 ) -> Iterator[Controller]:
-    """`observes`: nothing is written; the decisions of other controllers are compared instead."""
+    """The controllers for these dialects. `observes`: write nothing, and compare the decisions of others instead."""
     if Dialect.VOLCANO in dialects:
         yield VolcanoQueuesController(lambda name: state.records.detail((QUEUE.kind, name)), configuration)
     yield from _at_gates(dialects, configuration, state, observes)
@@ -28,7 +28,7 @@ def controllers_of_others(
 def _at_gates(
     dialects: frozenset[Dialect], configuration: Configuration, state: ClusterState, observes: bool
 ) -> Iterator[Controller]:
-    """The controllers of Pods at a dialect's gate, or those that only compare the decisions of its scheduler."""
+    """The controllers of Pods at a gate. If a dialect has no gates, `observes` compares its scheduler's decisions."""
     gates = Enforce.GATES
     volcano = Dialect.VOLCANO in dialects and configuration.volcano.enforce is gates
     yunikorn = Dialect.YUNIKORN in dialects and configuration.yunikorn.enforce is gates

@@ -1,4 +1,4 @@
-"""The reconciler as a process: reflectors, writers, the Lease, and the loop in a thread of its own."""
+"""The reconciler as a process: its reflectors, its writers, its Lease, and the thread of the loop."""
 
 from __future__ import annotations
 
@@ -68,28 +68,31 @@ from scheduling.world.world import World
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_LEASE = 1.0
-"""Seconds until a process that does not lead lists all objects as well, to be ready when it leads."""
+"""Seconds to wait for the Lease. Then a standby lists all objects, too, so that it is ready to lead."""
 _FIRST_ROUNDS = 0.01
-"""Seconds between two looks at the Lease until then."""
+"""The seconds between two checks of the Lease in that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
     """How the process decides.
 
-    `waiting`: how long pods may take to become ready, None for no limit.
+    `options`, `ordering`, `counting`: the settings of the engine.
+    `waiting`: how long pods may take to become ready; None for no limit.
     `kinds`: the kinds of jobs that are queued.
     `jobs`: which jobs of these kinds are managed.
-    `pods`: Pods that name a queue are managed, too.
-    `fading`: LocalQueues take turns by their recent usage.
-    `observability`: the reasons that Workloads without quota show.
-    `cleans_requests`: ProvisioningRequests are deleted when their Workload is evicted, not only when it is finished.
-    `dialects`: the projects whose objects are managed; objects of others are not watched.
-    `configuration`: the settings that the moves of queues are checked against.
-    `observes`: the process never writes, and compares the decisions of other controllers.
+    `fading`: usage decay for admission fair sharing; None if it is off.
+    `retention`: how long finished and deactivated Workloads are kept.
+    `pods`: whether Pods that name a queue are managed, too.
+    `cleans_requests`: whether an eviction deletes ProvisioningRequests; otherwise only the end of the Workload does.
+    `multikueue`: the settings of MultiKueue; None if it is off.
+    `observability`: which reasons Workloads without quota show.
+    `dialects`: the projects whose objects are watched and managed.
+    `configuration`: the settings that moves of queues are checked against.
+    `observes`: whether the process writes nothing, and compares the decisions of other controllers.
     `part`: the part whose trees the process decides for.
-    `topologies`: how pods are placed in topologies, None if they are not.
-    `failures`: when a node has failed for the pods that have their places there, None if that is not asked.
+    `topologies`: how pods are placed in topologies; None if they are not.
+    `failures`: when a node counts as failed for the pods in topologies; None if nodes are not checked.
     """
 
     options: Options = field(default_factory=Options)
@@ -120,7 +123,7 @@ def _controllers(
         yield from _of_kueue(settings, state)
         yield from _of_workers(settings, state, multikueue)
     if settings.dialects - {Dialect.KUEUE}:
-        from reconciler.other_queues import controllers_of_others  # here, since it takes long to load
+        from reconciler.other_queues import controllers_of_others  # imported here because it takes long
 
         yield from controllers_of_others(settings.dialects, settings.configuration, state, observes=settings.observes)
 
@@ -162,7 +165,7 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
 
 
 def _of_topologies(settings: DecisionSettings, state: ClusterState) -> Iterator[Controller]:
-    """The controllers of work that runs in topologies. A node is marked as unhealthy before Pods are sent there."""
+    """The controllers of work in topologies. Failed nodes are handled before Pods are sent to nodes."""
     failures = node_failures(state, settings.failures) if settings.failures is not None else None
     if failures is not None:
         yield failures
@@ -170,7 +173,7 @@ def _of_topologies(settings: DecisionSettings, state: ClusterState) -> Iterator[
 
 
 def fleet_of(settings: DecisionSettings) -> Fleet | None:
-    """The nodes, if pods get places on them."""
+    """The nodes of topologies; None if pods are not placed on nodes."""
     places = settings.topologies is not None and Dialect.KUEUE in settings.dialects
     return Fleet(settings.topologies) if places and settings.topologies is not None else None
 
@@ -212,11 +215,11 @@ def _write_spans(state: ClusterState, spans: SpanRecorder) -> WriteSpans:
 
 
 class Reconciler:
-    """Watches `cluster` from `start` to `stop`, and writes while it holds `lease`; without one, from the start.
+    """Watches `cluster` from `start` to `stop`, and writes while it holds `lease`. Without a Lease it may always write.
 
-    `writes`: connections for writing alone, see `Writer`; by default those of `cluster`.
-    `observer`: makes an observer of the core's state.
-    `spans`: the recorder of traces, None for no traces.
+    `writes`: the client for writes, see `Writer`; by default `cluster`.
+    `observer`: creates an observer of the core's state.
+    `spans`: the recorder of traces; None for no traces.
     """
 
     def __init__(
@@ -258,7 +261,7 @@ class Reconciler:
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:
-        """Start the threads, and return at once."""
+        """Start the threads and return at once."""
         if self.multikueue is not None:
             self.multikueue.start()
         self._permit.start()
@@ -266,7 +269,7 @@ class Reconciler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the present round. Writes that have begun are completed, then the Lease is released."""
+        """Stop after the present round. Writes that have begun are completed before the Lease is released."""
         self._ended.set()
         for reflector in self._reflectors:
             reflector.stop(timeout=0)
@@ -285,7 +288,7 @@ class Reconciler:
 
     @property
     def alive(self) -> bool:
-        """Whether the loop runs."""
+        """Whether the thread of the loop is running."""
         return self._thread.is_alive()
 
     def unknown(self) -> list[str]:
@@ -293,23 +296,24 @@ class Reconciler:
         return sorted(self.core.state.records.unlisted)
 
     def obstacles(self) -> list[str]:
-        """Why each of these kinds has not been listed, as far as that is known."""
+        """Why each unknown kind has not been listed, as far as that is known."""
         errors = {each.resource: each.last_error for each in self._reflectors}
         found = {kind: errors.get(self.core.informer.watched[kind].resource) for kind in self.unknown()}
         return [f"{kind}: not listed yet{f'; {error}' if error else ''}" for kind, error in found.items()]
 
     def held_back(self) -> list[str]:
-        """Why controllers do not write at present."""
+        """The obstacles of controllers that do not write at present."""
         return [each.obstacle for each in self._controllers if each.obstacle]
 
     def absent(self) -> list[str]:
-        """The resources that are not installed. They are looked for from time to time."""
+        """The resources that are not installed. Their reflectors retry from time to time."""
         return sorted(str(each.resource) for each in self._reflectors if each.state == "absent")
 
     def ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:
-        """Read the core with `question`, in the loop's thread between two events; the question must be short.
+        """Call `question` with the core in the loop's thread, between two events, and return the result.
 
-        Raises TimeoutError if the loop does not answer in time, and all errors that the question raises.
+        The question must be short. Raises TimeoutError if the loop does not answer in time, and any error of the
+        question.
         """
         call, answer = call_with_result(lambda: question(self.core))
         self.loop.inbox.put(call)
@@ -320,7 +324,7 @@ class Reconciler:
             raise
 
     def _follow(self, *, relisted: bool) -> None:
-        """Start the reflectors of the resources that a new leader lists again, or of all others."""
+        """Start the reflectors of resources that a new leader lists again (`relisted`), or those of all others."""
         now = (each for each in self.core.informer.resources if not each.on_demand)
         self._begin([each for each in now if each.relist is relisted])
 
@@ -340,7 +344,7 @@ class Reconciler:
         )
 
     def _find_out_who_leads(self) -> None:
-        """Find out first whether this process leads: a process that leads from the start lists these resources once."""
+        """Wait a moment for the Lease. A process that leads from the start then lists some resources only once."""
         until = time.monotonic() + _FIRST_LEASE
         while not self._ended.is_set() and not self.core.leads and time.monotonic() < until:
             self.loop.round(_FIRST_ROUNDS)
@@ -353,8 +357,8 @@ class Reconciler:
             while not self._ended.is_set():
                 self.loop.round()
         except Exception:
-            # What was taken from the inbox is lost, and half a round may be in the world: going on from there could
-            # give the same quota twice. A new process reads all anew.
+            # Messages are lost, and the world may include half a round. If the loop continued, it could give the same
+            # quota twice. A new process reads everything again.
             log.exception(
                 "a round failed with an internal error; the reconciler exits, so that a new process can start afresh"
             )

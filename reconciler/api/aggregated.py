@@ -1,8 +1,9 @@
-"""The aggregated API: the API server forwards requests for this API group to the answers of /v1.
+"""The aggregated API: the API server forwards requests for this API group to the reconciler, which answers like /v1.
 
-A path here equals a path of /v1 with another prefix, because the paths of /v1 have the form of the API server's paths.
-So the API server checks the right to the resource in the path, such as `get localqueues/pendingworkloads`, before it
-asks this process. The rights that /v1 demands of its callers are checked here as well.
+The paths equal those of /v1 with another prefix, because the paths of /v1 have the form of the API server's paths. So
+the API server checks whether the caller has access to the resource in the path, such as
+`get localqueues/pendingworkloads`, before it forwards the request. The reconciler also checks the access rights that
+/v1 requires.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ _RESOURCES = (
     ("workloads/explanation", True, "Explanation"),
     ("jobs/state", True, "JobStates"),
 )
-"""Each resource with its scope and the kind of the answer. The API server checks the right to get it.
+"""Each resource with its scope and the kind of the response. The API server checks the right to get it.
 
-`trees` and `namespacetrees`, which need the right to list, are not among them: programs that list every resource that
-can be listed would mistake a tree for a list.
+`trees` and `namespacetrees` are not included, because they would need the right to list. Programs that list every
+resource would mistake a tree for a list.
 """
 
 
 def discovery(path: str) -> dict[str, Any] | None:
-    """The discovery documents that the API server and its clients read; None at other paths."""
+    """The discovery document for a path, for the API server and its clients; None at other paths."""
     version = {"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}
     group = {"name": GROUP, "versions": [version], "preferredVersion": version}
     if path == "/apis":

@@ -1,4 +1,4 @@
-"""The worker clusters of MultiKueue, as the loop knows them."""
+"""Reads the worker clusters of MultiKueue from the core. Call these functions in the loop's thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 
 def clusters(core: Core) -> ClusterReading:
-    """Read in the loop's thread. Empty if MultiKueue is off."""
+    """The workers; empty if MultiKueue is off."""
     controllers = [controller for controller in core.controllers if isinstance(controller, ClustersController)]
     placement = _placement(core)
     caches = placement.caches if placement is not None else {}
@@ -23,24 +23,21 @@ def clusters(core: Core) -> ClusterReading:
 
 
 def dispatched(core: Core) -> Mapping[tuple[str, str], int]:
-    """The number of Workloads that this process created on workers, by ClusterQueue and worker.
-
-    Read in the loop's thread.
-    """
+    """The number of Workloads that this process created on workers, by ClusterQueue and worker."""
     placement = _placement(core)
     return _of_known_queues(core, placement.dispatched) if placement is not None else {}
 
 
 def evicted_there(core: Core) -> Mapping[tuple[str, str, str], int]:
-    """The number of evictions by the workers, by ClusterQueue, worker and reason. Read in the loop's thread."""
+    """The number of evictions on workers, by ClusterQueue, worker and reason."""
     placement = _placement(core)
     return _of_known_queues(core, placement.evicted_there) if placement is not None else {}
 
 
 def worker_statuses(core: Core) -> Mapping[tuple[str, str], str]:
-    """The status of the condition Active of each worker of a ClusterQueue, by ClusterQueue and worker.
+    """The status of the worker's condition Active, by ClusterQueue and worker.
 
-    A worker without a MultiKueueCluster is left out. Read in the loop's thread.
+    Workers without a MultiKueueCluster are omitted.
     """
     placement = _placement(core)
     if placement is None:

@@ -1,4 +1,4 @@
-"""Why one workload waits, or what quota it holds, as JSON: the fields of `quotree why -o json`."""
+"""Why a workload waits, or what quota it has, as JSON with the fields of `quotree why -o json`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def explanation_json(world: World, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
-    """Explain the workload `namespace/name` at a moment in nanoseconds. Raises KeyError if it does not exist."""
+    """Explain the workload `namespace/name`. `now` is in nanoseconds. Raises KeyError if it does not exist."""
     trace = workload_trace(world.workloads[key])
 
     def named(name: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""YuniKorn's queues with their usage, where their quota is kept at gates. Read in the loop's thread."""
+"""YuniKorn's queues with their usage, if scheduling gates enforce their quota. Call this in the loop's thread."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from scheduling.yunikorn.usage import Applications, applications_below
 
 
 class NoGates(LookupError):
-    """This process does not keep the quota; the message names the project."""
+    """This process does not enforce the quota. The message names the project."""
 
 
 def gatekeeper(core: Core, kind: type[GatesController[K]]) -> K | None:
-    """The keeper of a project's quota, as it is now; None if this process keeps none.
+    """The object that enforces a project's quota, up to date; None if this process has none.
 
-    A process that only observes has one as well.
+    With `--mode observe` there is one as well.
     """
     for each in core.controllers:
         if isinstance(each, kind):
@@ -33,7 +33,7 @@ def gatekeeper(core: Core, kind: type[GatesController[K]]) -> K | None:
 
 
 def keeper(core: Core) -> YuniKornGatekeeper:
-    """The keeper of YuniKorn's quota. Raises NoGates if there is none."""
+    """The object that enforces YuniKorn's quota. Raises NoGates if there is none."""
     found = gatekeeper(core, QuotaGatesController)
     if found is None:
         raise NoGates("this process does not enforce YuniKorn's quota")
@@ -41,21 +41,21 @@ def keeper(core: Core) -> YuniKornGatekeeper:
 
 
 def queue_counts(core: Core) -> dict[str, Applications]:
-    """The counts of each queue by its path, parents first."""
+    """The applications of each queue by its path, parents first."""
     scheduler = keeper(core).scheduler
     counts = applications_below(scheduler)
     return {queue.path: counts[queue] for queue in scheduler.tree.root.walk()}
 
 
 def queue_nodes(core: Core, counts: Mapping[str, Applications]) -> list[dict[str, Any]]:
-    """The nodes of the queues that still exist."""
+    """The JSON of these queues, as far as they still exist."""
     queues = keeper(core).scheduler.tree.queues
     found: Iterable[YuniKornQueue | None] = (queues.get(path.lower()) for path in counts)
     return [queue_node(queue, counts[queue.path]) for queue in found if queue is not None]
 
 
 def namespace_nodes(core: Core) -> list[dict[str, Any]]:
-    """The Namespaces whose quota can be read, by name, with the usage of their Pods that have passed the gate."""
+    """The Namespaces with a valid quota, sorted by name, with the usage of their Pods that have passed the gate."""
     found = keeper(core)
     return [
         {

@@ -1,8 +1,7 @@
-"""What each node used in the last day, in memory: a step every 5 minutes, read when a step is due.
+"""The usage of each node in the last day, sampled every 5 minutes and kept in memory.
 
-Nothing is done at an event. A series has the steps at which the amount changed, so that a queue whose usage does not
-change costs 16 bytes. Only this process has it: it begins anew with the process, and each replica has its own. See
-`past_usage` for one that lasts.
+A series stores only the steps at which the amount changed, so a queue whose usage does not change costs 16 bytes. The
+history begins with the process, and each replica has its own. For a history that survives restarts, see `past_usage`.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from scheduling.world.nodes import NodeName, NodeState, below
 
 API_VERSION = "quotree.dev/v1alpha1"
 STEP = 300
-"""Seconds."""
+"""The seconds of a step."""
 STEPS = 24 * 3600 // STEP
 MOST = 10_000
-"""Series: a node with a flavor and a resource. 50 MB if all of them change at each step for a day."""
+"""The most series. A series is a node with a flavor and a resource. If all change at each step, a day takes 50 MB."""
 _LARGEST = 2**63 - 1
 _Series: TypeAlias = "array[int]"
-"""The number of a step, the amount from then on, the number of the next step, and so on."""
+"""Pairs in one array: the number of a step, and the amount from that step on."""
 
 
 class UsageHistory:
-    """Read by many threads while one records: `record` replaces what it has, and changes no answer."""
+    """The history. Many threads may read while one records, because `record` replaces the data as a whole."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -39,12 +38,12 @@ class UsageHistory:
         self._series: dict[NodeName, dict[FlavorResource, _Series]] = {}
 
     def due(self, now: float) -> bool:
-        """Whether a step began since the last record. `now`: seconds since 1970."""
+        """Whether a new step has begun since the last sample. `now`: seconds since 1970."""
         return int(now) // STEP > self._last
 
     def record(self, states: Iterable[NodeState], now: float) -> None:
-        """Take in all nodes. Beyond the most series, Cohorts come before ClusterQueues, then by name."""
-        self._first = self._first or int(now)  # later than the beginning of its step
+        """Take a sample of all nodes. If there are too many series, Cohorts come first, then the first names."""
+        self._first = self._first or int(now)  # the first step is shorter, because the process started within it
         step, series = int(now) // STEP, dict[NodeName, dict[FlavorResource, _Series]]()
         for name, pair, amount in islice(_used(list(states)), self._most):
             before = self._series.get(name, {}).get(pair, array("q"))
@@ -52,7 +51,7 @@ class UsageHistory:
         self._series, self._last = series, step
 
     def of(self, is_queue: bool, name: str) -> dict[str, Any]:
-        """The history of a node as JSON: the steps at which an amount changed. Raises KeyError if there is none."""
+        """The history of a node as JSON. Raises KeyError if there is none."""
         found, last = self._series[(is_queue, name)], self._last
         series = {
             pair: [(at, amount_of(pair.resource, amount)) for at, amount in zip(steps[::2], steps[1::2], strict=True)]
@@ -64,8 +63,12 @@ class UsageHistory:
 def history_document(
     is_queue: bool, name: str, last: int, series: Mapping[FlavorResource, Sequence[tuple[int, str]]], first: int = 0
 ) -> dict[str, Any]:
-    """The answer of /v1. `series`: the steps at which an amount changed, each with the quantity from then on. `first`:
-    the second of the first sample, before which nothing is known."""
+    """The response of /v1.
+
+    `last`: the number of the last step.
+    `series`: the steps at which an amount changed, with the quantity from then on.
+    `first`: the time of the first sample, in seconds. Nothing is known before it.
+    """
     return {
         "apiVersion": API_VERSION,
         "kind": "UsageHistory",
@@ -84,7 +87,7 @@ def history_document(
 
 
 def _used(states: list[NodeState]) -> Iterator[tuple[NodeName, FlavorResource, int]]:
-    """What each node uses of each pair with quota or usage."""
+    """The usage of each node, for each pair with quota or usage."""
     sums = below(states)
     for state in sorted(states, key=lambda each: (each.is_queue, each.name)):
         uses = (sums.queues if state.is_queue else sums.cohorts).get(state.name, {})
@@ -93,7 +96,7 @@ def _used(states: list[NodeState]) -> Iterator[tuple[NodeName, FlavorResource, i
 
 
 def _appended(before: _Series, step: int, amount: int) -> _Series:
-    """The series with one more step, without what is older than a day. The first one is that of its beginning."""
+    """The series with one more step. Steps that ended more than a day ago are removed."""
     first = step - STEPS + 1
     old = 0
     while old + 2 < len(before) and before[old + 2] <= first:

@@ -1,4 +1,4 @@
-"""The workloads that hold the quota of a ClusterQueue, the largest share of it first."""
+"""The workloads with quota in a ClusterQueue. The one with the largest share comes first."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from scheduling.world.world import World
 
 
 class HeldQuota(NamedTuple):
-    """`quota`: the nominalQuota of the ClusterQueue. Both are copies, which other threads may read."""
+    """The nominalQuota of a ClusterQueue, and its reservations. Both are copies, so other threads may read them."""
 
     quota: Mapping[FlavorResource, int]
     reservations: list[Reservation]
 
 
 def held_quota(world: World, queue: str) -> HeldQuota:
-    """Copy what holds its quota. Raises KeyError if the ClusterQueue does not exist."""
+    """Copy the quota and the reservations of a ClusterQueue. Raises KeyError if it does not exist."""
     found = world.state.queues[queue]
     return HeldQuota({pair: found.node.nominal(pair) for pair in found.node.terms}, [*found.reservations.values()])
 
@@ -40,7 +40,7 @@ def holders_json(queue: str, held: HeldQuota, offset: int, limit: int) -> dict[s
 
 
 def _largest_share(quota: Mapping[FlavorResource, int], held: Reservation) -> float:
-    """Return the largest share of the queue's own quota over all pairs. Where it has none, a unit counts as all."""
+    """The largest fraction of the queue's own quota over all pairs. A pair without own quota counts as if it had 1."""
     return max((each / max(1, quota.get(pair, 0)) for pair, each in held.usage.items()), default=0.0)
 
 

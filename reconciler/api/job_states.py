@@ -1,4 +1,4 @@
-"""The states of all jobs with one name, with reasons and transitions, as JSON. Read in the loop's thread."""
+"""The states of the jobs with one name, with reasons and transitions, as JSON. Call this in the loop's thread."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def job_states(core: Core, name: str) -> dict[str, Any]:
-    """The states of the jobs `namespace/name`: one for each kind, and for each uid that an object names.
+    """The states of the jobs `namespace/name`. There may be several kinds, and references with several uids.
 
-    Raises KeyError if none is known.
+    Raises KeyError if no such job is known.
     """
     found = [
         _state(each.store, record)
@@ -51,7 +51,7 @@ def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
 
 
 def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
-    """The Workload that represents the job, and all Workloads that name the job as an owner."""
+    """The Workloads of the job: the one that represents it, and all that have it as an owner."""
     represents = {record.visible.workload: None} if record.visible is not None else {}
     for name in {**represents, **record.workloads}:
         found = store.workload(name)

@@ -1,4 +1,4 @@
-"""What a node used in the last day, as Prometheus recorded the metrics of the reconciler. It outlives the process."""
+"""The usage of a node in the last day, from the reconciler's metrics in Prometheus. It survives restarts."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from scheduling.objects.amounts import FlavorResource
 log = logging.getLogger(__name__)
 _QUEUE = ("kueue_cluster_queue_resource_reservation", "cluster_queue")
 _COHORT = ("kueue_cohort_subtree_resource_reservations", "cohort")
-"""The metric and the label with the name. The one of Cohorts has no samples while the amount is 0."""
+"""The metric, and the label with the name of the node. The metric of Cohorts has no samples while the amount is 0."""
 _NANO = 10**9
 _PAUSE = 60.0
-"""Seconds without a question after one that failed, so that pages do not wait for a server that is gone."""
+"""Seconds without queries after a failed one, so that pages do not wait for a server that is down."""
 
 
 class PastUsage:
-    """Asks Prometheus for the steps of one node. Called by many threads.
+    """Queries Prometheus for the history of one node. Any thread may call it.
 
-    `get`: a GET of a path with parameters, as of ClusterClient. `match`: labels that the samples must have, where one
-    Prometheus has several clusters. `clock`: seconds since 1970.
+    `get`: gets a path with parameters, like the method of ClusterClient.
+    `match`: labels that the samples must have, for a Prometheus with several clusters.
+    `clock`: returns the seconds since 1970.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class PastUsage:
         self._resumes = 0.0
 
     def of(self, is_queue: bool, name: str) -> dict[str, Any] | None:
-        """The history as JSON; None where Prometheus has none or does not answer."""
+        """The history as JSON; None if Prometheus has none or does not answer."""
         now = self._clock()
         if now < self._resumes:
             return None
@@ -58,7 +59,7 @@ class PastUsage:
         }
         try:
             answer = self._get("/api/v1/query_range", parameters)
-        except (ClusterError, OSError) as error:  # its token may be missing
+        except (ClusterError, OSError) as error:  # OSError: the file with the token may be missing
             log.warning("Prometheus does not say what was used in the last day: %s", error)
             self._resumes = now + _PAUSE
             return None
@@ -72,7 +73,7 @@ class PastUsage:
 
 
 def _changes(samples: list[Any], last: int, *, fill: bool) -> Iterator[tuple[int, str]]:
-    """The steps at which the amount changed. `fill`: steps without a sample have 0, else the amount before."""
+    """The steps at which the amount changed. `fill`: a step without a sample is 0, and not as the step before."""
     found = dict(filter(None, map(_sample, samples)))
     before = None
     for step in range(min(found, default=last + 1), last + 1):
@@ -83,7 +84,7 @@ def _changes(samples: list[Any], last: int, *, fill: bool) -> Iterator[tuple[int
 
 
 def _sample(found: Any) -> tuple[int, int] | None:
-    """The step and the amount in billionths; None for what is not a number."""
+    """The step and the amount in billionths; None if the sample is not a number."""
     try:
         moment, value = found
         return int(moment) // STEP, int(Decimal(value) * _NANO)

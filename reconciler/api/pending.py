@@ -1,4 +1,4 @@
-"""The workloads that wait at a queue, in order and with the reason, in the form of Kueue's visibility API and more.
+"""The workloads that wait in a queue, in order and with reasons, in the form of Kueue's visibility API and more.
 
 Source: Kueue v0.19, apis/visibility/v1beta2 (PendingWorkloadsSummary).
 """
@@ -25,21 +25,24 @@ from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 
 _MOST_TRIED = 20
-"""The most distinct workloads in one piece of a list that are examined anew if their reason is unknown."""
+"""The most scheduling attempts for one piece of a list, to explain workloads without a known reason."""
 _Attempts: TypeAlias = dict[tuple[str, Hashable], Wait | None]
-"""The attempts for one piece of a list, by ClusterQueue and scheduling hash."""
+"""The results of these attempts, by ClusterQueue and scheduling hash. Equivalent workloads share one attempt."""
 WAITS_ITS_TURN = "It waits for its turn"
 _NOT_TRIED = (PENDING_EVALUATION, WAITS_ITS_TURN)
 _FEW = (PENDING, INADMISSIBLE, WAITING)
-"""Condition reasons that cover several causes."""
+"""Condition reasons that have several causes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """A workload that waits. Places count from 0; they are None if it waits at no ClusterQueue.
+    """A workload that waits.
 
     `requests`: what it waits for, by resource.
-    `cause`: see `scheduling.visibility.brief`; empty where nobody asked for it.
+    `reason`, `message`: why it waits.
+    `place`, `place_in_local`: its place in the ClusterQueue and in the LocalQueue, from 0; None without a ClusterQueue.
+    `set_aside`: whether it is inadmissible, and tried again only after a change.
+    `cause`: see `scheduling.visibility.brief`; empty if it was not requested.
     """
 
     workload: Workload
@@ -53,16 +56,16 @@ class PendingRow:
 
 
 def rows(world: World, queue: str, offset: int, limit: int, now: int | None = None) -> list[PendingRow]:
-    """The rows of a ClusterQueue, from the place `offset` on. Raises KeyError if the ClusterQueue does not exist.
+    """The rows of a ClusterQueue from the place `offset` on. Raises KeyError if the ClusterQueue does not exist.
 
-    `now`: in nanoseconds; None leaves out the causes.
+    `now`: nanoseconds; None omits the causes.
     """
     names = world.queues.pending[queue].positions().names(offset, limit)
     return list(_rows(world, queue, names, range(offset, offset + len(names)), now, {}))
 
 
 def named_rows(world: World, names: Iterable[str], now: int) -> list[PendingRow]:
-    """The rows of those of these workloads (`namespace/name`) that wait, by ClusterQueue."""
+    """The rows of these workloads (`namespace/name`), as far as they wait, by ClusterQueue."""
     at: dict[str, list[str]] = {}
     nowhere: list[Workload] = []
     for name in dict.fromkeys(names):
@@ -100,7 +103,7 @@ def local_rows(world: World, local: str, offset: int, limit: int, now: int | Non
 
 
 def without_queue(world: World) -> list[PendingRow]:
-    """The workloads that wait at no ClusterQueue, by name. Looks at every workload once."""
+    """The workloads that wait in no ClusterQueue, sorted by name. This reads every workload."""
     idle = (each for each in world.workloads.values() if each.queueable and each.key not in world.assumed)
     nowhere = [each for each in idle if world.queues.queue_of(each) is None]
     return _without_queue(world, sorted(nowhere, key=lambda each: each.key))
@@ -147,14 +150,14 @@ def _requests(world: World, workload: Workload) -> Requests:
 
 
 class _Tried:
-    """Explains why the workloads of one ClusterQueue wait, at one moment."""
+    """Explains why the workloads of one ClusterQueue wait. Attempts are made once, and shared."""
 
     def __init__(self, world: World, queue: str, attempts: _Attempts) -> None:
         self._world, self._queue, self._attempts = world, queue, attempts
         self._inactive = inactive_message(world.state.queues[queue])
 
     def why(self, entry: PendingEntry) -> tuple[str, str]:
-        """The reason from the last cycle, or from the condition if it says enough; else of an attempt now."""
+        """The reason: from the last cycle, from the condition if that is specific, or else from an attempt."""
         if self._inactive:
             return SUSPENDED, self._inactive
         wait = self._world.last_attempt(entry.key)
@@ -171,7 +174,7 @@ class _Tried:
         return _NOT_TRIED if (self._queue, entry.scheduling_hash) in self._attempts else left
 
     def attempt(self, world: World, queue: str, entry: PendingEntry | None) -> Wait | None:
-        """Try it alone, or take the attempt of an equivalent one. See `Consider`."""
+        """The result of trying the workload alone, or that of an equivalent one. See `Consider`."""
         if entry is None:
             return None
         alike = queue, entry.scheduling_hash
@@ -181,7 +184,7 @@ class _Tried:
 
 
 def summary(found: Iterable[PendingRow]) -> dict[str, Any]:
-    """The answer of Kueue's visibility API, with `requests`, `reason`, `message`, `cause` and `setAside` added."""
+    """The response of Kueue's visibility API, with `requests`, `reason`, `message`, `cause` and `setAside` added."""
     return {
         "apiVersion": "visibility.kueue.x-k8s.io/v1beta2",
         "kind": "PendingWorkloadsSummary",

@@ -1,4 +1,4 @@
-"""Pods that wait at the gates of YuniKorn's and Volcano's quota, with reasons. Read in the loop's thread."""
+"""The Pods that wait at the gates of YuniKorn's and Volcano's quota, with reasons. Call this in the loop's thread."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 class PendingPod(NamedTuple):
-    """A Pod with its place among the Pods at the gate of its dialect. Pods of one dialect can be sorted."""
+    """A Pod that waits at the gate of a dialect. `place`: its place in the order; comparable within a dialect."""
 
     dialect: Dialect
     place: Any
 
 
 def of_namespace(core: Core, namespace: str) -> list[PendingPod]:
-    """The Pods of a namespace, in no order. Raises NoGates if this process keeps neither quota."""
+    """The waiting Pods of a namespace, unordered. Raises NoGates if this process enforces neither quota."""
     yunikorn = gatekeeper(core, QuotaGatesController)
     volcano = gatekeeper(core, VolcanoGatesController)
     if yunikorn is None and volcano is None:
-        raise NoGates("no quota is kept at gates here")
+        raise NoGates("this process enforces no quota with scheduling gates")
     found: list[PendingPod] = []
     if yunikorn is not None:
         found += (PendingPod(Dialect.YUNIKORN, each) for each in of_yunikorn.in_namespace(yunikorn, namespace))
@@ -41,20 +41,20 @@ def of_namespace(core: Core, namespace: str) -> list[PendingPod]:
 
 
 def of_yunikorns_queue(core: Core, path: str) -> list[PendingPod]:
-    """The Pods of a queue and its subtree, in no order. Raises NoGates, and KeyError if the queue does not exist."""
+    """The waiting Pods of a queue and its subtree, unordered. Raises NoGates, and KeyError without such a queue."""
     return [PendingPod(Dialect.YUNIKORN, each) for each in of_yunikorn.in_queue(keeper(core), path)]
 
 
 def of_volcanos_queue(core: Core, name: str) -> list[PendingPod]:
-    """The Pods of a queue and its subtree, in no order. Raises NoGates, and KeyError if the queue does not exist."""
+    """The waiting Pods of a queue and its subtree, unordered. Raises NoGates, and KeyError without such a queue."""
     volcano = gatekeeper(core, VolcanoGatesController)
     if volcano is None:
-        raise NoGates("Volcano's quota is not kept at gates here")
+        raise NoGates("this process does not enforce Volcano's quota")
     return [PendingPod(Dialect.VOLCANO, each) for each in of_volcano.in_queue(volcano, name)]
 
 
 def pending_pods(core: Core, places: Iterable[PendingPod]) -> list[dict[str, Any]]:
-    """The Pods that still wait, in the order of their places, each with its reason."""
+    """The JSON of those of these Pods that still wait, in the order of `places`, with reasons."""
     yunikorn = gatekeeper(core, QuotaGatesController)
     volcano = gatekeeper(core, VolcanoGatesController)
     found: list[dict[str, Any]] = []

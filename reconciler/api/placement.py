@@ -1,4 +1,4 @@
-"""Where a workload with a MultiKueue check is offered or runs, and why no worker admits it."""
+"""Which workers a workload with a MultiKueue check is offered to, which one runs it, and why no worker admits it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from scheduling.visibility.as_json import AccessScope
 from scheduling.world.world import World
 
 Refusals: TypeAlias = Callable[[str], Iterable[tuple[str, PlacementRefusal]]]
-"""Why each worker that was asked refuses the workload `namespace/name`."""
+"""Returns why nominated workers do not admit the workload `namespace/name`."""
 
 
 def explained(core: Core, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
-    """`explanation_json` with `placement`, which describes other clusters.
+    """`explanation_json` with the field `placement`, which concerns other clusters.
 
     Raises KeyError if the workload does not exist.
     """
@@ -37,8 +37,9 @@ def explained(core: Core, key: str, now: int, sight: AccessScope | None = None) 
 def placement_json(world: World, key: str, refused: Refusals | None = None) -> dict[str, Any]:
     """The placement of a workload; empty if it stays on this cluster.
 
-    A snapshot has no `refused`: there the message of the check says it all. The message and the refusals say no more
-    than the status of the Workload, which the caller may read.
+    The caller may read the status of the Workload, and this function shows nothing more.
+
+    `refused`: None for a snapshot, which has only the message of the check.
     """
     workload = world.workloads[key]
     state = multikueue_state(workload.checks, world.checks)

@@ -1,17 +1,17 @@
-"""The routes of /v1: one for each path. The caller's rights are checked before any data is read.
+"""The routes of /v1, one for each path. The caller's access is checked before any data is read.
 
-- Pending lists need the rights that Kueue's visibility API needs.
-- The workloads that hold the quota of a ClusterQueue need the right to list all Workloads.
-- An explanation needs the right to read the Workload.
+- Pending lists need the access that Kueue's visibility API needs.
+- The workloads with quota in a ClusterQueue need the right to list Workloads in all namespaces.
+- An explanation needs the right to get the Workload.
 - Trees and the history of their nodes need the right to list ClusterQueues and Cohorts.
-- Pods at the gate need the right to list Pods there, because each Pod has the same answer in an annotation.
+- Pods at the gate need the right to list Pods there, because an annotation of each Pod has the same answer.
 - YuniKorn's queues sum up all Pods, so they need the right to list all Pods and Namespaces.
 - Volcano's queues need the right to list Queues.
 - Domains of a topology need the right to list Nodes.
-- What a caller may see needs no right.
+- Any caller may ask what it has access to.
 
-A caller without the right learns nothing, not even whether the object exists. A new route is a method of
-`ReconcilerApi` and an entry of `ROUTES`.
+A caller without access does not even learn whether the object exists. To add a route, add a method to `ReconcilerApi`
+and an entry to `ROUTES`.
 """
 
 from __future__ import annotations
@@ -67,30 +67,30 @@ T = TypeVar("T")
 VISIBILITY = "visibility.kueue.x-k8s.io"
 DEFAULT_LIMIT, MOST = 1000, 100_000
 MOST_NAMED = 100
-"""Workloads that one request may name."""
+"""The most workloads that one request may name."""
 _MOST_FIELDS = 20
 """The most parameters of a query."""
 _PIECE = 1000
-"""Entries of a list, or nodes, that are read at once; the world may change between two pieces."""
+"""The most entries or nodes that are read in one step. The world may change between two steps."""
 _FEW = 200
-"""Pods and workloads whose reasons are computed at once: that takes longer than to read an entry."""
+"""The most Pods and workloads whose reasons are computed in one step. That takes longer than to read an entry."""
 _PATIENCE = 5.0
-"""Seconds that a request waits for its turn."""
+"""The most seconds that a request waits for other requests."""
 _TREE_KEPT = 2.0
-"""Seconds. One copy of trees, topologies, or the order of Pods at a gate serves all callers for this long."""
+"""Seconds for which all callers get the same copy of trees, topologies, or the order of Pods at a gate."""
 _MOST_PLACES = 8
-"""Namespaces and queues whose order is kept."""
+"""The most namespaces and queues whose order of Pods is kept."""
 _PODS = Access("list", "", "pods")
 _NAMESPACES = Access("list", "", "namespaces")
 OF_YUNIKORN = (_PODS, _NAMESPACES)
-"""A caller who may list these may see the usage of each queue."""
+"""The access that is needed to see the usage of YuniKorn's queues."""
 OF_VOLCANO_GATES = (_PODS,)
-"""A caller who may list these may see the Pods that wait for each Queue, and its usage."""
+"""The access that is needed to see the Pods that wait for Volcano's queues, and the usage of these queues."""
 _NODES = Access("list", "", "nodes")
-"""A caller who may list these may see the domains of topologies, and what is used there."""
+"""The access that is needed to see the domains of topologies and their usage."""
 OF_VOLCANO = Access("list", QUEUES.group, QUEUES.plural)
 _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
-"""A caller who may list these may see the quota, the usage and the borrowing of each node."""
+"""The access that is needed to see the quota, the usage and the borrowing of each node."""
 _WORKERS = Access("list", GROUP, "multikueueclusters")
 _DEMANDED = {
     "trees": _TREES,
@@ -99,13 +99,13 @@ _DEMANDED = {
     "clusters": (_WORKERS,),
     "topologies": (_NODES,),
 }
-"""The rights that answers about all of the cluster demand."""
+"""The access that is needed for responses about the whole cluster, by the name of the response."""
 _MOST_CALLERS = 1024
-"""Callers whose namespaces are kept."""
+"""The most callers whose namespaces are kept."""
 
 
 class PostedRead(Protocol):
-    """See `Reconciler.ask`."""
+    """The type of `Reconciler.ask`."""
 
     def __call__(self, question: Callable[[Core], T], timeout: float = ...) -> T: ...
 
@@ -113,7 +113,8 @@ class PostedRead(Protocol):
 class ReconcilerApi:
     """Answers GET requests. Many threads may call it at once.
 
-    `ask` reads the world in the loop's thread. `past`: asked for histories before the memory of this process.
+    `ask`: reads the core in the loop's thread.
+    `past`: has the history of nodes. None: only the history in the memory of this process is used.
     """
 
     def __init__(self, ask: PostedRead, reviews: Reviews, past: PastUsage | None = None) -> None:
@@ -128,7 +129,7 @@ class ReconcilerApi:
         self._past = past
 
     def note_usage(self, now: float) -> None:
-        """Record what is in use, if a step of the history is due. Called often, by one thread; `now` in seconds."""
+        """Take a sample for the history, if one is due. One thread calls this often. `now`: seconds since 1970."""
         if self._history.due(now):
             try:
                 self._history.record(self._all_nodes(), now)
@@ -136,11 +137,11 @@ class ReconcilerApi:
                 log.debug("usage is noted later: %s", error)
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query. `wanted`: the user that the caller impersonates. Raises HttpRefusal."""
+        """The JSON for a path with a query. `wanted`: the user that the caller impersonates. Raises HttpRefusal."""
         return self._routed(target, lambda: self._callers.who(authorization, wanted))
 
     def answer_to(self, target: str, caller: Caller) -> dict[str, Any]:
-        """Answer a caller whom the API server has authenticated, at a path of the aggregated API."""
+        """Answer a request at a path of the aggregated API. The API server has authenticated the caller."""
         path, separator, query = target.partition("?")
         if (found := discovery(path)) is not None:
             return found
@@ -156,10 +157,10 @@ class ReconcilerApi:
         for pattern, view in ROUTES:
             if found := re.fullmatch(pattern, url.path):
                 names = [unquote(name) for name in found.groups()]
-                return self._seen(view, who, names, url.query)
+                return self._respond(view, who, names, url.query)
         raise HttpRefusal(404, f"{url.path} does not exist")
 
-    def _seen(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
+    def _respond(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
         try:
             return view(self, who(), *names, query)
         except ClusterError as error:
@@ -169,7 +170,7 @@ class ReconcilerApi:
             raise HttpRefusal(503, "the reconciler is too busy to answer; try again") from error
 
     def _read(self, question: Callable[[World], T], missing: str = "") -> T:
-        """Read from the world in the loop's thread. `missing` is the message for a KeyError."""
+        """Read from the world in the loop's thread. `missing`: the message if a KeyError is raised."""
         return self._read_loop(lambda core: question(core.state.world), missing)
 
     def _read_loop(self, question: Callable[[Core], T], missing: str = "") -> T:
@@ -178,7 +179,7 @@ class ReconcilerApi:
                 raise HttpRefusal(503, "the reconciler does not know all objects yet; try again")
             return question(core)
 
-        # One at a time: the loop goes back to its own work between any two.
+        # One request at a time, so that the loop can do its own work between two requests.
         if not self._turn.acquire(timeout=_PATIENCE):
             raise TimeoutError
         try:
@@ -195,7 +196,7 @@ class ReconcilerApi:
     # --- views
 
     def self_access(self, caller: Caller, _query: str) -> dict[str, Any]:
-        """Every user of the cluster may ask. The answer has only namespaces in which the caller may list Workloads."""
+        """The caller's access. Every user may ask. It has only namespaces in which the caller may list Workloads."""
         may = partial(self._callers.may, caller)
         found = self_access_json(caller, _DEMANDED, may)
         if found["allNamespaces"]:
@@ -211,7 +212,7 @@ class ReconcilerApi:
         return self._read_loop(lambda core: explained(core, key, time.time_ns(), sight), f"there is no Workload {key}")
 
     def job_states(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
-        """A caller who may list the Workloads of the namespace may see their jobs: Workloads name their owners."""
+        """Needs the right to list Workloads in the namespace, because Workloads name their jobs."""
         self._callers.demand(caller, Access("list", GROUP, "workloads", namespace=namespace))
         key = f"{namespace}/{name}"
         return self._read_loop(lambda core: job_states(core, key), f"no job {key} is known that names a queue")
@@ -225,7 +226,7 @@ class ReconcilerApi:
         )
 
     def holders_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
-        """Sorted here, outside of the loop's thread: a ClusterQueue may have thousands."""
+        """The reservations are sorted here, in another thread than the loop's, because there may be thousands."""
         self._callers.demand(caller, Access("list", GROUP, "workloads"))
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
         held = self._read(lambda world: held_quota(world, name), f"there is no ClusterQueue {name}")
@@ -240,7 +241,7 @@ class ReconcilerApi:
         )
 
     def pending_named(self, caller: Caller, query: str) -> dict[str, Any]:
-        """The named workloads that wait, of the namespaces whose Workloads the caller may read."""
+        """The named workloads, without those that do not wait or that the caller may not get."""
         names = (_value(query, "names") or "").split(",")
         if len(names) > MOST_NAMED:
             raise HttpRefusal(400, f"names has {len(names)} workloads; it may have {MOST_NAMED}")
@@ -263,18 +264,18 @@ class ReconcilerApi:
                 return summary(found.values())
 
     def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
-        """A caller who may list Workloads in all namespaces gets their names; others get their number."""
+        """Workloads are listed for callers who may list them in all namespaces, otherwise only counted."""
         self._callers.demand(caller, _WORKERS)
         named = self._callers.may(caller, Access("list", GROUP, "workloads"))
         return clusters_json(self._read_loop(clusters), named=named)
 
     def topologies(self, caller: Caller, _query: str) -> dict[str, Any]:
-        """Sums over all Nodes: one copy serves all callers, as of trees."""
+        """The sums include all Nodes, so all callers get the same copy for a while, as for trees."""
         self._callers.demand(caller, _NODES)
         return self._trees.get("topologies", lambda: ApiDocument(self._read(topologies_json)))
 
     def domains(self, caller: Caller, flavor: str, query: str) -> dict[str, Any]:
-        """A caller who may list Workloads in all namespaces gets their names; others get their number."""
+        """Workloads are listed for callers who may list them in all namespaces, otherwise only counted."""
         self._callers.demand(caller, _NODES)
         named = self._callers.may(caller, Access("list", GROUP, "workloads"))
         within = tuple(filter(None, (_value(query, "within") or "").split("/")))
@@ -296,8 +297,8 @@ class ReconcilerApi:
         return self._pods(query, f"Queue {name}", lambda core: of_volcanos_queue(core, name))
 
     def _pods(self, query: str, where: str, read: Callable[[Core], list[PendingPod]]) -> dict[str, Any]:
-        """The Pods are sorted and kept here, outside of the loop's thread, so that frequent requests do not delay the
-        loop. The reasons are those of this moment.
+        """The Pods are sorted and kept in this thread, so that frequent requests do not delay the loop. Only the
+        reasons are computed in the loop's thread for each request.
         """
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
         every = self._places.get(where, lambda: sorted(self._read_loop(read, f"there is no {where}")))
@@ -309,9 +310,9 @@ class ReconcilerApi:
 
     def yunikorn_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *OF_YUNIKORN)
-        return self._trees.get("yunikorn", self._drawn_of_yunikorn)
+        return self._trees.get("yunikorn", self._yunikorn_document)
 
-    def _drawn_of_yunikorn(self) -> ApiDocument:
+    def _yunikorn_document(self) -> ApiDocument:
         counts, found = [*self._read_loop(gates.queue_counts).items()], []
         for at in range(0, len(counts), _PIECE):
             found += self._read_loop(partial(gates.queue_nodes, counts=dict(counts[at : at + _PIECE])))
@@ -319,9 +320,9 @@ class ReconcilerApi:
 
     def volcano_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, OF_VOLCANO)
-        return self._trees.get("volcano", self._drawn_of_volcano)
+        return self._trees.get("volcano", self._volcano_document)
 
-    def _drawn_of_volcano(self) -> ApiDocument:
+    def _volcano_document(self) -> ApiDocument:
         names, found = self._read_loop(volcano_tree.queue_names), []
         for at in range(0, len(names), _PIECE):
             found += self._read_loop(partial(volcano_tree.queue_nodes, names=names[at : at + _PIECE]))
@@ -329,13 +330,13 @@ class ReconcilerApi:
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *_TREES)
-        return self._trees.get("tree", self._drawn)
+        return self._trees.get("tree", self._tree_document)
 
     def tree_of_namespace(self, caller: Caller, namespace: str, _query: str) -> dict[str, Any]:
-        """The ClusterQueues that LocalQueues of the namespace lead to, and the names of the Cohorts above them.
+        """The ClusterQueues of the namespace's LocalQueues, and the names of the Cohorts above them.
 
-        A tenant may see of a ClusterQueue what `explanation` shows anyway. It sees no quota of Cohorts, and no
-        siblings.
+        A tenant sees only what `explanation` shows of a ClusterQueue. It does not see the quota of Cohorts, nor the
+        siblings of the ClusterQueue.
         """
         self._callers.demand(caller, Access("list", GROUP, "localqueues", namespace=namespace))
         return self._read(partial(namespace_tree, namespace=namespace))
@@ -348,9 +349,11 @@ class ReconcilerApi:
         try:
             return self._history.of(is_queue, name)
         except KeyError:
-            raise HttpRefusal(404, f"no usage of {plural} {name} is recorded yet; it is, every 5 minutes") from None
+            raise HttpRefusal(
+                404, f"no usage of {plural} {name} is recorded yet; it is recorded every 5 minutes"
+            ) from None
 
-    def _drawn(self) -> ApiDocument:
+    def _tree_document(self) -> ApiDocument:
         return self._documents.document(self._all_nodes())
 
     def _all_nodes(self) -> list[NodeState]:
@@ -366,7 +369,7 @@ def _namespaces(world: World) -> frozenset[str]:
 
 
 View: TypeAlias = Callable[..., dict[str, Any]]
-"""A method of `ReconcilerApi`: its arguments are the caller, the names in the path, the query."""
+"""A method of `ReconcilerApi`. The arguments are the caller, the names in the path, and the query."""
 _NAME = r"([^/]+)"
 ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", ReconcilerApi.explanation),
@@ -393,7 +396,7 @@ ROUTES: tuple[tuple[str, View], ...] = (
 
 
 def _value(query: str, name: str) -> str | None:
-    """The last value of a parameter; None if there is none."""
+    """The last value of a parameter in the query; None if it is missing."""
     try:
         values = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS).get(name)
     except ValueError as error:

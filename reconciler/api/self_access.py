@@ -1,7 +1,7 @@
-"""What a caller may see of /v1, and in which namespaces: a menu, and a list of one's own work, begin with that.
+"""What a caller has access to in /v1, and in which namespaces. Programs need this for menus and lists of own work.
 
-Kubernetes cannot list the namespaces in which somebody may read. So those that have a LocalQueue are tried one by one,
-the likely ones first, and no more than `MOST_TRIED` of them however large the cluster is.
+Kubernetes cannot list the namespaces to which a user has access. So the namespaces with a LocalQueue are checked one by
+one, likely ones first. However large the cluster is, at most `MOST_TRIED` are checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from policies.dialects.kueue_kinds import GROUP
 from reconciler.api.tree import API_VERSION
 
 MOST_TRIED = 64
-"""Namespaces for which the API server is asked; each costs a question."""
+"""The most namespaces that are checked. Each needs a request to the API server."""
 KEPT = 60.0
 """Seconds for which the namespaces of a caller are kept."""
 LIST_WORKLOADS = Access("list", GROUP, "workloads")
@@ -28,7 +28,7 @@ _PARTS = re.compile(r"[:/@]")
 def self_access_json(
     caller: Caller, wanted: Mapping[str, Sequence[Access]], may: Callable[[Access], bool]
 ) -> dict[str, Any]:
-    """`wanted`: the rights that each answer of /v1 demands, by its name."""
+    """The caller's access. `wanted`: the access that is needed for each response of /v1, by its name."""
     reads = [name for name, rights in wanted.items() if all(may(each) for each in rights)]
     named = {"apiVersion": API_VERSION, "kind": "SelfAccess", "user": caller.name}
     return {**named, "reads": reads, "allNamespaces": may(LIST_WORKLOADS)}
@@ -37,20 +37,20 @@ def self_access_json(
 def own_namespaces(
     caller: Caller, namespaces: Collection[str], may: Callable[[Access], bool]
 ) -> tuple[Sequence[str], bool]:
-    """Return those in which the caller may list Workloads, by name, and whether all of `namespaces` were tried."""
+    """The namespaces in which the caller may list Workloads, sorted, and whether all of `namespaces` were checked."""
     tried = _likely_first(caller, namespaces)
     return sorted(each for each in tried if may(replace(LIST_WORKLOADS, namespace=each))), len(tried) == len(namespaces)
 
 
 def _likely_first(caller: Caller, namespaces: Collection[str]) -> Sequence[str]:
-    """Return that of the caller's service account, those with the name of a user or group, then others by name."""
+    """The namespace of a service account, then namespaces with the name of a group or user, then others."""
     likely = dict.fromkeys(each for each in _names(caller) if each in namespaces)
     others = heapq.nsmallest(MOST_TRIED, (each for each in namespaces if each not in likely))
     return [*likely, *others][:MOST_TRIED]
 
 
 def _names(caller: Caller) -> Iterator[str]:
-    """What a namespace of this caller may be called: `ml` for the groups `ml`, `oidc:ml` and `/teams/ml`."""
+    """Likely names of this caller's namespaces, such as `ml` for the groups `ml`, `oidc:ml` and `/teams/ml`."""
     if found := _ACCOUNT.fullmatch(caller.name):
         yield found[1]
     for text in (*caller.groups, caller.name):

@@ -1,4 +1,4 @@
-"""A cluster as the reconciler would see it, read once: for callers without a reconciler to ask."""
+"""Reads a cluster once, in the way in which the reconciler would see it. For programs without a running reconciler."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from scheduling.world.world import World
 def snapshot(
     cluster: ClusterClient, settings: DecisionSettings | None = None, without: Container[Resource] = ()
 ) -> World:
-    """All objects that decisions depend on, as they are now; nothing is decided. Raises ClusterError.
+    """A World with all objects that decisions depend on. Nothing is decided. Raises ClusterError.
 
-    A kind without an installed CustomResourceDefinition, or listed in `without`, counts as a kind without objects.
+    If a kind has no CustomResourceDefinition or is listed in `without`, it counts as a kind without objects.
     """
     return _read(cluster, settings or DecisionSettings(), without).state.world
 
 
 def observed(cluster: ClusterClient, settings: DecisionSettings | None = None) -> Core:
-    """A core with these objects, which /v1 can read; it decides nothing. Raises ClusterError."""
+    """A core with all these objects, for the responses of /v1. It decides nothing. Raises ClusterError."""
     return _read(cluster, settings or DecisionSettings())
 
 
 def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSettings | None = None) -> World:
-    """A World of manifests that were read before, in the API versions that the reconciler reads.
+    """A World of given manifests, which must have the API versions that the reconciler reads.
 
-    Places in topologies are known only if each Node says what other Pods use of it (`reconciler.objects.node_use`).
+    Places in topologies are known only if each Node has the usage of other Pods; see `reconciler.objects.node_use`.
     """
     manifests = list(manifests)
     nodes = [each for each in map(dict, manifests) if (each.get("apiVersion"), each.get("kind")) == ("v1", "Node")]
@@ -62,7 +62,7 @@ def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSetti
 
 
 def use_on_nodes(cluster: ClusterClient) -> NodeUse:
-    """What Pods outside topologies use of the Nodes. Raises ClusterError."""
+    """The usage of Nodes by Pods outside topologies. Raises ClusterError."""
     listed = _listed(cluster, replace(POD_ON_NODE_VIEW, detail=None))
     return use_of(each.value for each in listed.objects if isinstance(each.value, PodOnNode))
 
@@ -74,7 +74,7 @@ def _kinds(settings: DecisionSettings) -> tuple[WatchedKind[object], ...]:
 
 
 def _read(cluster: ClusterClient, settings: DecisionSettings, without: Container[Resource] = ()) -> Core:
-    """Nodes and what runs there are only read if a flavor has a topology, and the caller may list them."""
+    """Nodes and their Pods are read only if a flavor has a topology, and the caller may list them."""
     wanted = [each for each in _kinds(settings) if each.resource not in without]
     listed = [_listed(cluster, each) for each in wanted]
     core = _core(listed, settings)

@@ -1,4 +1,4 @@
-"""The topologies of flavors as JSON: their domains, level by level, with their room and the workloads there."""
+"""The topologies of flavors as JSON: the domains of each level, their free room, and the workloads in them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
 _NAMED = 100
-"""The most workloads of a domain that are named; all are counted."""
+"""The most workloads of a domain that are listed by name. All of them are counted."""
 
 
 def topologies_json(world: World) -> dict[str, Any]:
-    """The flavors with a topology. Read in the loop's thread."""
+    """The flavors with a topology. Call this in the loop's thread."""
     items = [
         {
             "flavor": each.flavor,
@@ -31,10 +31,10 @@ def topologies_json(world: World) -> dict[str, Any]:
 
 
 def domains_json(world: World, flavor: str, within: Sequence[str], *, named: bool) -> dict[str, Any]:
-    """The domains below one, sorted by name. Read in the loop's thread.
+    """The domains below the domain `within`, sorted by name. Call this in the loop's thread.
 
-    `named`: list the names of the workloads; otherwise only their number. Raises KeyError if there is no such topology
-    or domain.
+    `named`: whether to list the names of workloads, and not only their number. Raises KeyError if there is no such
+    topology or domain.
     """
     fleet = world.state.fleet
     if fleet is None:

@@ -1,7 +1,7 @@
-"""The quota trees as JSON: each node with its quota, its usage, what it borrows, and its pending workloads.
+"""The quota trees as JSON: each node with its quota, its usage, its borrowing, and its pending workloads.
 
-The fields are those of `quotree tree -o json`. A ClusterQueue also says why it admits nothing, and since when work
-waits there.
+The fields are those of `quotree tree -o json`. A ClusterQueue also has the reason why it admits nothing, and the time
+at which work began to wait there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ _NOTHING = InUse(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _NodeFacts:
-    """A node, and the sums and names of what is below it: all that its JSON depends on."""
+    """Everything that the JSON of a node depends on.
+
+    `state`: the node itself.
+    `in_use`, `counts`: the usage and the number of workloads in its subtree.
+    `children`: the names of the children of a Cohort.
+    `nominal`: the nominal quota in the subtree of a Cohort.
+    """
 
     state: NodeState
     in_use: Mapping[FlavorResource, InUse]
@@ -51,14 +57,14 @@ class _NodeFacts:
 
 
 class TreeDocuments:
-    """Makes the documents of all trees. A node that did not change since the last one is not written again."""
+    """Makes the JSON of all trees. Only nodes that have changed since the last call are made again."""
 
     def __init__(self) -> None:
         self._last: tuple[list[NodeState], ApiDocument] = [], ApiDocument()
         self._nodes: Mapping[NodeName, tuple[_NodeFacts, SharedEntry]] = {}
 
     def document(self, states: list[NodeState]) -> ApiDocument:
-        """See `tree_json`."""
+        """The same document as `tree_json`."""
         before, document = self._last
         if document and states == before:
             return document
@@ -73,7 +79,7 @@ class TreeDocuments:
 
 
 def tree_json(states: list[NodeState]) -> dict[str, Any]:
-    """All trees; the nodes in the order of their names, Cohorts first."""
+    """All trees. The nodes are sorted by name, Cohorts before ClusterQueues."""
     return _all_json(states, [facts.entry() for facts in _facts(states)])
 
 
@@ -96,7 +102,7 @@ def _all_json(states: list[NodeState], nodes: Sequence[dict[str, Any]]) -> dict[
 def namespace_tree(world: World, namespace: str) -> dict[str, Any]:
     """The ClusterQueues of a namespace's LocalQueues, and only the names of the Cohorts above them.
 
-    Not since when work waits there, which may be that of others.
+    The time at which work began to wait is omitted, because the work may belong to others.
     """
     local = world.queues.local_queues.values()
     wanted = {queue.cluster_queue for queue in local if queue.namespace == namespace}
@@ -121,7 +127,7 @@ def nodes_json(nodes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _condition(state: NodeState) -> dict[str, str]:
-    """Why it admits nothing, and since when work waits there; fields without a value are left out."""
+    """Why the ClusterQueue admits nothing, and when work began to wait; fields without a value are omitted."""
     stopped = {"stopPolicy": state.stop_policy} if state.stop_policy != NO_STOP else {}
     inactive = {"inactive": state.inactive} if state.inactive else {}
     return {**stopped, **inactive, **({"oldestPending": time_of(state.oldest)} if state.oldest is not None else {})}

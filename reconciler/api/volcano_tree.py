@@ -1,4 +1,4 @@
-"""Volcano's queues with their quota, allocation and PodGroups. Read in the loop's thread."""
+"""Volcano's queues with their quota, allocation and PodGroups. Call this in the loop's thread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def queue_names(core: Core) -> list[str]:
 
 
 def queue_nodes(core: Core, names: Iterable[str]) -> list[dict[str, Any]]:
-    """The queues that still exist; `podGroups` counts the whole subtree of the queue."""
+    """The JSON of these queues, as far as they still exist. `podGroups` counts the whole subtree of a queue."""
     known = tree(core)
     return [_node(known, known.queues[name]) for name in names if name in known.queues]
 

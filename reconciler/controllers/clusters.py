@@ -1,4 +1,4 @@
-"""The conditions Active of MultiKueueClusters and of AdmissionChecks that use them, and the sources of kubeconfigs."""
+"""Writes the condition Active of MultiKueueClusters and their AdmissionChecks, and follows sources of kubeconfigs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ from scheduling.objects.times import SECOND
 
 
 class ClustersController(Controller):
-    watched = (CLUSTERS, CONFIGS, CHECK_VIEW)
+    """Writes the conditions, and follows the kubeconfigs.
 
-    """`workers`: the connection of each worker by name; read-only. `counted`: conditions tell of failed attempts."""
+    `workers`: the workers with their connections, by name. They are only read here.
+    `counted`: whether conditions show the number of failed attempts.
+    """
+
+    watched = (CLUSTERS, CONFIGS, CHECK_VIEW)
 
     def __init__(self, workers: Mapping[str, ConnectedWorker], *, counted: bool = False) -> None:
         self.workers = workers
@@ -44,7 +48,7 @@ class ClustersController(Controller):
         self._stale: dict[tuple[str, str], None] = {}
         self._warned: dict[str, Expiry] = {}
 
-    # --- what is observed
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
@@ -85,7 +89,7 @@ class ClustersController(Controller):
         found, self._commands = self._commands, []
         return found
 
-    # --- what is to be written
+    # --- writes
 
     def wake(self, item: Key) -> None:
         self._stale[item] = None
@@ -121,15 +125,15 @@ class ClustersController(Controller):
             return None
         return cluster_condition(worker.connection, self.expiry(name), now, counted=self._counted)
 
-    # --- credentials that end
+    # --- credentials that expire
 
     def expiry(self, name: str) -> Expiry | None:
-        """The moment at which the worker's credentials expire, if they say so."""
+        """When the worker's credentials expire; None if that is not known."""
         worker = self.workers.get(name)
         return worker.login.expiry if worker is not None and isinstance(worker.login, WorkerLogin) else None
 
     def _watch_expiries(self, now: int) -> None:
-        """Set an alarm before the credentials expire, once for each set of credentials."""
+        """Mark a worker when its credentials expire soon, once for each set of credentials."""
         for name in self.workers:
             expiry = self.expiry(name)
             if expiry is not None and now >= expiry.warn_at * SECOND and self._warned.get(name) != expiry:

@@ -1,8 +1,10 @@
-"""Gives a queue to jobs that the webhook has missed: those without one in a namespace with a LocalQueue `default`.
+"""Sets the queue of jobs that the webhook has missed: jobs without one in a namespace with a LocalQueue `default`.
 
-The webhook that gives new jobs their queue fails open. A job that was created before the LocalQueue stays as it is, as
-with the webhook. With the queue the job is one that runs without quota, which is stopped, or one that belongs to a job
-above, where it is counted. Kueue leaves such jobs alone.
+The webhook sets the queue of new jobs. If it cannot be reached, jobs are created without a queue. This controller
+labels such jobs, unless they are older than the LocalQueue; the webhook does not label older jobs either.
+
+Then the controller of jobs manages them. It stops a job that runs without quota. If the job belongs to another job that
+was admitted for both, it continues to run. Kueue leaves jobs alone that its webhook has missed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _MESSAGE = f"It names no queue, so LocalQueue {DEFAULT_QUEUE} of its namespace t
 
 
 def _created(queue: Manifest) -> str | None:
-    """When a LocalQueue `default` was created; None for another one, and for one that is being deleted."""
+    """When the LocalQueue `default` was created; None for any other LocalQueue, and for one that is being deleted."""
     meta = metadata(queue)
     there = meta.get("name") == DEFAULT_QUEUE and not meta.get("deletionTimestamp")
     return (text(meta.get("creationTimestamp")) or "") if there else None
@@ -44,14 +46,14 @@ DEFAULT_QUEUES: WatchedKind[str] = WatchedKind("DefaultQueue", LOCAL_QUEUES, _cr
 
 
 class UnqueuedJob(NamedTuple):
-    """A job that names no queue. `created`: as written."""
+    """A job that names no queue. `created`: the creation timestamp as text."""
 
     uid: str
     created: str
 
 
 def _views(kind: JobKind) -> Iterator[WatchedKind[UnqueuedJob]]:
-    """The jobs without the label, and those whose label is empty."""
+    """Two views: the jobs without the queue label, and the jobs whose queue label is empty."""
 
     def unqueued(job: Manifest) -> UnqueuedJob | None:
         meta = metadata(job)
@@ -66,7 +68,7 @@ def _views(kind: JobKind) -> Iterator[WatchedKind[UnqueuedJob]]:
 
 
 class DefaultQueuesController(Controller):
-    """Writes the label; what follows is done by the controller of jobs."""
+    """Writes the queue label. Then the controller of jobs manages the job."""
 
     def __init__(self, kinds: Iterable[JobKind], bypasses: Bypasses) -> None:
         views = [(view, kind) for kind in kinds for view in _views(kind)]

@@ -1,9 +1,9 @@
-"""The finalizer that keeps a ClusterQueue, a ResourceFlavor, an AdmissionCheck or a Topology while something needs it.
+"""The finalizer that keeps a ClusterQueue, ResourceFlavor, AdmissionCheck or Topology from deletion while it is in use.
 
 Every such object gets the finalizer unless it is being deleted. The finalizer is removed when deletion was requested
-and nothing needs the object any more. The workloads that hold quota in a ClusterQueue need it; the ClusterQueues that
-name a flavor or a check need that, and the flavors of a Topology need it. Source: Kueue v0.19, pkg/controller/core and
-pkg/controller/tas.
+and the object is not used any more. A ClusterQueue is used by the workloads that have quota in it. A flavor or a check
+is used by the ClusterQueues that name it, and a Topology by the flavors that name it.
+Source: Kueue v0.19, pkg/controller/core and pkg/controller/tas.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GUARDED = frozenset(_RESOURCES)
 
 
 def users(world: World, touch: Touch) -> list[str]:
-    """The names of the objects that still need this object."""
+    """The names of the objects that still use this object."""
     kind, name = touch
     if kind == RESOURCE_FLAVOR:
         return world.queues_with_flavor(name)
@@ -51,7 +51,7 @@ def users(world: World, touch: Touch) -> list[str]:
 
 
 def finalizers(world: World, touch: Touch, stored: Stored) -> tuple[str, ...]:
-    """The finalizers that the object should have; those of others stay."""
+    """The finalizers that the object should have. Finalizers of other controllers stay."""
     there = IN_USE in stored.finalizers
     if not stored.deleting:
         return stored.finalizers if there else (*stored.finalizers, IN_USE)
@@ -61,7 +61,7 @@ def finalizers(world: World, touch: Touch, stored: Stored) -> tuple[str, ...]:
 
 
 def finalizer_patch(world: World, touch: Touch, stored: Stored) -> Patch | None:
-    """The patch that adds or removes the finalizer; None if nothing changes, and for kinds without a finalizer."""
+    """The patch that adds or removes the finalizer; None if nothing changes, or the kind has no such finalizer."""
     kind, name = touch
     if kind not in _RESOURCES:
         return None

@@ -1,4 +1,4 @@
-"""Isolates an object on which a controller fails: it is left alone for a while, and an Event reports the error."""
+"""Isolates objects that a controller fails to handle: they get a backoff, and an Event reports the error."""
 
 from __future__ import annotations
 
@@ -20,23 +20,20 @@ _FIRST, _LONGEST = 1.0, 60.0
 
 
 class InternalErrors:
-    """Moments are in nanoseconds."""
+    """The objects that failed, with their backoffs. Times are in nanoseconds."""
 
     def __init__(self) -> None:
         self._backoffs: dict[Key, tuple[int, RandomBackoff]] = {}
 
     def backoff_end(self, key: Key, now: int) -> int | None:
-        """The moment until which the object is left alone; None if it may be looked at."""
+        """The end of the object's backoff; None if it has none."""
         until, _ = self._backoffs.get(key, (0, None))
         return until if now < until else None
 
     def guarded(
         self, key: Key, writes: Callable[[], Iterable[WantedWrite]], about: ObjectReference | None, now: int
     ) -> list[WantedWrite]:
-        """The result of `writes`, or the Event that reports its failure.
-
-        After a failure the object is left alone for a while.
-        """
+        """The result of `writes`. If it raises an error, return the Event that reports it, and start a backoff."""
         try:
             found = [*writes()]
         except Exception as error:
@@ -58,7 +55,7 @@ class InternalErrors:
         busy: Busy,
         now: int,
     ) -> Iterator[WantedWrite | WaitFor | WakeAt]:
-        """The writes of `look`, unless one of `keys` is busy. The item is looked at again after each write."""
+        """The writes of `look`, unless one of `keys` is busy. After a write the controller looks at the item again."""
         blocked = next((key for key in keys if busy(*key)), None)
         if blocked is not None:
             yield WaitFor(item, blocked)

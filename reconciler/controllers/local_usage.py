@@ -1,7 +1,7 @@
-"""The recent usage of LocalQueues for admission fair sharing: sampled regularly, stored in their status, read back.
+"""The recent usage of LocalQueues for admission fair sharing. It is sampled regularly and stored in their status.
 
-After a restart the sampling starts from the stored amounts. Time counts from then on: downtime decays nothing.
-Source: Kueue v0.19, pkg/controller/core/localqueue_controller.go; KEP-4136.
+After a restart the sampling continues with the stored amounts. The time without a process is not counted, so usage does
+not decay in it. Source: Kueue v0.19, pkg/controller/core/localqueue_controller.go; KEP-4136.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NANO = 10**9
 
 
 def remember(world: World, key: str, status: Mapping[str, Any]) -> None:
-    """Take in the usage in the status of a LocalQueue (`namespace/name`), unless more recent usage is known."""
+    """Restore the usage from the status of a LocalQueue (`namespace/name`), unless more recent usage is known."""
     share = mapping(mapping(status.get("fairSharing")).get("admissionFairSharingStatus"))
     at = times.parse(share.get("lastUpdate"))
     known = world.consumption.record(key) if world.consumption is not None else None
@@ -29,7 +29,7 @@ def remember(world: World, key: str, status: Mapping[str, Any]) -> None:
 
 
 def begin(world: World, key: str, now: int) -> None:
-    """This process samples from now on: the usage that is known counts as of this moment."""
+    """Begin to sample in this process. The usage that is known counts as sampled now."""
     if world.consumption is not None:
         known = world.consumption.record(key)
         world.consumption.put(key, known.consumed if known is not None else {}, now)
@@ -37,9 +37,9 @@ def begin(world: World, key: str, now: int) -> None:
 
 
 def sample(world: World, key: str, now: int) -> int | None:
-    """Take a sample if one is due. Returns nanoseconds until the next sample; None if the usage is not sampled.
+    """Take a sample if one is due. Returns the nanoseconds until the next one; None if the usage is not sampled.
 
-    Usage is not sampled while the LocalQueue, or its ClusterQueue, admits nothing.
+    Usage is not sampled while the LocalQueue or its ClusterQueue admits nothing.
     """
     if world.consumption is None or not followed(world, key):
         return None
@@ -59,9 +59,10 @@ def followed(world: World, key: str) -> bool:
 
 
 def admission_share(world: World, key: str, before: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-    """The status.fairSharing of a LocalQueue; None before its first sample. `before`: the stored value.
+    """The `status.fairSharing` of a LocalQueue; None before its first sample. `before`: the stored value.
 
-    A LocalQueue has no share of a Cohort, so that field is 0. The status stays unchanged while usage is not sampled.
+    A LocalQueue has no weighted share of a Cohort, so that field is 0. While usage is not sampled, the stored value
+    stays.
     """
     if world.consumption is not None and not followed(world, key):
         return before
@@ -78,7 +79,7 @@ def _written(amount: Decimal) -> str:
 
 
 def _read(values: Mapping[str, Any]) -> dict[str, Decimal]:
-    """Read stored amounts. An amount that is not a valid quantity counts as 0; the next sample corrects it."""
+    """Read stored amounts. An invalid quantity counts as 0; the next sample corrects it."""
     found = {}
     for resource, value in values.items():
         try:

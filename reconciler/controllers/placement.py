@@ -1,6 +1,6 @@
-"""The controller of workloads that run on other clusters: it selects the workloads to look at, and their writes.
+"""The controller of workloads that run on other clusters. It selects the workloads to look at, and returns the writes.
 
-Decisions start from what is stored. In memory are only the writes to workers that are in flight, and their failures.
+Decisions depend only on stored objects. The writes to workers in flight, and their failures, are kept in memory.
 """
 
 from __future__ import annotations
@@ -41,14 +41,21 @@ from scheduling.placement.settings import PlacementSettings
 from scheduling.status.checks import RETRY
 
 _WAITING_EVERY = 2 * SECOND
-"""The shortest interval between two looks at all that wait because a queue on a worker changed."""
+"""The shortest time between two looks at all waiting workloads after queues on a worker have changed."""
 
 
 class PlacementController(Controller):
     """Places workloads on worker clusters.
 
     `jobs`: the kinds of jobs that can run on workers, with their watched views.
-    `pods`: Pods can run on workers, too.
+    `pods`: whether Pods can run on workers, too.
+
+    Private state, by `namespace/name` of the workload:
+    `_all`: all stored workloads.
+    `_here`: the workloads with a check of MultiKueue, each with the key of its job.
+    `_waiting`: those of them that have quota, but no worker yet.
+    `_left`: workloads that are gone here, and may have copies on workers.
+    `_stale`: the workloads to look at in the next turn.
     """
 
     def __init__(
@@ -85,7 +92,7 @@ class PlacementController(Controller):
         self.dispatched: Counter[tuple[str, str]] = Counter()
         """The number of Workloads that this process created on workers, by ClusterQueue and worker."""
         self.evicted_there: Counter[tuple[str, str, str]] = Counter()
-        """The number of evictions by the workers that ran them, by ClusterQueue, worker and reason."""
+        """The number of evictions on the workers that ran the workloads, by ClusterQueue, worker and reason."""
 
     @property
     def caches(self) -> Mapping[str, WorkerCache]:
@@ -93,11 +100,11 @@ class PlacementController(Controller):
         return self.snapshot.caches
 
     def refused(self, name: str, now: int) -> list[tuple[str, PlacementRefusal]]:
-        """Why each worker that was asked does not admit the workload `namespace/name`. Read in the loop's thread."""
+        """Why the nominated workers do not admit the workload `namespace/name`. Call this in the loop's thread."""
         observed = self._stored(name)
         return self.snapshot.refused(name, observed, self._here.get(name), now) if observed is not None else []
 
-    # --- what is observed here
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
@@ -116,7 +123,7 @@ class PlacementController(Controller):
             before, cluster = self.snapshot.clusters.get(name), CLUSTERS.value(observed)
             put_or_drop(self.snapshot.clusters, name, cluster)
             if before is not None and cluster is not None and before.labels == cluster.labels:
-                return  # the connection reports conditions
+                return  # only the status has changed, which does not matter here
         elif kind == CHECK_VIEW.kind:
             check = CHECK_VIEW.value(observed)
             mine = check if check is not None and check.controller == MULTIKUEUE else None
@@ -124,7 +131,7 @@ class PlacementController(Controller):
                 return
             put_or_drop(self.snapshot.checks, name, mine)
             for workload in [*self._all]:
-                self.workload_changed(workload)  # it may be ours by this check
+                self.workload_changed(workload)  # with this check it may belong to this controller
         self._stale.update(dict.fromkeys(self._here))
 
     def workload_changed(self, workload: str) -> None:
@@ -149,7 +156,7 @@ class PlacementController(Controller):
         self._stale[workload] = None
 
     def _forget(self, workload: str) -> None:
-        """The workload is gone here, so all of its copies on workers have to go."""
+        """The workload is gone here, so all its copies on workers have to be deleted."""
         self._all.pop(workload, None)
         self._waiting.pop(workload, None)
         if workload in self._here or self.snapshot.anywhere(workload):
@@ -160,7 +167,7 @@ class PlacementController(Controller):
             del self._of_job[owner]
 
     def _owner(self, local: Workload) -> Key | None:
-        """The workload's job, if it is of a kind that can run on workers."""
+        """The workload's job or group of Pods, if it can run on workers."""
         for owner in local.owners:
             if self._pods and owner.group_kind == POD:
                 return UNIT, local.key
@@ -169,7 +176,7 @@ class PlacementController(Controller):
                 return kind.name, f"{local.namespace}/{owner.name}"
         return None
 
-    # --- what workers report
+    # --- reports of workers
 
     def from_worker(self, event: FromWorker, now: int) -> None:
         self._writes.now = now
@@ -209,7 +216,7 @@ class PlacementController(Controller):
             self.dispatched[local.value.admission.cluster_queue, cluster] += 1
 
     def _running(self, cluster: str, observed: Iterable[Observed[object]]) -> dict[str, str]:
-        """The Workloads among them that run there, as far as is known, with their ClusterQueues."""
+        """The Workloads among these objects that run on the worker, as far as is known, with their ClusterQueues."""
         found: dict[str, str] = {}
         for key in (each.key for each in observed if each.key[0] == WORKLOAD):
             local, remote = self._stored(key[1]), self.snapshot.cache(cluster).workload(key[1])
@@ -238,7 +245,7 @@ class PlacementController(Controller):
             self._stale.update(dict.fromkeys(self.snapshot.cache(cluster).names()))
 
     def _concerns(self, cluster: str, name: str) -> bool:
-        """Whether the workload depends on the connection to that worker."""
+        """Whether the workload depends on the connection to this worker."""
         observed = self._stored(name)
         return name in self._waiting or (
             observed is not None and cluster in (observed.value.cluster, placed_on(observed.value))
@@ -254,7 +261,7 @@ class PlacementController(Controller):
     def _look_again(self, name: str) -> None:
         """Look at the workload again.
 
-        An empty name: look at all that wait, some time later, because queues change often.
+        An empty name stands for all waiting workloads. They are looked at some time later, because queues change often.
         """
         if name:
             self._stale[name] = None
@@ -262,10 +269,10 @@ class PlacementController(Controller):
             self._all_waiting_at = self._writes.now + _WAITING_EVERY
 
     def _answer(self, outcome: Written, cache: WorkerCache) -> Observed[object] | None:
-        """Take in the object as it is on the worker. An object that was deleted and has no finalizer is gone."""
+        """The object on the worker after a write. A deleted object without finalizers is gone."""
         key, meta = outcome.key, metadata(outcome.manifest)
         if isinstance(outcome.action, Delete) and key[0] == REMOTE_PODS.kind:
-            return None  # its node takes its time; the watch reports when it is gone
+            return None  # the kubelet needs time to end it; the watch reports when it is gone
         if isinstance(outcome.action, Delete) and not (meta.get("deletionTimestamp") and meta.get("finalizers")):
             return Observed(key, "", None)
         watched = self._remote.get(key[0])
@@ -278,10 +285,10 @@ class PlacementController(Controller):
         observed = self._stored(name)
         return followed(reference(observed.value)) if observed is not None else {}
 
-    # --- what is to be written
+    # --- writes
 
     def completed(self, reserved: Workload, now: int) -> Workload:
-        """Add the nominated clusters to the quota reservation, so that they are stored before any copy is made."""
+        """Add the nominated clusters to the quota reservation, so that they are stored before a copy is created."""
         observed = self._stored(reserved.key)
         if observed is None or self.snapshot.state(reserved) is None:
             return reserved
@@ -308,7 +315,7 @@ class PlacementController(Controller):
         yield from self._steps.remaining()
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
-        """The workloads whose time has come."""
+        """Writes that are due again. Also marks the workloads whose time has come."""
         for key, write in self._writes.rested(self._connected):
             self._stale[self._workload_of(key)] = None
             yield from () if write is None else (write,)
@@ -331,6 +338,6 @@ class PlacementController(Controller):
             observed is None or observed.value.finished or self.snapshot.state(observed.value) is None
         ):
             self._left.discard(name)
-            return  # nothing here, and nothing there
+            return  # there is nothing to do here or on any worker
         group, job = self.snapshot.group(name, observed, owner, now)
         yield from self._steps.carry_out(WorkloadAndJob(name, observed, owner, job, now), group, place(group))

@@ -1,4 +1,4 @@
-"""Turns the decisions about one Workload into writes on this cluster and on others."""
+"""Turns the decisions about one Workload into writes on this cluster and on workers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,14 @@ from scheduling.status.reservation import sync_admitted
 
 
 class WorkloadAndJob(NamedTuple):
-    """A Workload of this cluster with its job. `name` is the Workload's."""
+    """A Workload of this cluster with its job.
+
+    `name`: `namespace/name` of the Workload.
+    `observed`: the Workload; None if it is gone.
+    `owner`: the key of its job, or of its unit of Pods; None if it has none that can run on workers.
+    `job`: the job; None if it is gone.
+    `now`: nanoseconds.
+    """
 
     name: str
     observed: Observed[Workload] | None
@@ -53,7 +60,7 @@ class WorkloadAndJob(NamedTuple):
 
 
 class PlacementSteps:
-    """`kinds`: the kinds of jobs that can run on workers, by name."""
+    """Makes the writes. `kinds`: the kinds of jobs that can run on workers, by name."""
 
     def __init__(
         self,
@@ -69,7 +76,7 @@ class PlacementSteps:
         self._later: list[WorkerWrite] = []
 
     def remaining(self) -> list[WorkerWrite]:
-        """The remaining copies since the last call. The first copy of each Workload is written before them."""
+        """The copies that are left since the last call. The first copy of each Workload is written earlier."""
         later, self._later = self._later, []
         return later
 
@@ -105,14 +112,14 @@ class PlacementSteps:
             yield from self._writes.send(step.cluster, *found)
 
     def _local(self, name: str, local: Workload, check: str, steps: list[Local], now: int) -> Iterator[WantedWrite]:
-        """All writes of the workload here, in one step."""
+        """One write of the workload on this cluster for all its steps."""
         after = local
         for step in steps:
             after = applied(after, check, step, now)
         if after.cluster:
             self._snapshot.loads.choose(name, after.cluster)
         if after.checks_ready and not local.checks_ready:
-            after = sync_admitted(after, now)  # which the loop would write soon after
+            after = sync_admitted(after, now)  # saves the write in which the core would do the same
         patch = status_patch(local, after, MANAGER)
         if patch is None:
             return
@@ -123,7 +130,7 @@ class PlacementSteps:
             yield WantedWrite((WORKLOAD, name), patch, reference(local), "MultiKueue", news.message, news.warning)
 
     def _job_writes(self, step: CopyStatus | ReportStopped, at: WorkloadAndJob) -> Iterator[WantedWrite]:
-        """The writes that show the status of the remote job on the local one."""
+        """The writes that copy the status of the remote job to the local one."""
         if at.owner is not None and at.owner[0] == UNIT:
             cache = self._snapshot.cache(step.cluster) if isinstance(step, CopyStatus) else None
             yield from self._snapshot.pods.status_writes(step, at.name, cache)

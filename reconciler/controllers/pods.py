@@ -1,7 +1,7 @@
 """The controller of managed Pods, grouped by their Workload.
 
-Of each Pod it keeps the few fields that decisions need, beside the packed manifest. So a group of thousands costs
-nothing while it does not change, and little when one of its Pods does.
+It keeps a few fields of each Pod beside the packed manifest. So a group of thousands of Pods costs nothing while it
+does not change, and little when one of its Pods changes.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
 
 
 def watched_pods(naming: Naming) -> WatchedKind[GroupPod]:
-    """The watched view of managed Pods. `naming`: how Pods name their group or Workload."""
+    """The watched view of managed Pods. `naming`: the annotations or labels with which Pods name their group."""
     return replace(WATCHED_PODS, read=partial(read_member, naming=naming))
 
 
 class PodsController(Controller):
-    """Runs the steps of Pods. A unit is the Pods that share a Workload, keyed by the `namespace/name` of the Workload.
+    """Runs the steps of Pods. A unit is the Pods that share a Workload; its key is the Workload's `namespace/name`.
 
     A unit gets no step while a write for it is in flight, so each step sees the result of the one before.
     """
@@ -83,13 +83,13 @@ class PodsController(Controller):
             self._end(name)
 
     def found(self, observed: Observed[object]) -> None:
-        """Take in the answer to a read, unless the watch has shown a newer version since."""
+        """Process the response to a read, unless the watch has shown a newer version of the Pod meanwhile."""
         name, member = observed.key[1], WATCHED_PODS.value(observed)
         if member is not None and self._sight.sought(name) and self._sight.answers(name):
             self._show(name, self._known(name), member)
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """Take in the answer to a write: no watch reports a Pod without the label, and a watch may be late."""
+        """Process the response to a write. A watch may be late, and reports no Pod whose label was removed."""
         del action
         name, member = observed.key[1], WATCHED_PODS.value(observed)
         known = self._known(name) if member is not None else None
@@ -110,7 +110,7 @@ class PodsController(Controller):
         self._is_gone(name, uid)
 
     def _is_gone(self, name: str, uid: str) -> None:
-        """The Pod is gone: a Workload that lists it may have no other."""
+        """The Pod is gone. Look at the Workloads that have it as an owner, because it may have been the last one."""
         listing = self._owned.of(uid)
         self._sight.is_gone(name, uid, listing)
         self._unowned.update(dict.fromkeys(workload for workload in listing if workload not in self._units))
@@ -119,7 +119,7 @@ class PodsController(Controller):
         return self._units[self._unit_of[name]][name] if name in self._unit_of else None
 
     def _show(self, name: str, known: GroupPod | None, member: GroupPod) -> None:
-        """Take in a Pod. A Pod that is known, or that a Workload lists, stays managed whatever its labels say now."""
+        """Process a Pod. A Pod that is known, or owns a Workload, stays managed even if its labels have changed."""
         if known is not None and known.uid != member.uid:
             self._forget(name, known)
             known = None
@@ -130,9 +130,9 @@ class PodsController(Controller):
             self._keep(name, member)
 
     def _keep(self, name: str, member: GroupPod) -> None:
-        home, before = self._home(member), self._unit_of.get(name)
+        home, before = self._unit_key(member), self._unit_of.get(name)
         if before is not None and before != home:
-            self._leave(name, before)
+            self._remove_from_unit(name, before)
         unit = self._units.setdefault(home, {})
         if unit.get(name) != member:
             self._stale[home] = None
@@ -140,8 +140,8 @@ class PodsController(Controller):
         self._unit_of[name] = home
         self._name_of[member.uid] = name
 
-    def _home(self, member: GroupPod) -> str:
-        """The Workload that lists the Pod; before any lists it, the one that the Pod names."""
+    def _unit_key(self, member: GroupPod) -> str:
+        """The Workload that has the Pod as an owner; if there is none, the Workload that the Pod names."""
         listed = self._owned.of(member.uid)
         return member.workload if member.workload in listed or not listed else listed[0]
 
@@ -149,9 +149,9 @@ class PodsController(Controller):
         self._is_gone(name, member.uid)
         self._undoing.gone((_KIND, name))
         self._name_of.pop(member.uid, None)
-        self._leave(name, self._unit_of.pop(name))
+        self._remove_from_unit(name, self._unit_of.pop(name))
 
-    def _leave(self, name: str, unit: str) -> None:
+    def _remove_from_unit(self, name: str, unit: str) -> None:
         members = self._units[unit]
         del members[name]
         if members:
@@ -184,7 +184,7 @@ class PodsController(Controller):
             self._unowned[workload] = None
 
     def inputs_changed(self, inputs: JobInputs) -> None:
-        """Flavors and priority classes changed: that matters to the units that still wait."""
+        """Flavors or priority classes have changed. That matters to units that still wait."""
         self._inputs = inputs
         waiting = (key for key, unit in self._units.items() if any(member.gated for member in unit.values()))
         self._stale.update(dict.fromkeys(waiting))
@@ -208,7 +208,7 @@ class PodsController(Controller):
                 yield from self._look_at(name, item, now)
 
     def _blocked(self, name: str, busy: Busy) -> Key | None:
-        """An object of the unit that is in flight or backing off."""
+        """An object of the unit that may not be written now; None if there is none."""
         awaited = self._awaited.get(name, [])
         while awaited and not busy(*awaited[-1]):
             awaited.pop()
@@ -220,12 +220,12 @@ class PodsController(Controller):
         first = next(iter(self._units.get(name, {}).values()), None)
         if first is None:
             return None
-        queue = (WORK_AT, f"{first.namespace}/{first.queue}")  # work without a Workload belongs to its LocalQueue
+        queue = (WORK_AT, f"{first.namespace}/{first.queue}")  # without a Workload, the part of the queue manages it
         return queue if busy(*queue) and self._read(name) is None else None
 
     def _look_at(self, name: str, item: Key, now: int) -> Iterator[Wanted]:
         members = self._units.get(name)
-        look: Callable[[], Iterable[WantedWrite]] = partial(self._let_go, name)
+        look: Callable[[], Iterable[WantedWrite]] = partial(self._delete_without_pods, name)
         about_first = None
         if members is not None:
             unit = PodUnit.of(name, tuple(members.values()))
@@ -237,7 +237,7 @@ class PodsController(Controller):
             if write.action is not None:
                 awaited.append(write.key)
         self._undoing.looked((members or {}).values(), now)
-        if awaited:  # check their outcome, even if there is none
+        if awaited:  # look again after the writes, even if they change nothing
             self._awaited[name] = awaited
             yield WaitFor(item, awaited[-1])
         elif until := self._errors.backoff_end(item, now):
@@ -246,10 +246,10 @@ class PodsController(Controller):
     def _steps(self, name: str, unit: PodUnit, now: int) -> list[WantedWrite]:
         return steps(unit, self._read(name), lambda: self._manifest(name), self._inputs, whole_second(now))
 
-    def _let_go(self, name: str) -> Iterator[WantedWrite]:
+    def _delete_without_pods(self, name: str) -> Iterator[WantedWrite]:
         """Delete a Workload whose Pods are all gone, unless it is finished.
 
-        The garbage collector deletes it eventually, but its quota is needed before that.
+        The garbage collector would delete it eventually, but its quota is needed before that.
         """
         read = self._read(name)
         if read is not None and name not in self._units and _of_pods(read):
@@ -263,8 +263,10 @@ class PodsController(Controller):
                 )
 
     def _lost_owners(self, name: str, read: Workload) -> bool:
-        """Whether it has no owners any more. One that was made for Pods to come has none yet, and waits for them: only
-        a Workload that a controller made of Pods has the UID of a Pod or the finalizer.
+        """Whether the Workload has lost all its owners.
+
+        A Workload that was created before its Pods has no owners yet, and waits for them. Only a Workload that a
+        controller created for existing Pods has the uid of a Pod or the finalizer.
         """
         return not read.owners and (JOB_UID in read.labels or has_finalizer(self._manifest(name)))
 
@@ -282,10 +284,10 @@ class PodsController(Controller):
 
 
 def _of_pods(read: Workload) -> bool:
-    """Whether the Workload was made for Pods. Workloads on a worker cluster are excluded: they never have owners.
+    """Whether the Workload was made for Pods. On a worker cluster this is false, because copies never have owners.
 
-    A deletion that orphans dependents leaves the Workload without owners, and the garbage collector never deletes it.
-    Its name or its group label identifies it then.
+    If Pods are deleted and their dependents are orphaned, the Workload has no owners left, and the garbage collector
+    never deletes it. Then its name or its group annotation shows that it was made for Pods.
     """
     if read.owners:
         return all((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)

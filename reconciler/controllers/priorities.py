@@ -1,6 +1,6 @@
-"""Updates the priority of Workloads from their WorkloadPriorityClass while they wait or run, and after they finish.
+"""Updates the priority of Workloads from their WorkloadPriorityClass, even after they have finished.
 
-A value that was written by hand stays until the class changes, or another process leads.
+A value that a user wrote stays until the class changes, or another process becomes the leader.
 Source: Kueue v0.19, pkg/controller/core (WorkloadPriorityClass controller).
 """
 
@@ -19,11 +19,11 @@ from scheduling.objects.workload import Workload
 _MANAGER = "kueue-workload-priority-class-controller"
 _KIND = "Workload"
 _AT_ONCE = 250
-"""The number of Workloads of one class that are updated in one turn."""
+"""How many Workloads of one class are updated in one turn."""
 
 
 class PrioritiesController(Controller):
-    """`look` returns a Workload as it is stored."""
+    """Updates priorities. `look` returns a Workload as it is stored."""
 
     def __init__(self, look: Lookup) -> None:
         self._look = look
@@ -46,15 +46,15 @@ class PrioritiesController(Controller):
         named = _class_of(read) if read is not None else ""
         if self._class_of.get(workload, "") == named:
             return
-        self._leave(workload)
+        self._forget(workload)
         if read is None or not named:
             return
         self._class_of[workload] = named
         self._members.setdefault(named, {})[workload] = None
         if self._former.get(named) == read.base:
-            self._due[workload] = None  # it was made when the class had another value
+            self._due[workload] = None  # the class had another value when the Workload was created
 
-    def _leave(self, workload: str) -> None:
+    def _forget(self, workload: str) -> None:
         self._due.pop(workload, None)
         named = self._class_of.pop(workload, None)
         if named is not None:
@@ -66,7 +66,7 @@ class PrioritiesController(Controller):
         self._due[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Update the Workloads whose class changed. All are checked when this process begins to lead."""
+        """Update the Workloads whose class has changed. When this process begins to lead, all are checked."""
         del now
         if not self._leads:
             self._leads = True
@@ -77,10 +77,10 @@ class PrioritiesController(Controller):
             del self._due[read.key]
             if not busy(*key):
                 yield WantedWrite(key, patch(read, {"spec": {"priority": value}}, _MANAGER))
-            yield WaitFor(key, key)  # until it has that value
+            yield WaitFor(key, key)  # look again after the write, in case it fails
 
     def _outdated(self, name: str) -> tuple[Workload, int] | None:
-        """The Workload with the value that it should have; None if it has that value, and it is forgotten then."""
+        """The Workload and its new priority. If it has that priority, forget it and return None."""
         read, value = self._read(name), self._values.get(self._class_of.get(name, ""))
         if read is not None and value is not None and read.base != value:
             return read, value

@@ -1,4 +1,4 @@
-"""The controller of AdmissionChecks that request nodes from an autoscaler: their condition Active, and the requests."""
+"""The controller of AdmissionChecks that request nodes from an autoscaler: their requests, and the condition Active."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _RETRY_AFTER = 10 * SECOND
 
 
 class ProvisioningController(Controller):
-    """`cleanup`: an eviction deletes the workload's requests (Kueue's gate CleanupProvisioningRequestsOnEviction).
+    """Creates and deletes ProvisioningRequests. `cleanup`: see Kueue's gate CleanupProvisioningRequestsOnEviction.
 
-    A request that this controller has deleted no longer counts, even if a late watch still shows it: it represents the
-    nodes of an earlier reservation.
+    A request that this controller has deleted does not count any more, even if a late watch still shows it. Its nodes
+    belong to an earlier quota reservation.
     """
 
     watched = (CONFIGS, REQUESTS, TEMPLATES, CHECK_VIEW, FLAVOR_VIEW)
@@ -52,10 +52,10 @@ class ProvisioningController(Controller):
         self._templates: dict[str, Controlled] = {}
         self._of_workload: dict[str, dict[Key, None]] = {}
         self._needs: dict[Key, dict[str, None]] = {}
-        self._doomed: dict[str, int] = {}
+        self._deleted: dict[str, int] = {}
         self._stale: dict[Key, None] = {}
 
-    # --- what is observed
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
@@ -67,13 +67,13 @@ class ProvisioningController(Controller):
         elif kind == REQUESTS.kind:
             before, after = self._requests.get(name), REQUESTS.value(observed)
             put_or_drop(self._requests, name, after)
-            self._see(observed.key, before.meta if before is not None else None, after.meta if after else None)
+            self._index(observed.key, before.meta if before is not None else None, after.meta if after else None)
         elif kind == TEMPLATES.kind:
             was, is_now = self._templates.get(name), TEMPLATES.value(observed)
             put_or_drop(self._templates, name, is_now)
-            self._see(observed.key, was, is_now)
+            self._index(observed.key, was, is_now)
         else:
-            self._wake_those_who_need(observed.key)
+            self._wake_waiting_workloads(observed.key)
 
     def _see_check(self, name: str, observed: Observed[object]) -> None:
         before, check = self._checks.get(name), CHECK_VIEW.value(observed)
@@ -95,26 +95,26 @@ class ProvisioningController(Controller):
             if any(check.name in checks for check in workload.checks):
                 self._stale[_WORKLOAD, workload.key] = None
 
-    def _see(self, key: Key, before: Controlled | None, after: Controlled | None) -> None:
-        """Index the object by its Workload. A uid that is gone, or was replaced, is removed from the deleted ones."""
+    def _index(self, key: Key, before: Controlled | None, after: Controlled | None) -> None:
+        """Index the object by its Workload. A uid that no longer exists is removed from the deleted ones."""
         if before is not None:
             if after is None or after.uid != before.uid:
-                self._doomed.pop(before.uid, None)
-            self._let_go(_owner(before), key)
+                self._deleted.pop(before.uid, None)
+            self._unindex(_owner(before), key)
         if after is not None and after.owner_kind == _WORKLOAD:
             self._of_workload.setdefault(_owner(after), {})[key] = None
         for each in filter(None, (before, after)):
             if each.owner_kind == _WORKLOAD:
                 self._stale[_WORKLOAD, _owner(each)] = None
-        self._wake_those_who_need(key)
+        self._wake_waiting_workloads(key)
 
-    def _let_go(self, workload: str, key: Key) -> None:
+    def _unindex(self, workload: str, key: Key) -> None:
         belonging = self._of_workload.get(workload, {})
         belonging.pop(key, None)
         if not belonging:
             self._of_workload.pop(workload, None)
 
-    def _wake_those_who_need(self, key: Key) -> None:
+    def _wake_waiting_workloads(self, key: Key) -> None:
         for workload in self._needs.pop(key, ()):
             self._stale[_WORKLOAD, workload] = None
 
@@ -125,12 +125,12 @@ class ProvisioningController(Controller):
         if observed is not None and observed.value.evicted:
             for kind, key in self._of_workload[workload]:
                 if kind == REQUESTS.kind:
-                    self._doomed.setdefault(self._requests[key].meta.uid, 0)
+                    self._deleted.setdefault(self._requests[key].meta.uid, 0)
 
     def wake(self, item: Key) -> None:
         self._stale[item] = None
 
-    # --- what is to be written
+    # --- writes
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         stale, self._stale = self._stale, {}
@@ -168,11 +168,11 @@ class ProvisioningController(Controller):
                 yield WaitFor(item, write.key)
 
     def _delete(self, item: Key, write: WantedWrite, uid: str, now: int) -> Iterator[Wanted]:
-        """Delete the object, and again some time later if it still exists."""
-        if now >= self._doomed.get(uid, 0):
-            self._doomed[uid] = now + _RETRY_AFTER
+        """Delete the object. If it still exists some time later, delete it again."""
+        if now >= self._deleted.get(uid, 0):
+            self._deleted[uid] = now + _RETRY_AFTER
             yield write
-        yield WakeAt(item, self._doomed[uid])
+        yield WakeAt(item, self._deleted[uid])
 
     def _case(self, name: str, now: int) -> ProvisioningCase | None:
         observed = self._stored(name)
@@ -194,14 +194,14 @@ class ProvisioningController(Controller):
                 if kind == REQUESTS.kind and self._requests[key].meta.owner == workload.uid
             ],
             [key for kind, key in belonging if kind == TEMPLATES.kind and self._templates[key].owner == workload.uid],
-            self._doomed.keys(),
+            self._deleted.keys(),
             self._world.state.flavors,
             whole_second(now),
             self._cleanup,
         )
 
     def _config(self, check: str) -> ProvisioningConfig | None:
-        """The config of the check; None if the check is not active."""
+        """The ProvisioningRequestConfig of the check; None if the check is not active."""
         settings = self._checks[check]
         fault = parameters_fault(settings.parameters, PROVISIONING_REQUEST_CONFIG, self._configs)
         return self._configs[settings.parameters.name] if fault is None and settings.parameters is not None else None

@@ -12,7 +12,10 @@ from scheduling.world.world import World
 
 
 class QueueEvents:
-    """Remembers why each queue stopped, because not every Cohort's status can hold it. `records` has the queues."""
+    """Makes the Events. It remembers why each queue stopped, because not every Cohort has a status for that.
+
+    `records`: the stored queues.
+    """
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -30,13 +33,13 @@ class QueueEvents:
                 yield self._event(touch, ready)
 
     def _event(self, touch: Touch, ready: ReadyCondition) -> WantedWrite:
-        """An Event about the object. A Cohort that only ClusterQueues name does not exist, and gets no Event."""
+        """An Event about the object. An implicit Cohort has no object, and gets no Event."""
         about = refer_to(KUEUE_VERSION, *touch, self._records.detail(touch))
         return WantedWrite(touch, None, about, ready.reason, ready.message, warning=not ready.active)
 
 
 def _readiness(world: World, touch: Touch) -> ReadyCondition | None:
-    """The readiness of the object; None if it is gone, or is of a kind that never stops."""
+    """The readiness of the object; None if it is gone, or its kind has no readiness."""
     kind, name = touch
     if kind == CLUSTER_QUEUE and name in world.state.queues:
         return readiness_of(world, name)

@@ -1,8 +1,8 @@
 """Computes the status of ClusterQueues, LocalQueues and Cohorts, and the writes that change it.
 
-Each status follows from the world as it is. Only fields that differ from the stored status are written, bound to the
-version that was read. Each field has Kueue's format; fields that others set there stay. The conditions and the usage of
-a Cohort are fields of our own CustomResourceDefinition; Kueue's definition would prune them.
+A status is computed from the world alone. Only fields that differ from the stored status are written, bound to the
+version that was read. Each field has Kueue's format, and fields of other writers stay. The conditions and the usage of
+a Cohort are fields of our own CustomResourceDefinition; with Kueue's definition the API server would prune them.
 Source: Kueue v0.19, pkg/controller/core; KEP-79 for the condition CohortActive.
 """
 
@@ -35,27 +35,27 @@ MANAGERS = {
     LOCAL_QUEUE: "kueue-localqueue-controller",
     COHORT: "kueue-cohort-controller",
 }
-"""The field managers, one for each kind as Kueue has them."""
+"""The field managers, one for each kind, with Kueue's names."""
 RESOURCES = {
     CLUSTER_QUEUE: Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
     LOCAL_QUEUE: Resource(GROUP, "v1beta2", "localqueues", namespaced=True),
     COHORT: Resource(GROUP, "v1beta2", "cohorts", namespaced=False),
 }
 _FLAVORS, _OF_COHORT, _RESOURCES = 64, 256, 64
-"""The most flavors in a status, and the most resources of each."""
+"""The most flavors in a status, and the most resources of each flavor."""
 _BARE = Stored()
 _NOTHING = QueueUsage((), (), 0, 0)
 
 
 class ReadyCondition(NamedTuple):
-    """A condition to be written: whether it holds, the reason and the message."""
+    """A condition to write: its status, reason and message."""
 
     active: bool
     reason: str
     message: str
 
 
-# -- of one object -----------------------------------------------------------------------------------------------------
+# -- the status of one object ------------------------------------------------------------------------------------------
 
 
 def status_of_cluster_queue(
@@ -100,7 +100,7 @@ def status_of_cohort(
 ) -> dict[str, Any]:
     """The status of a Cohort. Raises KeyError if it does not exist in the world.
 
-    `own_schema`: our own CustomResourceDefinition is installed, not Kueue's.
+    `own_schema`: whether our CustomResourceDefinition is installed, and not Kueue's.
     """
     node = world.state.tree.cohorts[name]
     status = {**before.status, "fairSharing": _share(world, node, shares)}
@@ -138,7 +138,7 @@ def cohort_readiness(world: World, node: QuotaNode) -> ReadyCondition:
 
 
 def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:
-    """The total usage of all ClusterQueues below, and how much of it is borrowed from outside; by name."""
+    """The total usage of all ClusterQueues in the subtree, and how much of it is borrowed from outside; sorted."""
     total: dict[FlavorResource, int] = {}
     for each in stored_below(node):
         if each.is_queue:
@@ -153,7 +153,7 @@ def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:
 
 
 def _flavors(usage: Iterable[ResourceUsage], borrowed: bool = False, most: int = _FLAVORS) -> list[dict[str, Any]]:
-    """The usage by flavor, in the order of the flavors and within the schema's limit; the resources of each by name."""
+    """The usage by flavor, as far as the schema's limits allow. Flavors keep their order; resources are sorted."""
     found: dict[str, list[dict[str, Any]]] = {each.pair.flavor: [] for each in usage}
     for entry in sorted(usage, key=lambda each: each.pair.resource):
         resource = entry.pair.resource
@@ -167,16 +167,16 @@ def _flavors(usage: Iterable[ResourceUsage], borrowed: bool = False, most: int =
 def _share(world: World, node: QuotaNode, shares: Shares | None) -> dict[str, Any] | None:
     if not world.state.options.fair_sharing:
         return None
-    broken = world.state.tree.broken(node)  # sums under a cycle mean nothing
+    broken = world.state.tree.broken(node)  # on or below a cycle, sums have no meaning
     return {"weightedShare": 0 if broken else (shares or Shares()).of(node).published}
 
 
 def _present(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields without empty ones; counts of 0 stay."""
+    """The status without empty fields. Counts of 0 are kept."""
     return {key: value for key, value in status.items() if value is not None and value != [] and value != {}}
 
 
-# -- of what was touched ----------------------------------------------------------------------------------------------
+# -- the write of a status --------------------------------------------------------------------------------------------
 
 
 def change(

@@ -1,6 +1,6 @@
-"""Deletes finished Workloads, and the jobs of deactivated ones, after the time that the configuration sets.
+"""Deletes finished Workloads, and the jobs of deactivated Workloads, after the configured time.
 
-The time of deletion is computed from the conditions of the Workload, so a restarted process deletes at the same time.
+The time of deletion is computed from the conditions of the Workload, so a restart does not change it.
 Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework); KEP-1618.
 """
 
@@ -23,9 +23,9 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
 
 _AUTOMATIC = f"{DEACTIVATED}DueTo"
-"""The prefix of an eviction's reason if Kueue or Quotree deactivated the workload, not a user."""
+"""The prefix of an eviction's reason if Kueue or Quotree deactivated the workload instead of a user."""
 _RETRY_AFTER = 10 * SECOND
-"""Nanoseconds until the deletion is repeated, if the object still exists."""
+"""Nanoseconds after which a deletion is repeated if the object still exists."""
 _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
 
@@ -38,7 +38,7 @@ class Retention:
 
 
 class RetentionController(Controller):
-    """`kinds`: the kinds of jobs that may be deleted, each with its kind in the store and its API resource."""
+    """Deletes objects. `kinds`: the kinds of jobs that may be deleted, each with its kind in the store and resource."""
 
     def __init__(
         self, look: Lookup, retention: Retention, kinds: Mapping[GroupKind, tuple[str, Resource]] = _NO_KINDS
@@ -57,7 +57,7 @@ class RetentionController(Controller):
             self._moments.set(workload, moment)
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Delete the objects whose retention time has passed; repeat it later while an object still exists."""
+        """Delete the objects whose retention time has passed. Delete an object again later if it still exists."""
         for name in self._moments.due(now):
             self._moments.drop(name)
             observed = self._look(name)
@@ -69,10 +69,10 @@ class RetentionController(Controller):
             yield from [write for write in deletions if not (busy(*write.key) or busy("Workload", name))]
 
     def _deletions(self, observed: Observed[Workload]) -> Iterator[WantedWrite]:
-        """The deletions for a Workload: the Workload if it is finished, its job if it is deactivated.
+        """The deletion of a finished Workload, or of the jobs of a deactivated one.
 
-        A deactivated Workload whose job is of an unknown kind is kept: the job's controller would create another one,
-        which would be active.
+        A deactivated Workload itself is not deleted, because the controller of its job would create another one, which
+        would be active.
         """
         workload = observed.value
         if not workload.finished:
@@ -83,7 +83,7 @@ class RetentionController(Controller):
         yield WantedWrite(("Workload", workload.key), action, reference(workload), "Deleted", message)
 
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
-        """The jobs that the Workload belongs to, if they are of a known kind."""
+        """The deletions of the Workload's owners that are jobs of a known kind."""
         for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
             known, name = self._kinds.get(group_kind(owner)), text(owner.get("name"))
             if known is None or not name:
@@ -97,7 +97,7 @@ class RetentionController(Controller):
 
 
 def deletion_time(workload: Workload, retention: Retention) -> int | None:
-    """The time of deletion; None if the Workload is kept, or is being deleted already."""
+    """When to delete the Workload or its jobs; None if they are kept, or are being deleted already."""
     if workload.deleting:
         return None
     finished, evicted = workload.holding(FINISHED), workload.holding(EVICTED)

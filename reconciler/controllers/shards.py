@@ -1,4 +1,4 @@
-"""Hands ClusterQueues over to the parts that the roots of their trees name, and requests those that name this part."""
+"""Hands ClusterQueues over to the part that the root of their tree names, and requests those that name this part."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from scheduling.objects.workload import Workload
 from scheduling.quota.touched import CLUSTER_QUEUE
 
 _AT_ONCE = 250
-"""The number of claims that are looked at in one turn."""
+"""How many claims are looked at in one turn."""
 _RETRY_AFTER = SECOND
-"""After this time a part requests a ClusterQueue again: its holder may have seen another tree."""
+"""After this time a part requests a ClusterQueue again. Its holder may have dropped the request, because its cache had
+another shape of the tree."""
 
 
 class ShardsController(Controller):
@@ -30,14 +31,14 @@ class ShardsController(Controller):
     def __init__(self, partition: TreePartition, records: Records) -> None:
         self._partition = partition
         self._records = records
-        self._asked: dict[str, int] = {}
+        self._requested_until: dict[str, int] = {}
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         """Change the claims that are due.
 
         A claim stays due, and is looked at in each turn, until its write is observed.
         """
-        del busy  # also of what another part holds: a request is the only write to it that this part makes
+        del busy  # it includes objects of other parts, and a request is written to such an object
         idle: dict[int, bool] = {}
         for name in [*islice(self._partition.due, _AT_ONCE)]:
             tree, key = self._partition.tree_of(name), (CLUSTER_QUEUE, name)
@@ -53,13 +54,13 @@ class ShardsController(Controller):
     def _write(self, key: Key, before: TreeClaim, after: TreeClaim, now: int) -> Iterator[Wanted]:
         name = key[1]
         if after.requester:
-            until = self._asked.get(name, 0)
+            until = self._requested_until.get(name, 0)
             if now < until:
                 yield WakeAt(key, until)
                 return
-            self._asked[name] = now + _RETRY_AFTER
+            self._requested_until[name] = now + _RETRY_AFTER
         else:
-            self._asked.pop(name, None)
+            self._requested_until.pop(name, None)
         stored = self._records.detail(key)
         if isinstance(stored, Stored):
             patch = claim_patch(RESOURCES[CLUSTER_QUEUE], name, stored, after, whole_second(now))
@@ -67,13 +68,13 @@ class ShardsController(Controller):
             yield WantedWrite(key, patch, about, *_news(before, after))
 
     def _idle(self, tree: PartitionedTree) -> bool:
-        """Whether no write about the tree's work is in flight. Such a write could arrive after the handover."""
+        """Whether no write for the tree's work is in flight. Such a write could be executed after the handover."""
         ours = frozenset(tree.queues)
         flying = (name for kind, name in self._records.in_flight if kind == WORKLOAD)
         return not any(ours.intersection(self._queues_of(name)) for name in flying)
 
     def _queues_of(self, name: str) -> Iterator[str]:
-        """The ClusterQueues that the write may be about: in the Workload as stored, as decided and as in flight."""
+        """The ClusterQueues of the Workload: as stored, as decided, and as in the request in flight."""
         record, stored = self._records.find((WORKLOAD, name)), self._records.workload(name)
         versions: list[Workload | None] = [stored.value if stored is not None else None]
         if record is not None:
@@ -85,7 +86,7 @@ class ShardsController(Controller):
 
 
 def _news(before: TreeClaim, after: TreeClaim) -> tuple[str, str]:
-    """The reason and the message of the Event; empty while the part only requests the ClusterQueue."""
+    """The reason and the message of the Event; empty if the ClusterQueue is only requested."""
     if before.part == after.part:
         return "", ""
     message = f"Part {before.part} hands over to part {after.part}, which the root of the tree names"

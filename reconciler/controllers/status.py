@@ -1,11 +1,10 @@
-"""The statuses and finalizers of queues, Cohorts, flavors and checks, and the finalizers of Topologies.
+"""Writes the statuses and finalizers of queues, Cohorts, flavors and checks, and the finalizers of Topologies.
 
-A change is written at once. The next change of the same object is written a second later, together with all changes in
-between, because many workloads change one status. Finalizers and statuses have separate intervals. An object that is
-being deleted never waits.
+Many workloads change the same status. So the first change is written at once, and all changes within the next second
+are written together. Finalizers and statuses have separate intervals. An object that is being deleted never waits.
 
-Few writes are in flight at a time, and a status is computed when its turn comes. So a first start with thousands of
-queues writes each status once, including the admissions in the meantime. Objects without a status come first.
+Few writes are in flight at a time, and a status is computed just before it is written. So a first start with thousands
+of queues writes each status once, and it includes the admissions up to then. Objects without a status come first.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 PERIOD = SECOND
-"""The shortest interval in nanoseconds between two writes of one object's status, or of its finalizers."""
+"""The shortest time in nanoseconds between two writes of an object's status, or of its finalizers."""
 KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
 _UNDER_WAY = 12
-"""The most writes in flight: one for each of the writer's threads, and some that wait. The number stays
-below the limit at which a cluster counts as busy, so that reasons for waiting and Events are still written."""
+"""The most writes in flight: one for each thread of the writer, and some that wait. The number is below the limit at
+which a cluster counts as busy, so that reasons for waiting and Events are still written."""
 _LOOKED_AT = 64
-"""The most objects in one turn, a few milliseconds: admissions do not wait for ten thousand of them."""
+"""The most objects in one turn, which take a few milliseconds, so that admissions need not wait for all of them."""
 
 
 class StatusController(Controller):
-    """Runs after the decisions of a turn, so that a status includes their results.
+    """Writes statuses and finalizers. It runs after the decisions of a turn, so that a status includes their results.
 
-    `prunes_cohorts`: the installed definition of Cohorts is Kueue's, which has no conditions.
+    `prunes_cohorts`: whether the installed definition of Cohorts is Kueue's, which has no conditions.
     """
 
     after_decisions = True
@@ -56,17 +55,17 @@ class StatusController(Controller):
         self._records = records
         self._events = QueueEvents(records)
         self._later: dict[Touch, None] = {}
-        self._line = StatusQueue()
+        self._queue = StatusQueue()
         self._leaving: dict[Touch, None] = {}
         self._next_writes: dict[tuple[Touch, bool], int] = {}
         self._under_way: list[Touch] = []
 
     def observe(self, observed: Observed[object]) -> None:
-        """Note a changed object. One that is being deleted keeps its finalizer until no other names it."""
+        """Note a changed object. While an object is being deleted, a change of another one may free its finalizer."""
         key = observed.key
         self._later[key] = None
         if observed.value is None:
-            self._line.forget(key)
+            self._queue.forget(key)
             for is_status in (False, True):
                 self._next_writes.pop((key, is_status), None)
         if key[0] in GUARDED and observed.stored is not None and observed.stored.deleting:
@@ -80,11 +79,11 @@ class StatusController(Controller):
         self._later[item] = None
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """Detect Kueue's definition of Cohorts: its schema prunes conditions, so the answer to their write has none.
+        """Detect Kueue's definition of Cohorts: its schema has no conditions, so the API server does not return them.
 
-        From then on Cohorts are written without conditions; otherwise each look would find them missing again. Events
-        and the conditions of the ClusterQueues below report the same. If our definition is installed later, a restart
-        detects it.
+        From then on Cohorts are written without conditions, because they would be found missing again each time. Events
+        and the conditions of the ClusterQueues report the same. If our definition is installed later, it is detected
+        after a restart.
         """
         status = action.body.get("status", {}) if isinstance(action, Patch) else {}
         shown = observed.stored.status if observed.stored is not None else {}
@@ -94,36 +93,36 @@ class StatusController(Controller):
             self.prunes_cohorts = True
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Write one patch for each object whose status has changed, within the limit of writes in flight."""
+        """Write the objects whose status has changed, one patch for each, within the limit of writes in flight."""
         changed = dict.fromkeys([*self._later, *self._world.take_touched()])
         self._later = {}
         yield from self._events.of(self._world, changed)
         for touch in changed:
-            self._line.join(touch, leaves=touch in self._leaving)
+            self._queue.join(touch, leaves=touch in self._leaving)
         self._under_way = [touch for touch in self._under_way if touch in self._records.in_flight]
         shares = Shares()
         for _ in range(_LOOKED_AT):
-            if len(self._under_way) >= _UNDER_WAY or not self._line:
+            if len(self._under_way) >= _UNDER_WAY or not self._queue:
                 return
-            touch = self._line.first
-            self._line.leave(touch)
+            touch = self._queue.first
+            self._queue.leave(touch)
             if busy(*touch):
                 yield WaitFor(touch, touch)
             else:
                 yield from self._look_at(touch, now, shares)
-        if self._line:
-            yield WakeAt(self._line.first, now)  # the others follow in the next turn, which begins at once
+        if self._queue:
+            yield WakeAt(self._queue.first, now)  # begin the next turn at once, for the objects that are left
 
     def _look_at(self, touch: Touch, now: int, shares: Shares) -> Iterator[Wanted]:
         """The next write of the object.
 
-        The finalizer comes first if something needs the object, or it may go; else last.
+        The finalizer is written before the status if the object is used or is being deleted, otherwise after it.
         """
-        guard, leaves = self._guard(touch), touch in self._leaving
+        guard, leaves = self._finalizer_write(touch), touch in self._leaving
         if guard is not None and (leaves or users(self._world, touch)):
             yield from self._write(touch, guard, now, again=True, paced=not leaves)
             return
-        self._line.know(touch)
+        self._queue.know(touch)
         if self._next_writes.get((touch, True), 0) > now:
             yield WakeAt(touch, self._next_writes[touch, True])
         elif (patch := self._status(touch, now, shares)) is not None:
@@ -132,7 +131,7 @@ class StatusController(Controller):
         if guard is not None:
             yield from self._write(touch, guard, now, again=True)
 
-    def _guard(self, touch: Touch) -> Patch | None:
+    def _finalizer_write(self, touch: Touch) -> Patch | None:
         before = self._records.detail(touch)
         return finalizer_patch(self._world, touch, before) if before is not None else None
 
@@ -142,7 +141,7 @@ class StatusController(Controller):
         )
 
     def _write(self, touch: Touch, patch: Patch, now: int, *, again: bool, paced: bool = True) -> Iterator[Wanted]:
-        """Write the object, or later if it was written just now. `again`: look at the object again after the write."""
+        """Write the object, or wait if it was written just now. `again`: look at it again after the write."""
         kind = touch, patch.subresource is not None
         next_write = self._next_writes.get(kind, 0)
         if paced and next_write > now:
@@ -156,7 +155,7 @@ class StatusController(Controller):
 
 
 class StatusQueue:
-    """The objects to look at, each once. First come those that may be deleted, or whose status was never looked at."""
+    """The objects to look at, each once. First come objects that are being deleted or have no status yet."""
 
     def __init__(self) -> None:
         self._ahead: dict[Touch, None] = {}
@@ -174,7 +173,7 @@ class StatusQueue:
     def join(self, touch: Touch, *, leaves: bool) -> None:
         """Queue the object.
 
-        ClusterQueues and the objects that they name come before the objects that name ClusterQueues.
+        Unknown ClusterQueues, Cohorts, flavors and checks come first. `leaves`: the object is being deleted.
         """
         if leaves or (touch[0] in GUARDED and touch not in self._known):
             self._others.pop(touch, None)
@@ -183,15 +182,15 @@ class StatusQueue:
             self._others[touch] = None
 
     def leave(self, touch: Touch) -> None:
-        """Remove the object: it is being looked at."""
+        """Remove the object from the queue, because it is looked at now."""
         self._ahead.pop(touch, None)
         self._others.pop(touch, None)
 
     def know(self, touch: Touch) -> None:
-        """The status of the object is being looked at, not only its finalizer."""
+        """The status of the object was looked at, so the object is no longer unknown."""
         if touch[0] in GUARDED:
             self._known.add(touch)
 
     def forget(self, touch: Touch) -> None:
-        """Forget the object, which is gone."""
+        """The object is gone: forget that it was known."""
         self._known.discard(touch)

@@ -9,7 +9,7 @@ from scheduling.objects.workload import Workload
 
 
 class StoredWorkloads:
-    """Returns None for a Workload that does not exist. Unpacking a manifest is expensive; reading the value is not."""
+    """The stored Workloads; None for one that does not exist. Reading a value is cheap, unpacking a manifest is not."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
@@ -23,10 +23,10 @@ class StoredWorkloads:
         return found.packed.manifest() if found is not None and found.packed is not None else None
 
     def controller(self, name: str) -> str:
-        """The uid of the Workload's controller; empty if it has none, or does not exist."""
+        """The uid of the Workload's controller; empty if the Workload has none or does not exist."""
         return controller(self.manifest(name) or {})
 
     def with_manifest(self, name: str) -> tuple[Manifest | None, Workload | None]:
-        """The Workload and its manifest; both or neither."""
+        """The manifest and the Workload; both are None if it does not exist."""
         manifest = self.manifest(name)
         return (manifest, self.read(name)) if manifest is not None else (None, None)

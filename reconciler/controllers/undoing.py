@@ -15,7 +15,7 @@ _WAYS = {CUT_OFF: _RAN, LABEL_RESTORED: _LABEL, FINALIZER_RESTORED: _FINALIZER}
 
 
 class Undoing:
-    """Follows Pods from the first corrective write until they are as they should be, or are gone."""
+    """Follows each Pod from the first corrective write until it is corrected or gone."""
 
     def __init__(self, bypasses: Bypasses) -> None:
         self._bypasses = bypasses
@@ -23,7 +23,7 @@ class Undoing:
         self._wanted: set[tuple[Key, str]] = set()
 
     def turn(self, now: int) -> None:
-        """Begin a turn, after all that was observed."""
+        """Begin a turn. Called after all observed changes were processed."""
         for key in self._gone:
             for way in self._bypasses.ways(key):
                 self._bypasses.end(key, way, now)
@@ -40,7 +40,7 @@ class Undoing:
             self._wanted.add((write.key, way))
 
     def looked(self, members: Iterable[GroupPod], now: int) -> None:
-        """These are the Pods of a unit now, and their corrective writes have been counted."""
+        """The unit with these Pods was looked at, and `wanted` was called for each of its corrective writes."""
         for member in members if len(self._bypasses) else ():
             key = (KIND, member.key)
             for way in self._bypasses.ways(key):
@@ -50,5 +50,5 @@ class Undoing:
 
 
 def _runs_out(way: str, member: GroupPod) -> bool:
-    """Whether the Pod was deleted and has not ended yet."""
+    """Whether the Pod is being deleted because it ran without quota, and has not ended yet."""
     return way == _RAN and member.occupies and member.deleting

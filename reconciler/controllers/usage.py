@@ -18,7 +18,7 @@ from scheduling.world.world import World
 
 
 class UsageController(Controller):
-    """`now` is in nanoseconds in all methods."""
+    """Samples usage. `now` is in nanoseconds in all methods."""
 
     watched = (LOCAL_QUEUE_VIEW,)
 
@@ -41,12 +41,12 @@ class UsageController(Controller):
             heapq.heappush(self._moments, (0, key))
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Take the samples that are due, of LocalQueues of this part. Nothing is written here."""
+        """Take the samples that are due for LocalQueues of this part. This controller writes nothing itself."""
         now = whole_second(now)
         while self._moments and self._moments[0][0] <= now:
             _, key = heapq.heappop(self._moments)
             if key in self._sampled and busy(WORK_AT, key):
-                self._begun.discard(key)  # it is read from the status, until this process decides for it
+                self._begun.discard(key)  # another part samples it and stores the usage in the status
                 yield WaitFor((LOCAL_QUEUE_VIEW.kind, key), (WORK_AT, key))
                 continue
             if key in self._sampled and key not in self._begun and followed(self._world, key):

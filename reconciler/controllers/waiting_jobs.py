@@ -1,9 +1,9 @@
 """Reports why a job waits: one sentence in an Event on the job, whenever the reason changes.
 
-Owners of jobs look at `kubectl describe job`. The Workload has Kueue's words in its condition; these are ours
-(`scheduling.visibility.sentence`). A reason that did not change costs nothing. The sentence is composed when its turn
-to be written comes, so few are composed each second, however many jobs wait. Jobs without an Event come first, the
-newest at the front.
+Owners of jobs look at `kubectl describe job`. The condition of the Workload has Kueue's words; the Event has Quotree's
+(`scheduling.visibility.sentence`). A reason that did not change costs nothing. A sentence is composed only when it is
+about to be written, so few are composed each second, however many jobs wait. Jobs without an Event come first, the
+newest of them before the others.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from scheduling.world.world import World
 
 REASON = "Waiting"
 SETTLED = 2 * SECOND
-"""How long a job must wait before its Event. Most jobs are admitted sooner and need none."""
+"""How long a job waits before it gets an Event. Most jobs are admitted sooner and need none."""
 PAUSE = 60 * SECOND
-"""The shortest interval between two Events of one job, even if its reason changes all the time."""
+"""The shortest time between two Events of one job, even if its reason changes all the time."""
 AGAIN = 50 * 60 * SECOND
-"""The Event is repeated after this time: an API server keeps Events for an hour."""
+"""The time after which an Event is repeated, because an API server keeps Events for an hour."""
 RATE, BURST = 5, 50
-"""Events per second, and the burst after a pause. That suffices to repeat the Events of 15 000 jobs in time."""
+"""Events per second, and the burst after a pause. That is enough to repeat the Events of 15 000 jobs in time."""
 _LOOKED_AT = 100
-"""The most sentences that are composed in one turn, including those that turn out unchanged."""
+"""The most sentences that are composed in one turn. Unchanged sentences count, too."""
 _WORKLOAD = "Workload"
 _TURN = (_WORKLOAD, "")
 
@@ -41,7 +41,9 @@ _TURN = (_WORKLOAD, "")
 class _Said(NamedTuple):
     """The last sentence of a workload.
 
-    `state`: the state of the Workload that the sentence was composed from, see `_state`.
+    `at`: when its Event was written.
+    `gist`: what it says, without details that change all the time.
+    `state`: the state of the Workload from which it was composed; see `_state`.
     """
 
     at: int
@@ -50,9 +52,9 @@ class _Said(NamedTuple):
 
 
 class WaitingJobsController(Controller):
-    """Runs after the decisions of a turn, so that a job reports their results. Moments are in nanoseconds.
+    """Writes the Events. It runs after the decisions of a turn, so that they are included. Times are in nanoseconds.
 
-    `away`: whether another part manages this object, and reports why it waits.
+    `away`: returns whether another part manages an object, and so reports why it waits.
     """
 
     after_decisions = True
@@ -63,8 +65,8 @@ class WaitingJobsController(Controller):
         self._away = away
         self._changed: dict[str, None] = {}
         self._due = DueNames()
-        self._first: list[tuple[int, str]] = []
-        self._again: deque[str] = deque()
+        self._without_event: list[tuple[int, str]] = []
+        self._with_event: deque[str] = deque()
         self._reported: dict[str, _Said] = {}
         self._budget, self._filled, self._wake = float(BURST), 0, 0
 
@@ -78,14 +80,14 @@ class WaitingJobsController(Controller):
             self._due.drop(workload)
 
     def wake(self, item: Key) -> None:
-        """The workload's turn has come, or its part has become this one."""
+        """The pause between Events is over, or this part now manages the workload."""
         if item != _TURN:
             self.workload_changed(item[1])
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        del busy  # an Event does not write the object
+        del busy  # an Event does not change the object
         self._schedule_changed(now)
-        self._line_up(now)
+        self._queue_due(now)
         self._budget = min(BURST, self._budget + (now - (self._filled or now)) * RATE / SECOND)
         self._filled = now
         for _ in range(_LOOKED_AT):
@@ -101,7 +103,7 @@ class WaitingJobsController(Controller):
             self._wake = moment
             yield WakeAt(_TURN, moment)
 
-    # --- when each is looked at
+    # --- the times of looks
 
     def _schedule_changed(self, now: int) -> None:
         names, self._changed = self._changed, {}
@@ -109,36 +111,36 @@ class WaitingJobsController(Controller):
             found, said = self._stored(name), self._reported.get(name)
             if said is None:
                 if name not in self._due:
-                    self._look_at(name, now + SETTLED)
+                    self._schedule(name, now + SETTLED)
             elif found is not None and said.state != _state(found.value):
-                self._look_at(name, max(now + SETTLED, said.at + PAUSE))
+                self._schedule(name, max(now + SETTLED, said.at + PAUSE))
 
-    def _look_at(self, name: str, at: int) -> None:
-        """Set the workload's moment, the earliest one."""
+    def _schedule(self, name: str, at: int) -> None:
+        """Set the time at which to look at the workload, unless an earlier one is set."""
         known = self._due.get(name)
         if known is None or known > at:
             self._due.set(name, at)
 
-    def _line_up(self, now: int) -> None:
+    def _queue_due(self, now: int) -> None:
         for name in self._due.due(now):
             found = self._stored(name)
             if found is None:
                 continue
             if name in self._reported:
-                self._again.append(name)
+                self._with_event.append(name)
             else:
-                heapq.heappush(self._first, (-found.value.created, name))
+                heapq.heappush(self._without_event, (-found.value.created, name))
 
     def _next_moment(self, now: int) -> int:
-        """The next moment; 0 if no job waits."""
-        if self._first or self._again:
+        """When the next workload is due; 0 if no job waits."""
+        if self._without_event or self._with_event:
             return now + SECOND // RATE
         return self._due.next or 0
 
     def _next(self) -> str:
-        """The next workload, empty if there is none. Workloads that no longer wait lose their moment."""
-        while self._first or self._again:
-            name = heapq.heappop(self._first)[1] if self._first else self._again.popleft()
+        """Take the next workload from the queue; empty if there is none. Workloads that no longer wait are skipped."""
+        while self._without_event or self._with_event:
+            name = heapq.heappop(self._without_event)[1] if self._without_event else self._with_event.popleft()
             if self._due.drop(name):
                 return name
         return ""
@@ -157,7 +159,7 @@ class WaitingJobsController(Controller):
         news = before is None or before.gist != sentence.gist or now >= before.at + AGAIN
         at = now if before is None or news else before.at
         self._reported[name] = _Said(at, sentence.gist, _state(workload))
-        self._look_at(name, at + AGAIN)
+        self._schedule(name, at + AGAIN)
         return _waiting_event(workload, about, sentence) if news else None
 
 
@@ -166,7 +168,7 @@ def _may_wait(workload: Workload) -> bool:
 
 
 def _state(workload: Workload) -> Hashable:
-    """The fields that change with the reason for waiting: queue, condition, checks, and activity of the workload."""
+    """The fields that change when the reason for waiting does: queue, condition, checks, and whether it is active."""
     condition = workload.conditions.get(QUOTA_RESERVED)
     why = (condition.status, condition.reason, condition.message) if condition is not None else None
     return workload.queue, workload.active, why, tuple((each.name, each.state) for each in workload.checks)

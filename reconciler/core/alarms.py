@@ -1,4 +1,4 @@
-"""When to look at an object again."""
+"""Alarms: the times at which the core looks at objects again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from reconciler.objects.observed import Key
 
 
 class Alarms:
-    """Moments are in nanoseconds. An alarm that is set twice rings once."""
+    """Keys of objects, by the time at which to look at them. Times are in nanoseconds.
+
+    An alarm that is set twice for the same time and key is returned once.
+    """
 
     def __init__(self) -> None:
         self._order: list[tuple[int, Key]] = []
@@ -20,16 +23,16 @@ class Alarms:
             heapq.heappush(self._order, (at, key))
 
     def __contains__(self, alarm: object) -> bool:
-        """Whether this (moment, key) is set."""
+        """Whether an alarm is set for this pair of time and key."""
         return alarm in self._set
 
     @property
     def next(self) -> int | None:
-        """The moment of the first alarm; None if none is set."""
+        """The time of the first alarm; None if none is set."""
         return self._order[0][0] if self._order else None
 
     def due(self, now: int) -> list[Key]:
-        """Remove and return the keys whose moment has come."""
+        """Remove and return the keys whose time has come."""
         found = []
         while self._order and self._order[0][0] <= now:
             alarm = heapq.heappop(self._order)

@@ -17,7 +17,7 @@ _VIEWS = {view.kind: view for view in (LIMIT_RANGE_VIEW, RUNTIME_CLASS_VIEW, *PR
 
 
 class ClusterDefaults:
-    """LimitRanges, RuntimeClasses and priority classes. They are few, so they are kept unpacked."""
+    """LimitRanges, RuntimeClasses and priority classes, as manifests: there are so few that memory does not matter."""
 
     KINDS = frozenset(_VIEWS)
 
@@ -27,7 +27,7 @@ class ClusterDefaults:
         self._priorities: dict[Key, Manifest] = {}
 
     def put(self, world: World, observed: Observed[object], now: int) -> bool:
-        """Take in one object, None if it is gone, and update the world.
+        """Process one object and update the world. An object without a value is gone.
 
         Returns whether the priorities of jobs may have changed.
         """
@@ -47,7 +47,7 @@ class ClusterDefaults:
         return False
 
     def classes(self) -> PriorityClasses:
-        """The priority classes of Jobs."""
+        """The priority classes, for the priorities of jobs."""
         return read_priority_classes(self._priorities.values())
 
     def _overheads(self) -> dict[str, Quantities]:

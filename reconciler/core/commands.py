@@ -11,7 +11,8 @@ from reconciler.objects.watched import WatchedResource
 from reconciler.objects.workers import WorkerCommand
 
 REPORTS = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Topology", "Queue")
-"""Kinds whose writes only report, as nearly all of Volcano's queues do: no decision waits for their answers."""
+"""Kinds whose writes are only reports: no decision waits for the responses. `Queue` is Volcano's; nearly all writes of
+Volcano queues are reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,10 @@
 """The interface of controllers: each manages objects of its own kinds, such as jobs, Pods, or the statuses of queues.
 
-A controller observes objects and returns the writes that it wants. It starts from the objects as they are, and keeps
-nothing in memory that the API server does not hold.
+A controller observes objects and returns the writes that it wants. It begins with the stored objects, and all its
+state can be rebuilt from the API server.
+
+An item is what a controller handles as a whole, such as a job with its Workload. The key of an item is like that of an
+object, but its kind need not exist in the API server.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from reconciler.objects.workers import FromWorker, WorkerCommand
 from scheduling.objects.workload import Workload
 
 Busy: TypeAlias = Callable[[str, str], bool]
-"""Whether the object (kind, `namespace/name`) cannot be written: a write is in flight, or it is backing off."""
+"""Takes a kind and a name (`namespace/name`). Whether the object cannot be written: a write of it is in flight, or it
+has a backoff."""
 Lookup: TypeAlias = Callable[[str], Observed[Workload] | None]
 """The Workload `namespace/name` as it is stored; None if it does not exist."""
 
@@ -35,7 +39,7 @@ class WaitFor:
 
 @dataclass(frozen=True, slots=True)
 class WakeAt:
-    """Wake the controller for `item` at this moment (nanoseconds)."""
+    """Wake the controller for `item` at the time `at` (nanoseconds)."""
 
     item: Key
     at: int
@@ -48,8 +52,8 @@ class Controller:
     """The interface that the core calls. A controller overrides the methods that it needs.
 
     `watched`: the kinds that it observes.
-    `after_decisions`: it runs in a turn after the decisions, not before.
-    `obstacle`: why it does not write at present, in words; empty if it may. Any thread may read it.
+    `after_decisions`: whether it runs after the decisions of a turn instead of before them.
+    `obstacle`: why it writes nothing at present, as a sentence; empty if it may write. Any thread may read it.
     """
 
     watched: tuple[WatchedKind[object], ...] = ()
@@ -57,19 +61,19 @@ class Controller:
     obstacle = ""
 
     def observe(self, observed: Observed[object]) -> None:
-        """One of its objects is new, has changed, or is gone (`value` None)."""
+        """An object of a watched kind is new, has changed, or is gone (`value` None)."""
 
     def workload_changed(self, workload: str) -> None:
-        """The Workload `namespace/name` has changed, or something that it depends on."""
+        """The Workload `namespace/name`, or an object that it depends on, has changed."""
 
     def inputs_changed(self, inputs: JobInputs) -> None:
         """The shared inputs of the steps of all jobs have changed."""
 
     def from_worker(self, event: FromWorker, now: int) -> None:
-        """News from a worker cluster. `now` is in nanoseconds."""
+        """A worker cluster has reported an event. `now` is in nanoseconds."""
 
     def commands(self) -> list[WorkerCommand]:
-        """The commands that follow at once from what was observed, also while another process leads."""
+        """The commands for worker clusters that follow from what was observed. A standby executes them too."""
         return []
 
     def completed(self, reserved: Workload, now: int) -> Workload:
@@ -78,21 +82,21 @@ class Controller:
         return reserved
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """The answer to a write of this controller: the object as stored."""
+        """The response to a write of this controller: the object as stored."""
 
     def found(self, observed: Observed[object]) -> None:
-        """The answer to a read of one of its objects: the object as stored."""
+        """The response to a read of one of its objects: the object as stored."""
 
     def gone(self, key: Key) -> None:
-        """The answer to a read of one of its objects: the object does not exist."""
+        """The response to a read of one of its objects: the object does not exist."""
 
     def wake(self, item: Key) -> None:
-        """The object or moment that the item waited for has come: look at the item again."""
+        """What the item waited for, an object or a time, has come: look at the item again."""
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         """The writes that are needed now. `now` is in nanoseconds.
 
-        A busy object gets no write; the controller waits for it. Called only while this process leads.
+        Called only while this process leads. The controller does not write a busy object, but waits for it.
         """
         del busy, now
         yield from ()

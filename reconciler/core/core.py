@@ -1,4 +1,7 @@
-"""The reconciler's core: a state machine. Events in, commands out; no thread, no queue, no clock.
+"""The reconciler's core: a state machine that turns events into commands. It has no thread, no queue and no clock.
+
+A turn is one pass over everything that is due: the next steps of Workloads, scheduling cycles, and the writes of
+controllers.
 
 All state except in-flight writes is rebuilt from the API server. After a crash at any point the next process reads the
 same state and continues.
@@ -31,19 +34,19 @@ from scheduling.status.observability import LEGACY, Observability
 _NOBODY = NullObserver()
 _ALL = ManagedJobs()
 _BATCH = 8
-"""Number of controller writes per batch, so that the first of many does not wait for the last."""
+"""Controller writes per batch. Writes are sent in batches, so that the first does not wait until all are computed."""
 
 
 class Core:
-    """The state machine. Moments are in nanoseconds.
+    """The state machine. Times are in nanoseconds.
 
-    `state`: what the controllers read.
-    `waiting`: how long pods may take to become ready, None for no limit.
+    `state`: the objects and the model of the cluster, which controllers read.
+    `waiting`: how long pods may take to become ready; None for no limit.
     `managed`: which jobs are managed.
-    `observability`: the reasons that Workloads show.
-    `exclusive`: no other process ever writes, so no fencing is needed.
-    `kueue`: Kueue's kinds are watched.
-    `in_turn`: whether a turn has been started and not finished; the event Continue resumes it.
+    `observability`: which reasons for waiting Workloads show.
+    `exclusive`: whether this is the only process that ever writes, so that no fencing is needed.
+    `kueue`: whether Kueue's kinds are watched.
+    `in_turn`: whether a turn has begun and is not finished; the event Continue resumes it.
     """
 
     def __init__(
@@ -89,9 +92,9 @@ class Core:
         )
 
     def handle(self, events: Iterable[Event], now: int) -> list[Command]:
-        """Take in the events; return the commands to execute. Decisions are made on TimePassed."""
+        """Process the events and return the commands to execute. Decisions are made on TimePassed."""
         for event in events:
-            self._take(event, now)
+            self._process(event, now)
             self._commands += map(FollowResource, self.informer.newly_needed())
         for controller in self._commanding:
             self._commands += controller.commands()
@@ -99,7 +102,7 @@ class Core:
         self._commands.clear()
         return commands
 
-    def _take(self, event: Event, now: int) -> None:
+    def _process(self, event: Event, now: int) -> None:
         if not isinstance(event, Continue):
             self._end_turn()
         match event:
@@ -108,7 +111,7 @@ class Core:
             case Observed():
                 self.informer.observe(event, now)
             case Listed():
-                self._take_list(event, now)
+                self._process_list(event, now)
             case Written():
                 self.writes.written(event, now)
             case ObjectRead():
@@ -126,13 +129,14 @@ class Core:
             case LeadershipLost():
                 self.leads = self.informer.records_events = False
             case TimePassed():
-                self._pass_time(now)
+                self._begin_turn(now)
 
     def _lead(self, event: LeadershipGained) -> None:
         """Begin to lead.
 
-        The watch may not have delivered the previous leader's last writes yet, so objects are listed again. Not if that
-        was this process: an API server that was too busy to renew the Lease should not have to list everything.
+        The watch may not have delivered the previous leader's last writes yet, so all objects are listed again. If this
+        process itself was the previous leader, that is not necessary. Then nothing is listed, because the API server
+        may have been too busy to renew the Lease.
         """
         self.leads = self.informer.records_events = True
         if event.resumed:
@@ -150,10 +154,10 @@ class Core:
                 if progress.known(resource.kinds):
                     self._commands.append(Relist(resource, request))
 
-    def _take_list(self, listed: Listed, now: int) -> None:
-        """Take in a list.
+    def _process_list(self, listed: Listed, now: int) -> None:
+        """Process a list.
 
-        A list that began before leadership was gained may be stale; then ask for another one.
+        If the list began before this process became the leader, it may be stale, and another one is requested.
         """
         progress, resource = self.state.records.progress, self.informer.resource_of[listed.kind]
         first = not progress.known(resource.kinds)
@@ -163,17 +167,17 @@ class Core:
         if listed.kind == WORKLOAD:
             self.state.partition.listed(listed.request)
 
-    def _pass_time(self, now: int) -> None:
+    def _begin_turn(self, now: int) -> None:
         self.informer.ring(now)
         if self.may_act(now):
             self.writes.send_again(now)
             self._take_over_trees()
             if self.fencing.done():
-                self._turn = self._act(now)
+                self._turn = self._run_turn(now)
                 self.in_turn = True
 
     def _take_over_trees(self) -> None:
-        """Take over the trees that this part gained, and the objects that other parts released."""
+        """Take over the trees that this part gained, and wake what waits for objects that other parts released."""
         partition = self.state.partition
         changed = partition.refresh()
         for name in changed.gained:
@@ -188,8 +192,8 @@ class Core:
         for _ in self._turn:
             pass
 
-    def _act(self, now: int) -> Iterator[None]:
-        """One turn. It yields where commands have to be executed before it continues."""
+    def _run_turn(self, now: int) -> Iterator[None]:
+        """One turn. It yields where commands have to be executed before the turn continues."""
         self.decider.steps(now)
         self.informer.renew_inputs()
         yield from self._reconcile(now, after_decisions=False)
@@ -228,7 +232,7 @@ class Core:
                     yield
 
     def _report_first(self) -> None:
-        """Write the reports that no reservation of this turn has."""
+        """Write the first PodsReady conditions that no quota reservation of this turn included."""
         for wanted, controller in self.decider.first_reports.values():
             self.writes.start(wanted, controller)
         self.decider.first_reports.clear()
@@ -237,12 +241,12 @@ class Core:
 
     @property
     def in_flight(self) -> int:
-        """The objects with a request in flight."""
+        """The number of objects with a request in flight."""
         return len(self.state.records.in_flight)
 
     @property
     def expects_answers(self) -> bool:
-        """Whether answers are due from which decisions may follow; always while many are."""
+        """Whether a response is due that may lead to a decision. Always true while many requests are in flight."""
         return not self.decider.calm or any(kind not in REPORTS for kind, _ in self.state.records.in_flight)
 
     def paused(self, now: int) -> bool:
@@ -253,7 +257,7 @@ class Core:
         return self.state.complete and self.leads and not self.paused(now)
 
     def due_at(self, now: int) -> int | None:
-        """The moment at which something is due even without an event; None if nothing is."""
+        """The time at which the core has something to do even without an event; None if there is nothing."""
         if self.paused(now):
             return self.writes.retries.paused_until
         if not self.may_act(now):

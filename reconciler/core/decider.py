@@ -1,4 +1,4 @@
-"""The decisions: the next step of each Workload by itself, then quota and preemptions, cycle by cycle."""
+"""The decisions: first the next step of each Workload, then quota and preemptions in scheduling cycles."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ from scheduling.status.observability import Observability
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 
 _BUSY = 16
-"""The writes in flight at which a cluster counts as busy: each of the writer's threads has one, and one waits."""
+"""The number of requests in flight from which on the cluster counts as busy: one for each thread of the writer, and
+one more that waits."""
 _CYCLES = 100
-"""The most cycles in one turn; then the messages that have arrived are taken in."""
+"""The most cycles in one turn. After them the messages that have arrived meanwhile are processed."""
 
 
 class Decider:
     """Decides on the steps of Workloads, on quota and on preemptions.
 
-    `unfinished`: cycles are left over for the next turn.
-    `reasons`: the Workloads whose reason for waiting is to be written.
-    `completing`: controllers that add fields to the write that stores quota.
-    `first_reports`: the writes of PodsReady that are due, by Workload. A reservation has the condition as well.
+    `unfinished`: whether cycles are left over for the next turn.
+    `reasons`: the reasons for waiting that are to be written, by Workload.
+    `completing`: controllers that add fields to the write of a quota reservation.
+    `first_reports`: the writes of PodsReady that are due, by Workload. If quota is reserved in the same turn, the write
+        of the reservation has the condition, and no separate write is needed.
     """
 
     def __init__(
@@ -69,14 +71,14 @@ class Decider:
         self._engine = AdmissionEngine(self._world, block_admission=waiting is not None and waiting.block_admission)
 
     def steps(self, now: int) -> None:
-        """The next step of each Workload that something changed for. A busy Workload gets its step when it is free."""
+        """Take the next step of each Workload that a change may concern. A busy Workload waits until it is free."""
         names, self._informer.stale = self._informer.stale, {}
         self._second_passes.forget_gone(self._world.workloads)
         for name in names:
             self._step(name, now, before_cycles=True)
 
     def postponed_steps(self, now: int) -> None:
-        """The steps that could have been part of a quota reservation, for Workloads that got no quota."""
+        """Take the steps that were put off because the write of a quota reservation might have included them."""
         if self.unfinished:
             return
         names, self._postponed = self._postponed, {}
@@ -93,7 +95,7 @@ class Decider:
         successor = successor_of(self._world, self._records, workload)
         around = lifecycle_of(self._world, workload, moment, self._waiting, self._observability, successor)
         after = around.next(workload)
-        if before_cycles and _lists_checks(workload, after):
+        if before_cycles and _only_adds_checks(workload, after):
             self._postponed[name] = None
         elif workload.counts and not after.counts:
             self._writes.give_back(after)
@@ -104,7 +106,7 @@ class Decider:
             self._place(workload, now)
 
     def _place(self, workload: Workload, now: int) -> None:
-        """Place pods of a workload that holds quota, once it is time: their places were delayed, or a node failed."""
+        """Assign places to pods of a workload that has quota: after a delayed assignment, or after a node failed."""
         key = workload.key
         if not needs_second_pass(workload):
             self._second_passes.end(key)
@@ -176,15 +178,17 @@ class Decider:
     def explain(self, now: int) -> None:
         """Write the reasons for waiting while few other writes are in flight.
 
-        Quota comes first: many that wait get it soon.
+        Writes of quota have precedence. Many Workloads get quota soon, and then need no reason.
         """
         while self.reasons and self.calm:
             name = next(iter(self.reasons))
             self._report(name, self.reasons.pop(name), now)
 
     def _report(self, name: str, decision: Wait, now: int) -> None:
-        """Write why a Workload waits. The reason is owed until the stored object shows it, because another write may
-        come first, and a write may fail.
+        """Write why a Workload waits.
+
+        The reason is remembered until the stored object shows it, because another write may come first, and a write may
+        fail.
         """
         before = self._world.workloads.get(name)
         again = self._records.owed(name) is decision
@@ -194,19 +198,19 @@ class Decider:
         if not before.queueable or self._world.queues.queue_of(before) != decision.queue:
             return
         if self._informer.partition.away(WORKLOAD, name):
-            return  # the part that decides now writes the reason
+            return  # the part that now decides for the Workload writes the reason
         if not self._world.can_admit(decision.queue).active:
-            return  # the stored object shows this reason now
+            return  # the step of the Workload writes that its queue is inactive
         after = waiting(before, decision, whole_second(now), self._world.counting, self._observability)
         if after == before or (again and after.conditions == before.conditions):
-            return  # other fields that were not stored never will be
+            return  # only fields differ that the API server did not store at the last attempt
         self._records.owe(name, decision)
         if not self._records.busy((WORKLOAD, name), now):
             self._world.put_workload(after, whole_second(now))
             self._writes.decide(after, now)
 
 
-def _lists_checks(before: Workload, after: Workload) -> bool:
-    """Whether the step of a waiting Workload adds checks. The write of its quota reservation would add them anyway."""
+def _only_adds_checks(before: Workload, after: Workload) -> bool:
+    """Whether the step of a waiting Workload only adds checks. The write of its quota reservation adds them anyway."""
     more = len(after.checks) > len(before.checks) and before.queueable
     return more and after == replace(before, checks=after.checks)

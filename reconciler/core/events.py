@@ -1,4 +1,4 @@
-"""The events of the core; each is a value."""
+"""The events that the core processes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from reconciler.objects.workers import FromWorker
 class LeadershipGained:
     """This process may write from now on.
 
-    `late_writes`: writes of the leader before may still arrive.
-    `resumed`: this process was the leader before, and no other one has written since.
+    `late_writes`: whether writes of the previous leader may still arrive.
+    `resumed`: whether this process was the previous leader, and no other process has written since.
     """
 
     late_writes: bool = False
@@ -34,7 +34,7 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on with the turn, see `Core.in_turn`."""
+    """Continue the turn that has begun, see `Core.in_turn`."""
 
 
 Event: TypeAlias = (

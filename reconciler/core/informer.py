@@ -1,4 +1,4 @@
-"""Takes in what is observed: into the records, the scheduler's world, and the controllers that watch the kind."""
+"""Puts what was observed into the records and the scheduler's world, and shows it to the controllers."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from scheduling.world.world import World
 
 
 class Informer:
-    """Takes in what is observed. Moments are in nanoseconds.
+    """Processes what is observed. Times are in nanoseconds.
 
-    `stale`: the Workloads whose next step is to be looked at.
-    `waiting`: how long pods may take to become ready.
-    `records_events`: changes of Workloads become Events. Only the leader records them.
-    `kueue`: Kueue's kinds are watched.
+    `stale`: the Workloads whose next step has to be computed again.
+    `waiting`: how long pods may take to become ready; None for no limit.
+    `records_events`: whether changes of Workloads are recorded as Events. Only the leader does so.
+    `kueue`: whether Kueue's kinds are watched.
     """
 
     def __init__(
@@ -92,9 +92,9 @@ class Informer:
             self.records.track(watched.kind, watched.object_kind)
 
     def newly_needed(self) -> list[WatchedResource]:
-        """The resources to follow from now on: nodes and what runs there, once a flavor has a topology.
+        """Resources that have to be watched from now on: Nodes and the Pods on them, once a flavor has a topology.
 
-        Nothing is decided until they were listed.
+        Nothing is decided until they have been listed.
         """
         if not self._asleep or not self.world.has_topologies:
             return []
@@ -103,30 +103,30 @@ class Informer:
             self._track(resource)
         return found
 
-    # --- what is observed
+    # --- observed changes
 
     def views(self, key: Key, manifest: Manifest) -> tuple[Observed[object], ...]:
-        """The object of an answer, in the view of its key first, then in all other views of the same watch."""
+        """The object in a response: first in the view of this key, then in the other views of the same watch."""
         views = self.resource_of[key[0]].observed(manifest, self.records.known)
         return (*(each for each in views if each.key == key), *(each for each in views if each.key != key))
 
     def observe(self, observed: Observed[object], now: int) -> None:
-        """Take in an object that a watch reports."""
+        """Process an object that a watch reports."""
         self.records.progress.advance(observed.key[0], observed.version)
         self.accept(observed, now)
 
     def replace(self, listed: Listed, now: int) -> None:
-        """Take in a list. Objects of the kind that the list lacks are gone."""
+        """Process a list. Objects of the kind that are not in the list are gone."""
         for observed in self.records.progress.replace(listed, self.records.keys()):
             self.accept(observed, now)
 
     def accept(self, observed: Observed[object], now: int) -> None:
-        """Take an object in, unless a newer one is known."""
+        """Process an object, unless a newer version is stored."""
         if self.store(observed, now):
-            self._take_in(observed, whole_second(now), now)
+            self._update(observed, whole_second(now), now)
 
     def store(self, observed: Observed[object], now: int) -> bool:
-        """Keep the object; False if nothing has changed. The world does not know of it yet."""
+        """Store the object in the records, but not in the world yet. Returns False if nothing has changed."""
         key = observed.key
         before = self.records.at(key)
         if not news(before, observed):
@@ -136,15 +136,15 @@ class Informer:
             moment = whole_second(now)
             self._observer.changing(before, observed, moment)
             self.end_backoff(key, now)
-            self._tell_of_change(before, observed, moment)
+            self._record_change(before, observed, moment)
         return True
 
-    def _tell_of_change(self, before: Observed[object] | None, after: Observed[object], moment: int) -> None:
+    def _record_change(self, before: Observed[object] | None, after: Observed[object], moment: int) -> None:
         old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         if old is not None and new is not None and self.records_events and not self.partition.away(*after.key):
             self._recorder.workload_changed(old, new, moment)
 
-    def _take_in(self, observed: Observed[object], moment: int, now: int) -> None:
+    def _update(self, observed: Observed[object], moment: int, now: int) -> None:
         kind, name = observed.key
         if kind == WORKLOAD:
             self.enter(name, now)
@@ -161,12 +161,12 @@ class Informer:
         return self.watched[observed.key[0]].selected(observed)
 
     def missed(self, key: Key) -> None:
-        """The answer to a read: the object does not exist."""
+        """A read found that the object does not exist."""
         for controller in self._shown.get(key[0], ()):
             controller.gone(key)
 
     def found(self, observed: Observed[object]) -> None:
-        """The answer to a read: this is the object, whether a watch shows it or not."""
+        """A read found this object. It need not be one that a watch selects."""
         for controller in self._shown.get(observed.key[0], ()):
             controller.found(observed)
 
@@ -182,17 +182,17 @@ class Informer:
             self.partition.topologies_changed()
         for workload in concerned(self.world, kind, name):
             self.stale[workload.key] = None
-        self._part_may_change(observed, before)
+        self._free_items_of_new_part(observed, before)
 
     def _topology_of(self, flavor: str) -> str | None:
-        """The Topology that the flavor names."""
+        """The Topology that the flavor refers to."""
         found = self.world.state.flavors.get(flavor)
         return found.topology if found is not None else None
 
-    def _part_may_change(self, observed: Observed[object], before: str) -> None:
+    def _free_items_of_new_part(self, observed: Observed[object], before: str) -> None:
         """The work of a LocalQueue, or of a ClusterQueue that is gone, may now belong to another part.
 
-        `before`: the ClusterQueue of the LocalQueue until now.
+        `before`: the ClusterQueue of the LocalQueue before this change.
         """
         kind, name = observed.key
         if kind == LOCAL_QUEUE and self.partition.behind(name) != before:
@@ -225,16 +225,16 @@ class Informer:
             self.alarms.set(alarm, (WORKLOAD, name))
 
     def restore(self, name: str, now: int) -> None:
-        """Drop the decision that was not written: the stored Workload counts again in the world."""
+        """Drop a decision that was not written, so that the world has the stored Workload again."""
         self.records.undecide(name)
         stored = self.records.workload(name)
         if stored is not None:
             self.world.put_workload(stored.value, whole_second(now))
 
-    # --- what may be written
+    # --- backoffs and waits
 
     def back_off(self, key: Key, now: int) -> int:
-        """Start a backoff: nothing is written of the object until the moment that is returned."""
+        """Start a backoff, and return the time of its end. The object is not written before that."""
         until = self.records.back_off(key, now)
         self.alarms.set(until, self.records.object_of(key))
         return until
@@ -246,7 +246,7 @@ class Informer:
             self.freed(key, now)
 
     def wait(self, controller: Controller, wait: WaitFor | WakeAt, now: int) -> None:
-        """Wake the controller when the object is free or the moment has come, at once if that is so already."""
+        """Wake the controller once the object may be written, or at a time. If that is so already, wake it at once."""
         if isinstance(wait, WaitFor) and not self.busy(*wait.key, now):
             controller.wake(wait.item)
         elif isinstance(wait, WaitFor):
@@ -259,7 +259,7 @@ class Informer:
         return self.records.busy((kind, name), now) or self.partition.away(kind, name)
 
     def free(self, keys: Iterable[Key]) -> None:
-        """These objects are free: wake the controllers that wait for them."""
+        """These objects may be written: wake the controllers that wait for them."""
         for key in keys:
             self.waits.free(key)
 
@@ -269,7 +269,7 @@ class Informer:
             self.waits.free(self.records.object_of(key))
 
     def ring(self, now: int) -> None:
-        """Look at objects whose moment has come: for a step or after a backoff, also while another process leads."""
+        """Handle alarms and ended backoffs. A standby does so too."""
         for key in self.alarms.due(now):
             if key[0] == WORKLOAD and self.records.workload(key[1]) is not None:
                 self.stale[key[1]] = None
@@ -281,10 +281,10 @@ class Informer:
             self.freed(key, now)
         self.waits.ring(now)
 
-    # --- what jobs depend on
+    # --- inputs of jobs
 
     def renew_inputs(self) -> None:
-        """Renew the inputs of jobs once for all changes since the last time."""
+        """Compute the inputs of jobs again, once for all changes since the last call."""
         if not self._inputs_outdated:
             return
         self._inputs_outdated = False

@@ -1,10 +1,12 @@
-"""Fencing after a change of leader: late writes of the leader before must not give the same quota away twice.
+"""Fencing after a change of leader: late writes of the previous leader must not give the same quota away twice.
 
 A process that was stopped, or whose connection hangs, may have sent a write that arrives long after its Lease has
-expired. Each write is bound to the version that was read, so it cannot overwrite a later write of the same object. But
-it could give quota to a Workload after another Workload got that quota. So before any decision, the Workloads are
-listed again, and each Workload that quota may suffice for is written once. A late write to such a Workload meets a
-conflict after that. A Workload without enough free quota cannot have got any from a late write.
+expired. The write is bound to a resource version, so it cannot overwrite a later write of the same object. But it could
+give quota to a Workload after another Workload got that quota.
+
+So before the new leader decides anything, it lists the Workloads again, and writes each Workload that might fit into
+the free quota once. After that a late write to such a Workload fails with a conflict. A late write to any other
+Workload gives no quota, because there was not enough.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from scheduling.world.world import World
 
 
 class LeaderFencing:
-    """No decision is made from `begin` until `done`."""
+    """Decisions are not allowed from `begin` until `done` returns true."""
 
     def __init__(self, world: World, records: Records, writes: PendingWrites, partition: TreePartition) -> None:
         self._partition = partition
@@ -32,12 +34,12 @@ class LeaderFencing:
         self._sent: set[Key] = set()
 
     def begin(self, late_writes: bool) -> None:
-        """This process leads. `late_writes`: writes of the leader before may still arrive."""
+        """This process leads. `late_writes`: whether writes of the previous leader may still arrive."""
         self._late_writes = late_writes
         self._open = None
 
     def done(self) -> bool:
-        """Whether decisions may be made. Called when all objects are known."""
+        """Whether decisions may be made. May be called only when all objects are known."""
         if self._open is None:
             if self._undecided():
                 return False
@@ -53,12 +55,12 @@ class LeaderFencing:
         return not self._open
 
     def _undecided(self) -> bool:
-        """Whether a decision of an earlier leadership still counts as usage, and so hides free quota."""
+        """Whether a decision from an earlier time as the leader still counts as usage, and so hides free quota."""
         flights = (self._records.record(key).in_flight for key in self._records.in_flight)
         return any(flight is not None and flight.decided is not None for flight in flights)
 
     def _endangered(self) -> dict[Key, Observed[Workload]]:
-        """The Workloads that a late write of this part could give quota to."""
+        """The Workloads that a late write of a process of this part could give quota to."""
         waiting = may_fit(self._world) if self._late_writes else ()
         ours = (each for each in waiting if self._partition.holds(self._partition.queue_of(each)))
         found = (self._records.workload(each.key) for each in ours)

@@ -1,4 +1,4 @@
-"""The inputs of a Workload's next step, and the Workloads that a change of a queue or a check concerns."""
+"""The inputs of a Workload's next step, and the Workloads that are affected when a queue or a check changes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def lifecycle_of(
     observability: Observability = LEGACY,
     successor: Workload | None = None,
 ) -> Lifecycle:
-    """The inputs of the next step of one Workload, at this moment. `successor`: see `Lifecycle`."""
+    """The inputs of the next step of one Workload. `successor`: see `Lifecycle`."""
     local = world.queues.local_queues.get(workload.local_queue)
-    # A LocalQueue that is stopped leads to no ClusterQueue: nothing is read of it.
+    # A stopped LocalQueue counts as having no ClusterQueue, so nothing is read from one.
     name = workload.admission.cluster_queue if workload.admission else world.queues.queue_of(workload) or ""
     queue = world.state.queues.get(name)
     elsewhere = {check.name for check in world.checks.values() if check.controller == MULTIKUEUE}
@@ -62,7 +62,7 @@ def lifecycle_of(
 
 
 def _inactive(world: World, queue: str) -> UnadmittedCause | None:
-    """The fault of an inactive queue. For a cycle of cohorts the message shows the path; Kueue has no such fault."""
+    """The reason why a queue is inactive. For a cycle of Cohorts, which Kueue does not report, it has the path."""
     inactive = world.state.queues[queue].inactive
     if not inactive:
         return None
@@ -71,7 +71,9 @@ def _inactive(world: World, queue: str) -> UnadmittedCause | None:
 
 
 def _misconfigured(world: World, workload: Workload, queue: str) -> UnadmittedCause | None:
-    """The fault that an attempt would find. A workload behind an admission gate has no entry in the queue."""
+    """The misconfiguration that a scheduling attempt would find. A workload behind an admission gate is not in the
+    queue, so it is completed with its defaults here.
+    """
     entry = world.queues.pending[queue].get(workload.key)
     if entry is None and not world.gated(workload):
         return None
@@ -81,10 +83,10 @@ def _misconfigured(world: World, workload: Workload, queue: str) -> UnadmittedCa
 
 
 def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause | None:
-    """Whether the Workload was set aside without an attempt of its own, together with an equivalent one.
+    """The cause, if the Workload was not tried itself, but set aside together with an equivalent one.
 
-    One that is active again is not tried before something changes. Its last attempt counts, which its condition no
-    longer shows.
+    A Workload that was deactivated and activated again is not tried before something changes. Its condition no longer
+    shows its last attempt, so that attempt counts here too.
     """
     wait = world.last_attempt(workload.key) if world.queues.pending[queue].is_blocked(workload.key) else None
     shown = workload.conditions.get(QUOTA_RESERVED)
@@ -95,7 +97,7 @@ def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause |
 
 
 def successor_of(world: World, records: Records, workload: Workload) -> Workload | None:
-    """The slice that has taken over the quota of this one, and is stored; before that its write may still fail."""
+    """The stored slice that has taken over this one's quota. A take-over that is not stored may still fail."""
     later = world.slices.successor(workload.key)
     found = records.workload(later) if later is not None else None
     stored = found.value if found is not None else None
@@ -104,7 +106,9 @@ def successor_of(world: World, records: Records, workload: Workload) -> Workload
 
 
 def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
-    """The Workloads that a change of this object concerns, and those that were judged again since the last call."""
+    """The Workloads that are affected by a change of this object, or by queues that became ready or unready since the
+    last call.
+    """
     queues, world.readiness_changed = world.readiness_changed, set()
     if kind == "LocalQueue":
         yield from world.workloads_of(name)

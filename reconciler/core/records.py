@@ -1,8 +1,8 @@
-"""The stored version of each object, in each view, and one record for each object with something in progress.
+"""The stored version of each object, and a record for each object that has work in progress.
 
-The record holds the decisions since, the request in flight, and the moment at which the object may be written. One
-object has at most one request in flight, however many views it has: it is keyed by its kind and name, not by a view.
-The scheduler's world follows from both: it holds `Records.current` of each Workload.
+A record has the decision that is not stored yet, the request in flight, and the backoff. Different views read different
+fields of one object. All its views share one record, so an object has at most one request in flight. The scheduler's
+world has `Records.current` of each Workload: what was decided, otherwise what is stored.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ WORKLOAD = WORKLOAD_VIEW.kind
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 30.0
 """Seconds between two attempts to write an object."""
 _REMEMBERED = 600 * SECOND
-"""Nanoseconds after a backoff: an object without another write by then is gone, or has recovered."""
+"""Nanoseconds after the end of a backoff. If the object was not written again by then, it is gone or has recovered, and
+the backoff is forgotten."""
 
 
 @dataclass(slots=True)
 class InFlight:
-    """A request about an object without an answer so far.
+    """A request about an object that has no response yet.
 
-    `decided`: the Workload that it writes, if a decision wants it.
-    `wanted`, `controller`: the write and its controller, if a controller wants it.
-    `postponed`: it is not being sent at the moment, and is sent again after a pause.
+    `decided`: the Workload that the request writes, if the decider wants the write.
+    `wanted`, `controller`: the write and the controller, if a controller wants the write.
+    `postponed`: whether the request failed and waits to be sent again.
     """
 
     request: WriteCommand | ReadObject
@@ -49,7 +50,7 @@ class InFlight:
 
 @dataclass(slots=True)
 class Backoff:
-    """A backoff: nothing is written of the object until this moment (nanoseconds). Each backoff in a row is longer."""
+    """The object is not written until this time (nanoseconds). Each backoff in a row is longer than the one before."""
 
     until: int
     delays: RandomBackoff
@@ -59,9 +60,11 @@ class Backoff:
 class ObjectRecord:
     """The work in progress for one object.
 
-    `decided`: the Workload as decisions have changed it since it was stored. The change is in flight, follows the
+    `decided`: the Workload as decisions have changed it since it was stored. Its write is in flight, follows the
         request in flight, or waits until the object may be written.
-    `owed`: why a Workload waits, until the stored object shows it.
+    `in_flight`: the request in flight.
+    `backoff`: the backoff, or the last one if it has ended lately.
+    `owed`: the reason for waiting that the stored Workload does not show yet.
     """
 
     decided: Workload | None = None
@@ -75,10 +78,10 @@ class ObjectRecord:
 
 
 class Records:
-    """The stored objects and the records. The key of any view identifies the object. Moments are in nanoseconds.
+    """The stored objects and the records. The key of any view identifies the object. Times are in nanoseconds.
 
-    `get`, `known` and `note` may be called from any thread; all other methods belong to the core.
-    `in_flight`, `backing_off`: indexes of the records, in the order in which these states began.
+    `get`, `known` and `note` may be called from any thread; all other methods only from the thread of the core.
+    `in_flight`, `backing_off`: the keys of objects in these states, in the order in which the states began.
     """
 
     def __init__(self) -> None:
@@ -93,9 +96,9 @@ class Records:
         self._early: dict[Key, Observed[object]] = {}
 
     def track(self, view: str, kind: str = "") -> None:
-        """Require all objects of this view before anything is concluded.
+        """Wait for the list of this view before anything is decided.
 
-        `kind`: the kind of the objects, if the view has another name.
+        `kind`: the kind of the objects, if the view is not named after it.
         """
         self._tracked.add(view)
         if kind:
@@ -103,7 +106,7 @@ class Records:
             self._views_of.setdefault(kind, []).append(view)
 
     def object_of(self, key: Key) -> Key:
-        """The kind and name of the object of this view."""
+        """The kind and name of the object that this view shows."""
         kind = self._kind_of.get(key[0])
         return key if kind is None else (kind, key[1])
 
@@ -121,7 +124,7 @@ class Records:
     def unlisted(self) -> set[str]:
         return self._tracked - self.progress.listed
 
-    # --- what is stored
+    # --- stored objects
 
     def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
         """The object in this view."""
@@ -148,11 +151,11 @@ class Records:
         return observed
 
     def known(self, key: Key) -> Observed[object] | None:
-        """What was read of the object, stored or not; it may be of any version."""
+        """The object as any thread last read it. It need not be stored in the records, and may have any version."""
         return self._early.get(key) or self._stored.get(key)
 
     def detail(self, key: Key) -> Stored | None:
-        """The fields that writes of the object's status need; None if the object does not exist."""
+        """Metadata and status for writes of the object's status; None if the object does not exist."""
         observed = self._stored.get(key)
         return observed.stored if observed is not None else None
 
@@ -189,7 +192,7 @@ class Records:
     # --- what is decided about Workloads, by `namespace/name`
 
     def current(self, name: str) -> Workload | None:
-        """The Workload that counts, as decided or as stored; None if there is none."""
+        """The Workload as decided, otherwise as stored; None if it does not exist."""
         record, stored = self.find((WORKLOAD, name)), self.workload(name)
         if record is not None and record.decided is not None:
             return record.decided
@@ -208,12 +211,12 @@ class Records:
         return record.owed if record is not None else None
 
     def owe(self, name: str, reason: Wait | None) -> None:
-        """Set the reason for waiting that the stored Workload has to show; None for nothing."""
+        """Remember a reason for waiting until the stored Workload shows it; None forgets it."""
         if reason is not None or self.owed(name) is not None:
             self.record((WORKLOAD, name)).owed = reason
             self.tidy((WORKLOAD, name))
 
-    # --- what may be written
+    # --- requests and backoffs
 
     def send(self, key: Key, flight: InFlight) -> None:
         self.record(key).in_flight = flight
@@ -240,7 +243,7 @@ class Records:
         return found is not None and found.backoff is not None and now < found.backoff.until
 
     def back_off(self, key: Key, now: int) -> int:
-        """Start a backoff; returns the moment of its end."""
+        """Start a backoff. Returns the time of its end."""
         record = self.record(key)
         delays = record.backoff.delays if record.backoff is not None else RandomBackoff(FIRST_BACKOFF, LONGEST_BACKOFF)
         record.backoff = Backoff(now + int(delays.next() * SECOND), delays)

@@ -1,4 +1,4 @@
-"""Requests that are sent again: all after a pause if the API server fails, a single one after an internal error."""
+"""Requests to send again: all of them after a pause if the API server fails, one alone after an internal error."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _WORTH_ANOTHER_TRY = (401, 408, 429)
 
 
 def refused(error: Exception) -> bool:
-    """Whether the API server refused the request itself, so that the same request would fail again."""
+    """Whether the API server rejected the request itself, so that the same request would fail again."""
     return isinstance(error, ApiError) and 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
 
 
 class Retries:
-    """Moments are in nanoseconds."""
+    """The pause, and the postponed requests. Times are in nanoseconds."""
 
     def __init__(self) -> None:
         self.paused_until = 0
@@ -29,9 +29,9 @@ class Retries:
         return now < self.paused_until
 
     def pause(self, key: Key, error: Exception, now: int) -> None:
-        """The API server fails: the request in flight for the object is sent again after the pause.
+        """Pause all requests because the API server fails. The request about this object is sent again after the pause.
 
-        Failures within a pause do not make it longer.
+        Further failures within a pause do not make it longer.
         """
         self._postponed[key] = 0
         if not self.paused(now):
@@ -39,11 +39,11 @@ class Retries:
             self.paused_until = now + int(self._backoff.next(asked) * SECOND)
 
     def postpone(self, key: Key, until: int) -> None:
-        """Send the request in flight for this one object again at that moment."""
+        """Send the request about this object again at that time, without a pause for others."""
         self._postponed[key] = until
 
     def postponed(self) -> dict[Key, int]:
-        """The objects whose request is to be sent again, with the earliest moment of each."""
+        """The objects whose request is to be sent again, with the earliest time for each."""
         return dict(self._postponed)
 
     def due(self, now: int) -> list[Key]:

@@ -1,4 +1,4 @@
-"""When workloads that hold quota are placed: those whose places were delayed, and those that lost a node.
+"""When workloads with quota are assigned to places: after a delayed assignment, or after the loss of a node.
 
 Source: Kueue v0.19, pkg/cache/queue, the second pass queue.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from scheduling.objects.times import SECOND
 
 _FIRST, _LONGEST = SECOND, 30 * SECOND
-"""The wait before the first attempt, and the longest one between two. Each is twice as long as the one before."""
+"""The delay before the first attempt, and the longest delay between two attempts. Each is twice the one before."""
 
 
 @dataclass(slots=True)
@@ -21,27 +21,27 @@ class _Wait:
 
 
 class SecondPasses:
-    """The next attempt of each workload that needs one. Moments are in nanoseconds.
+    """The next attempt of each workload that needs one. Times are in nanoseconds.
 
-    A process that starts anew begins with the first attempt: nothing is stored of those before.
+    Attempts are not stored, so a new process begins with the first one.
     """
 
     def __init__(self) -> None:
         self._waits: dict[str, _Wait] = {}
 
     def due_at(self, name: str, now: int) -> int:
-        """When the workload is placed; the first call begins the wait."""
+        """The time of the next attempt. The first call for a workload begins its delay."""
         return self._waits.setdefault(name, _Wait(now + _FIRST, _FIRST)).at
 
     def failed(self, name: str, now: int) -> int:
-        """An attempt found no places: when the next one is."""
+        """An attempt found no places. Returns the time of the next one."""
         wait = self._waits[name]
         wait.last = min(2 * wait.last, _LONGEST)
         wait.at = now + wait.last
         return wait.at
 
     def end(self, name: str) -> None:
-        """The workload needs no attempt."""
+        """The workload needs no more attempts."""
         self._waits.pop(name, None)
 
     def forget_gone(self, workloads: Container[str]) -> None:

@@ -1,4 +1,4 @@
-"""The core's state of its cluster, for controllers and observers to read."""
+"""The core's state: the stored objects and the scheduler's model of them. Controllers and observers read it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class ClusterState:
     `records`: the stored objects.
     `world`: the scheduler's model of them.
     `bypasses`: see `reconciler.objects.bypasses`.
-    `part`: see `partition`; it tells which part of the cluster this process decides for.
+    `part`: the part of the cluster that this process decides for.
+    `partition`: the trees that belong to that part.
     """
 
     world: World = field(default_factory=World)
@@ -32,5 +33,5 @@ class ClusterState:
 
     @property
     def complete(self) -> bool:
-        """Whether all objects are known. Nothing may be concluded before that."""
+        """Whether all objects are known. Nothing may be decided before that."""
         return self.records.complete

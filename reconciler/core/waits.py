@@ -1,4 +1,4 @@
-"""The items that wait for an object that is in flight or backing off, or for a moment, so that they are not polled."""
+"""Items that wait for an object that is in flight or has a backoff, or for a time, so that nothing has to poll."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.objects.observed import Key
 
 
 class Waits:
-    """Moments are in nanoseconds."""
+    """What items of controllers wait for. Times are in nanoseconds."""
 
     def __init__(self) -> None:
         self._by_key: dict[Key, dict[tuple[Controller, Key], None]] = {}
@@ -26,21 +26,21 @@ class Waits:
             heapq.heappush(self._by_moment, (wait.at, next(self._numbers), controller, wait.item))
 
     def awaited(self) -> list[Key]:
-        """The objects that items wait for."""
+        """The objects that at least one item waits for."""
         return [*self._by_key]
 
     @property
     def next(self) -> int | None:
-        """The first moment that an item waits for."""
+        """The earliest time that an item waits for."""
         return self._by_moment[0][0] if self._by_moment else None
 
     def free(self, key: Key) -> None:
-        """The object may be written: wake all that wait for it."""
+        """The object may be written: wake all items that wait for it."""
         for controller, item in self._by_key.pop(key, ()):
             controller.wake(item)
 
     def ring(self, now: int) -> None:
-        """Wake all whose moment has come."""
+        """Wake all items whose time has come."""
         while self._by_moment and self._by_moment[0][0] <= now:
             at, _, controller, item = heapq.heappop(self._by_moment)
             self._moments.discard((at, controller, item))

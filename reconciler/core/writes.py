@@ -1,8 +1,8 @@
 """Writes: the requests in flight, their results, and the requests to send again.
 
-No write is lost: a write that may have been executed is sent again until the API server tells the result. Until then
-reserved quota stays reserved. Each write is bound to a version. So a write that is sent twice is executed once, and
-after a conflict no late copy of it can succeed.
+No write is lost: a write that may have been executed is sent again until the API server reports the result. Until then
+reserved quota stays reserved. Each write is bound to a resource version. So a write that is sent twice is executed at
+most once, and after a conflict no late copy of it can succeed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from scheduling.objects.workload import Workload
 log = logging.getLogger(__name__)
 EVENT = "Event"
 TAKEN_OVER_AT = "quotree.dev/taken-over-at"
-"""The annotation of an empty write: the version of the Workload when another process took over."""
+"""The annotation that an empty write sets: the version of the Workload when another process took over."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Stats:
 
 
 class PendingWrites:
-    """The writes in flight. `commands` receives the commands to execute. Moments are in nanoseconds."""
+    """The writes in flight. Commands to execute are appended to `commands`. Times are in nanoseconds."""
 
     def __init__(self, informer: Informer, recorder: EventRecorder, commands: list[Command], stats: Stats) -> None:
         self.retries = Retries()
@@ -56,10 +56,10 @@ class PendingWrites:
         self._commands = commands
         self._stats = stats
 
-    # --- what is wanted
+    # --- writes
 
     def start(self, wanted: WantedWrite, controller: Controller | None = None) -> None:
-        """Send the write, unless a request about the object is in flight; the controller waits for that."""
+        """Send the write, unless a request about the object is in flight. Then the controller waits and tries again."""
         if wanted.action is not None and self._in_flight(wanted.key) is None:
             request = WriteCommand(wanted.key, wanted.action)
             self._send(wanted.key, InFlight(request, wanted=wanted, controller=controller))
@@ -71,10 +71,9 @@ class PendingWrites:
             self._send(key, InFlight(request))
 
     def decide(self, after: Workload, now: int) -> bool:
-        """The Workload is to be changed to this. The write follows the one of an earlier decision.
+        """Decide that the Workload changes to `after`. If an earlier decision is in flight, this write follows it.
 
-        Returns whether there is anything to write. If the Workload may not be written now, the decision counts until it
-        may.
+        Returns whether a write is in flight. If the Workload may not be written now, the decision counts until it may.
         """
         key = (WORKLOAD, after.key)
         record, stored = self._records.record(key), self._records.workload(after.key)
@@ -82,20 +81,20 @@ class PendingWrites:
         if record.in_flight is not None and record.in_flight.decided is not None:
             return True
         if stored is None or self._records.busy(key, now):
-            return False  # its answer leads to a new decision
+            return False  # the response to the request in flight leads to a new decision
         patch = _change(stored.value, after)
         if patch is not None:
             self._send(key, InFlight(WriteCommand(key, patch), decided=after))
         return patch is not None
 
     def give_back(self, after: Workload) -> None:
-        """Write a Workload that releases its quota. The quota is not given away before the write is stored."""
+        """Write a Workload that releases its quota. Its quota counts as used until the write is stored."""
         stored = self._records.workload(after.key)
         if stored is not None:
             self.start(WantedWrite(stored.key, _change(stored.value, after)))
 
     def emit(self, event: Create) -> None:
-        """Send an Event. A lost Event does no harm, because conditions say the same."""
+        """Send an Event. A lost Event does no harm, because the conditions have the same information."""
         self._commands.append(WriteCommand((EVENT, event.name), event))
 
     def send_again(self, now: int) -> None:
@@ -107,9 +106,9 @@ class PendingWrites:
                 self._commands.append(record.in_flight.request)
 
     def doubt_decisions(self) -> None:
-        """Another process may have decided since: read the objects of postponed changes instead of sending these again.
+        """Do not send postponed changes again: another process may have decided since. Read their objects instead.
 
-        A Workload gets an empty write instead: its change may still be on its way, and meets a conflict after that.
+        A Workload gets an empty write. If the postponed change is still on its way, it then fails with a conflict.
         """
         for key in self._records.in_flight:
             flight = self._in_flight(key)
@@ -144,13 +143,13 @@ class PendingWrites:
             self.answered(key, views, now)
 
     def _show_writer(self, observed: Observed[object], outcome: Written) -> None:
-        """Show the result of the write to the controller that wanted it."""
+        """Pass the result of the write to the controller that wanted it."""
         flight = self._in_flight(outcome.key)
         if flight is not None and flight.controller is not None:
             flight.controller.written(outcome.action, observed)
 
     def _deleted(self, key: Key, outcome: Written, now: int) -> None:
-        """A deletion was accepted. The watch reports its end; no second deletion is needed until then."""
+        """A deletion was accepted. The watch reports when the object is gone; until then no second one is sent."""
         meta = metadata(outcome.manifest)
         if meta.get("deletionTimestamp") and meta.get("resourceVersion"):
             views = self._informer.views(key, outcome.manifest)
@@ -161,7 +160,7 @@ class PendingWrites:
         self._finish(key, now)
 
     def _followed_up(self, observed: Observed[object], now: int) -> bool:
-        """Whether a decision made since then can be written at once, because the object is as the decision assumed."""
+        """Write a later decision at once, if the object is as that decision assumed. Returns whether that was so."""
         record, stored = self._records.find(observed.key), self._records.at(observed.key)
         if record is None or record.in_flight is None or stored is None:
             return False
@@ -175,7 +174,7 @@ class PendingWrites:
         return self.decide(wanted, now)
 
     def answered(self, key: Key, views: Iterable[Observed[object]], now: int) -> None:
-        """Take in the answer to a request, unless a newer watch knows that the object is gone."""
+        """Process the object of a response, unless the watch has already reported that the object is gone."""
         for observed in views:
             known = self._records.at(observed.key) is not None
             if self._informer.selected(observed) and (known or not self._records.progress.passed(observed)):
@@ -204,9 +203,10 @@ class PendingWrites:
             self.retries.pause(self._records.object_of(key), error, now)
 
     def _late(self, key: Key, action: Action | None, error: ClusterError, now: int) -> None:
-        """One request was too late. It delays no other object, and is sent again after a backoff.
+        """The response took too long, or the Lease is not held: send the request again after a backoff.
 
-        A busy API server answers the others. Without the Lease nothing is sent, so what waits needs no line each.
+        Requests about other objects are not delayed, because one slow response does not mean that the API server fails.
+        A lost Lease is not logged for each write.
         """
         if not isinstance(error, LeaseLost):
             log.warning("%s %s: %s", *key, error, extra=self._followed(key))
@@ -224,7 +224,7 @@ class PendingWrites:
         self._replace_request(key, request).postponed = True
 
     def _replace_request(self, key: Key, request: WriteCommand | ReadObject) -> InFlight:
-        """Replace the request in flight for the object by this one."""
+        """Replace the request in flight for the object by this one, and return it."""
         flight = self._in_flight(key)
         if flight is None:
             flight = InFlight(request)
@@ -233,7 +233,7 @@ class PendingWrites:
         return flight
 
     def _internal_error(self, key: Key, error: Exception, now: int) -> None:
-        """An internal error with this object delays no other object. The object is read after a backoff."""
+        """Read the object again after a backoff. Other objects are not delayed."""
         log.warning(
             "%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error, extra=self._followed(key)
         )
@@ -241,9 +241,9 @@ class PendingWrites:
         self.retries.postpone(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
-        """The object is gone, unless it is known to exist again.
+        """Forget the object, unless a newer one with its name is stored.
 
-        The watch may hang, and not report the deletion for long.
+        The watch may hang and report the deletion much later.
         """
         stored = self._records.at(key)
         bound = action.resource_version if isinstance(action, Patch) else ""
@@ -267,7 +267,7 @@ class PendingWrites:
         self._finish(key, now)
 
     def _back_off_without_effect(self, key: Key, action: Action, now: int) -> None:
-        """Nothing of the write was stored, for example because the kind's schema lacks a field. Start a backoff."""
+        """Start a backoff, because nothing of the write was stored: for example, the kind's schema lacks a field."""
         assert isinstance(action, Patch)
         fields = ", ".join(patched(action.body)) or "no field"
         log.warning(
@@ -295,12 +295,12 @@ class PendingWrites:
         return reference(stored.value) if stored is not None else None
 
     def concerned(self, wanted: WantedWrite) -> Workload | None:
-        """The Workload that is written, or whose job or Pod is."""
+        """The Workload that is written, or the one that the written job or Pod belongs to."""
         kind, name = wanted.key
         return self._records.current(wanted.workload or (name if kind == WORKLOAD else ""))
 
     def _followed(self, key: Key) -> dict[str, dict[str, str]]:
-        """The fields of a log line about a write."""
+        """The fields that identify the objects in a log line about a write."""
         return {"fields": followed(self._about(key))}
 
     def _in_flight(self, key: Key) -> InFlight | None:
@@ -317,7 +317,7 @@ class PendingWrites:
 
 
 def fence(stored: Observed[Workload]) -> Patch:
-    """A write of a Workload without changes. A write that was sent with the same version fails after it."""
+    """A write of a Workload that only sets an annotation. An earlier write with the same version fails after it."""
     body = {"metadata": {"annotations": {TAKEN_OVER_AT: stored.version}}}
     return patch(stored.value, body, ADMISSION_MANAGER)
 
@@ -337,6 +337,6 @@ def _without_effect(outcome: Written, observed: Observed[object]) -> bool:
 
 
 def _gone(outcome: Written) -> bool:
-    """Whether the object waited for this write before it was deleted; then the answer has the version from before."""
+    """Whether the deletion only waited for this write. Then the response has the version from before the write."""
     meta = metadata(outcome.manifest)
     return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers")

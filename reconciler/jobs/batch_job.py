@@ -1,7 +1,8 @@
-"""The batch Job: what it needs beyond its description to start, stop and shrink.
+"""The batch Job: what its start, stop and resize need beyond the description of its kind.
 
-Its pod template may change only while it is suspended and has no pods. So a stop takes two writes, with an annotation
-between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
+The pod template of a Job may change only while the Job is suspended and has no pods. So a stop takes two writes. The
+first one suspends the Job and sets an annotation, the second one restores the template and removes the annotation.
+Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REPLACEMENT = "spec.podReplacementPolicy"
 
 
 class BatchJob(Described):
-    """See `reconciler.jobs.kind.JobKind`."""
+    """Implements `reconciler.jobs.kind.JobKind`."""
 
     own_labels = MANAGED_LABELS
     name = "Job"
@@ -39,7 +40,7 @@ class BatchJob(Described):
         return total(job, ("status.terminating",)) > 0
 
     def ready(self, job: Manifest) -> bool:
-        """Pods that succeeded and are not counted yet are done as well."""
+        """Pods that succeeded but are not counted in `status.succeeded` yet are done, too."""
         uncounted = len(listing(at(job, "status.uncountedTerminatedPods.succeeded")))
         done = total(job, ("status.ready", "status.succeeded")) + uncounted
         return done >= sum(pods.count for pods in self.pods(job))
@@ -59,7 +60,7 @@ class BatchJob(Described):
         return Writing(batch_patch(job, {"spec": {"suspend": False, **change, **_replacement(job, inputs)}}))
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
-        """A Job has one pod set: it starts with the one that has quota, whatever the admission calls it."""
+        """A Job has one pod set, so the name of the admitted pod set is not compared."""
         return all_placed(read, inputs.flavors, partial(placed, job_state.template(job)))
 
     def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
@@ -67,7 +68,7 @@ class BatchJob(Described):
         return batch_patch(job, {"spec": change}) if change else None
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
-        """The Job is suspended first, with an annotation that says that its pod template is still to be restored."""
+        """First suspend the Job, with an annotation that its pod template has to be restored; then restore it."""
         change = spec_change(job, as_submitted(job, workload)) if workload is not None else {}
         if not self.suspended(job):
             return Writing(batch_patch(job, {"spec": {"suspend": True}, **(STOP_NOTED if change else {})}))
@@ -81,7 +82,7 @@ class BatchJob(Described):
 
 
 def _replacement(job: Manifest, inputs: JobInputs) -> dict[str, str]:
-    """The Job controller replaces a Pod that is being deleted at once, unless the Job says otherwise."""
+    """The Pod replacement policy to set. By default the Job controller replaces a Pod before it has ended."""
     as_wanted = not inputs.counts_ending or at(job, REPLACEMENT) == "Failed"
     return {} if as_wanted else {REPLACEMENT.partition(".")[2]: "Failed"}
 
@@ -94,18 +95,18 @@ def batch_patch(job: Manifest, body: Mapping[str, Any], subresource: str | None 
 
 
 def without_start_time(job: Manifest) -> Patch:
-    """API servers before 1.36 allow changes of the pod template only if the Job has never started."""
+    """Remove the start time. API servers before 1.36 allow changes of the pod template only without one."""
     return batch_patch(job, {"status": {"startTime": None}}, "status")
 
 
 def spec_change(job: Manifest, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch of its spec to these fields; empty if the spec has these values."""
+    """The merge patch that sets these fields of the spec; empty if they have these values."""
     spec = mapping(job.get("spec"))
     return differences({key: spec[key] for key in wanted if key in spec}, wanted)
 
 
 def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, Any] | None:
-    """The fields of the spec of the admitted Job; None while a flavor is not known. Raises CannotStart."""
+    """The spec fields of the Job as it was admitted; None while a flavor is not known. Raises CannotStart."""
     assigned = changes(read, inputs.flavors)
     if assigned is None:
         return None
@@ -117,7 +118,7 @@ def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, A
 
 
 def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
-    """The same fields as its Workload has kept them; empty if it has none."""
+    """The spec fields of the Job as it was submitted, from its Workload; empty if the Workload does not have them."""
     own = original(workload)
     if not own:
         return {}

@@ -26,19 +26,20 @@ _DESIRED = ("queueName", "podSets", "priority", "priorityClassRef", "maximumExec
 _CONTAINERS = ("containers", "initContainers")
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations")
 _COMPARED: tuple[tuple[str, ...], ...] = (_PLACEMENT, ("tolerations",), ())
-"""The compared fields of the pods' spec beside the containers: before quota is reserved, while it is, once admitted."""
+"""The compared fields of the pod spec besides containers: before quota is reserved, after that, and once admitted."""
 _REMEMBERED = 1024
-"""The number of cached jobs: more than there are between quota reservation and start at a time."""
+"""How many jobs are cached: more than are between quota reservation and start at any time."""
 _MOST_POD_SETS = 18
-"""The most pod sets of a cached job: no Workload has more."""
+"""The most pod sets of a cached job. A Workload has no more."""
 
 _Shapes = list[tuple[object, ...]]
 
 
 class RequestedWork(NamedTuple):
-    """The fields of a newly composed Workload that are compared: digests, so the size does not depend on the job.
+    """What a job requests, to compare it with the job's Workload. Digests keep it small.
 
-    `shapes`: the digests of its pod sets, by the fields that are compared.
+    `seconds`: the maximum execution time.
+    `shapes`: the digests of the pod sets, by the fields of the pod spec that they include.
     """
 
     seconds: object
@@ -51,12 +52,12 @@ class RequestedWork(NamedTuple):
         if not any(at(mapping(each), f"template.spec.{field}") for each in pod_sets for field in _PLACEMENT):
             return cls(
                 seconds, dict.fromkeys(_COMPARED, _shapes(pod_sets, ()))
-            )  # most do not name the cluster that they run on
+            )  # most jobs have no such fields, so all digests are equal
         return cls(seconds, {kept: _shapes(pod_sets, kept) for kept in _COMPARED})
 
 
 def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
-    """`namespace/name` of the job's Workload: the prebuilt one if it names one, the next slice if it has slices."""
+    """`namespace/name` of the job's Workload: a prebuilt one if the job names it, the next slice of an elastic job."""
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
     usual = prebuilt(kind, job) or kind.naming.workload(group_kind(job), name, uid)
@@ -89,7 +90,7 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
 
 
 def requested_work(kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
-    """The result of `composed`, in the form that is compared; None if there is none."""
+    """What the job requests, from `composed`; None if the job is not queued or its priority class is unknown."""
     try:
         made = composed(kind, job, inputs)
     except UnknownPriorityClass:
@@ -98,7 +99,7 @@ def requested_work(kind: JobKind, job: Manifest, inputs: JobInputs) -> Requested
 
 
 class RequestCache:
-    """The requests of the jobs that were looked at last: a job is looked at several times until it starts."""
+    """What the latest jobs request. A job is looked at several times until it starts."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[JobInputs, RequestedWork | None]] = {}
@@ -120,22 +121,22 @@ class RequestCache:
 
 
 def spec_update(made: Manifest) -> dict[str, Any]:
-    """The merge patch that makes the spec of an existing Workload equal to the spec of `made`, except `active`."""
+    """The merge patch that makes the spec of a Workload equal to that of `made`, except for `active`."""
     return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
 
 
 def gates_update(named: str | None, read: Workload) -> dict[str, Any] | None:
-    """The merge patch that gives a Workload the admission gates that its job names; None if it has them."""
+    """The merge patch that sets the admission gates that the job names; None if the Workload has them."""
     return None if (named or "") == read.gated_by else {"metadata": {"annotations": {GATED_BY: named}}}
 
 
 def fits(
     kind: JobKind, job: Manifest, asks: RequestedWork, workload: Manifest, read: Workload, inputs: JobInputs
 ) -> bool:
-    """Whether the Workload still represents the job, whose present requests are `wanted`.
+    """Whether the Workload still represents the job. `asks`: what the job requests now.
 
-    While quota is reserved the job may look as it was submitted, if it has not started yet, or as it runs. The
-    placement of its pods is not compared then, nor are tolerations once it is admitted, because a start adds to them.
+    A job with reserved quota may look as it was submitted, if it has not started, or as it runs. Its node selectors and
+    affinity are not compared then, because a start adds to them; once it is admitted, neither are its tolerations.
     """
     have = mapping(workload.get("spec"))
     if asks.seconds != have.get("maximumExecutionTimeSeconds"):
@@ -145,7 +146,7 @@ def fits(
         return asks.shapes[_PLACEMENT] == _shapes(then, _PLACEMENT)
     kept: tuple[str, ...] = () if read.admitted else ("tolerations",)
     shapes = asks.shapes[kept]
-    running = _running(then, read, inputs)
+    running = _pod_sets_as_started(then, read, inputs)
     if running is None:
         return shapes == _shapes(then, kept)
     return shapes == _shapes(running, kept) or (kind.suspended(job) and shapes == _shapes(then, kept))
@@ -157,8 +158,8 @@ def original(workload: Manifest | None) -> Mapping[str, Any]:
     return mapping(pod_sets[0]) if len(pod_sets) == 1 else {}
 
 
-def _running(pod_sets: list[Any], read: Workload, inputs: JobInputs) -> list[Any] | None:
-    """The pod sets as the job has them while it runs; None if they are unknown."""
+def _pod_sets_as_started(pod_sets: list[Any], read: Workload, inputs: JobInputs) -> list[Any] | None:
+    """The pod sets as the started job has them; None if they are unknown."""
     try:
         assigned = {each.name: each for each in changes(read, inputs.flavors) or ()}
         return [_as_started(mapping(pod_set), assigned) for pod_set in pod_sets]
@@ -174,7 +175,7 @@ def _as_started(pod_set: Mapping[str, Any], assigned: Mapping[str, Any]) -> dict
 
 
 def _shapes(pod_sets: list[Any], kept: Sequence[str]) -> _Shapes:
-    """The compared fields of pod sets: sizes, the requests of containers, and the fields `kept` of the pods' spec."""
+    """The compared fields of pod sets: sizes, the requests of containers, and these fields of the pod spec."""
     return [_shape(mapping(pod_set), (*kept, *_CONTAINERS)) for pod_set in pod_sets]
 
 

@@ -1,4 +1,4 @@
-"""A kind of job that is defined by its description alone: one patch starts a job, and one or two stop it.
+"""Kinds of jobs that a description defines completely. One write starts such a job, and one or two stop it.
 
 Source: Kueue v0.19, pkg/controller/jobframework, and the kinds in pkg/controller/jobs.
 """
@@ -27,7 +27,7 @@ _NOT_ITS_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
 class Described:
-    """See `reconciler.jobs.kind.JobKind`."""
+    """Implements `reconciler.jobs.kind.JobKind`."""
 
     own_labels: tuple[str, ...] = ()
 
@@ -41,10 +41,10 @@ class Described:
         return f"{self.shape.kind.kind}.{self.shape.kind.group}"
 
     def named(self, naming: Naming) -> Self:
-        """The same kind with other rules for names."""
+        """The same kind with another naming of Workloads."""
         return self if naming == self.naming else type(self)(self.shape, naming)
 
-    # --- what it reports
+    # --- reports of a job
 
     def ending(self, job: Manifest) -> Ending | None:
         return _ended(job, "Succeeded", self.shape.succeeded) or _ended(job, "Failed", self.shape.failed)
@@ -72,7 +72,7 @@ class Described:
         return False
 
     def ready(self, job: Manifest) -> bool:
-        """If its description does not define readiness, a job is ready as soon as it runs."""
+        """Whether the job is ready. Without a definition of readiness, a running job is ready."""
         ready = self.shape.ready
         if ready is None:
             return True
@@ -96,7 +96,7 @@ class Described:
     def pods(self, job: Manifest) -> list[PodsAt]:
         return list(pods_at(job, self.shape.pod_sets))
 
-    # --- what is written of it
+    # --- writes to a job
 
     def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
         given = changes(read, inputs.flavors)
@@ -140,7 +140,7 @@ class Described:
         return all_placed(read, inputs.flavors, partial(_placed, self._templates(job)))
 
     def _has_switch(self, job: Manifest) -> bool:
-        """Whether the switch can be set. A value of another type in its path means that the object has another kind."""
+        """Whether the field that suspends the job can be set. If its path has another type, the object is malformed."""
         held: object = job
         for step in self.shape.suspend.steps[:-1]:
             held = mapping(held).get(step)
@@ -152,7 +152,7 @@ class Described:
         return {pods.name: pods.template for pods in self.pods(job)}
 
     def _with(self, job: Manifest, templates: Mapping[str, Mapping[str, Any]], switch: object) -> dict[str, Any]:
-        """The job with these pod templates, and its switch set to this value."""
+        """The job with these pod templates, and this value in the field that suspends it."""
         made = deepcopy(dict(job))
         for pods in self.pods(job):
             if pods.name in templates:
@@ -174,13 +174,13 @@ def _placed(templates: Mapping[str, Mapping[str, Any]], given: PodChanges) -> bo
 
 
 def _templates(workload: Manifest | None) -> dict[str, Mapping[str, Any]]:
-    """The pod templates that a Workload has kept, by the names of its pod sets."""
+    """The pod templates in a Workload, by the names of its pod sets."""
     entries = map(mapping, listing(at(workload, "spec.podSets")))
     return {text(each.get("name")) or "main": mapping(each.get("template")) for each in entries}
 
 
 def _put(made: dict[str, Any], path: tuple[Step, ...], value: object) -> None:
-    """Set the value at a path; missing parents are created."""
+    """Set the value at a path. Missing parents are created."""
     held: Any = made
     for step in path[:-1]:
         if isinstance(held, dict) and held.get(step) is None:
@@ -190,7 +190,7 @@ def _put(made: dict[str, Any], path: tuple[Step, ...], value: object) -> None:
 
 
 def _body(job: Manifest, wanted: Manifest) -> dict[str, Any]:
-    """The merge patch from one to the other, without the fields that a job's user does not write."""
+    """The merge patch from one job to the other, without the fields that users do not write."""
     before, after = ({key: value for key, value in each.items() if key not in _NOT_ITS_BODY} for each in (job, wanted))
     return differences(before, after)
 

@@ -1,4 +1,4 @@
-"""Elastic jobs, which may change their size while they run. Each size has a Workload of its own, a slice.
+"""Elastic jobs, which may change their size while they run. Each size has its own Workload, called a slice.
 
 Source: Kueue v0.19, pkg/workloadslicing and pkg/controller/jobframework; KEP-77.
 """
@@ -24,9 +24,9 @@ from scheduling.objects.workload import Workload
 
 
 def uses_slices(kind: JobKind, job: Manifest) -> bool:
-    """Whether the job changes its size by slices: it is elastic, and all its pods have the gate of slices.
+    """Whether slices represent the job: it is elastic, and all pods that may be added have the gate of slices.
 
-    A job on a worker cluster is placed again when its size changes.
+    A job that runs on a worker cluster has no slices. If its size changes, it is placed again.
     """
     return _may_grow(kind, job) and waits_for_slices(kind.shape.kind, job)
 
@@ -39,8 +39,8 @@ def _may_grow(kind: JobKind, job: Manifest) -> bool:
 def with_gate(kind: JobKind, job: Manifest) -> Manifest:
     """The job with the gate of slices in each pod template that may grow; unchanged if the job is not elastic.
 
-    The webhook adds the gate when a job is created. If the webhook was down then, the job gets the gate when it starts,
-    since Kubernetes allows changes of the templates only then.
+    Usually the webhook adds the gate to a new job. If the webhook was down then, the gate is added when the job starts,
+    because Kubernetes allows no change of the templates at any other time.
     """
     return patched(job, held_growth(kind.shape.kind, job)) if _may_grow(kind, job) else job
 
@@ -52,12 +52,12 @@ def sliced_by_manager(kind: JobKind, job: Manifest) -> bool:
 
 
 def size_may_differ(kind: JobKind, job: Manifest) -> bool:
-    """Whether the job may have another size than its Workload. Additional Pods wait at the gate of slices."""
+    """Whether the job may have another size than its Workload. Its additional Pods wait at the gate of slices."""
     return uses_slices(kind, job) or sliced_by_manager(kind, job)
 
 
 def all_pods_gated(kind: JobKind, job: Manifest) -> bool:
-    """Whether all its pods have the gate of slices. Such a job may request more than the job that owns it."""
+    """Whether all pods that may be added have the gate of slices. Such a job may request more than its owner."""
     return kind.shape.elastic and waits_for_slices(kind.shape.kind, job)
 
 
@@ -69,8 +69,9 @@ def waits_for_slice(template: Manifest) -> bool:
 def with_autoscaled_workers(kind: JobKind, job: Manifest, clusters: Iterable[Manifest]) -> Manifest:
     """A RayJob or RayService with the number of workers that an autoscaler has set in its RayClusters.
 
-    `clusters`: the RayClusters that KubeRay made for the job. If there are several, the largest number of each group
-        counts. Their generations become part of the job's generation, because the job's own spec does not change.
+    The spec of the job itself does not change then. So the generations of the RayClusters are added to its generation.
+
+    `clusters`: the RayClusters that KubeRay made for the job. For each worker group the largest number counts.
     """
     name = kind.shape.kind.kind
     clusters = [each for each in clusters if not metadata(each).get("deletionTimestamp")]
@@ -91,7 +92,7 @@ def with_autoscaled_workers(kind: JobKind, job: Manifest, clusters: Iterable[Man
 
 
 def _workers(clusters: Iterable[Manifest]) -> dict[str, int]:
-    """The largest number of replicas of each group."""
+    """The largest number of replicas of each worker group."""
     most: dict[str, int] = {}
     for cluster in clusters:
         for group in map(mapping, listing(at(cluster, "spec.workerGroupSpecs"))):
@@ -112,7 +113,7 @@ def on_worker_cluster(kind: JobKind, job: Manifest) -> bool:
 
 
 def has_start_labels(kind: JobKind, job: Manifest) -> bool:
-    """Whether its pod templates have the labels that a start adds. Pods are counted by these labels."""
+    """Whether the pod templates have the labels that a start adds. Pods are counted by these labels."""
     pods = list(pods_at(job, kind.shape.pod_sets))
     return bool(pods) and all(POD_SET in texts(metadata(each.template).get("labels")) for each in pods)
 
@@ -127,22 +128,22 @@ def slice_name(name: str, job: Manifest) -> str:
 
 
 def chain_of(workload: Workload) -> str:
-    """The name of the first slice of the chain, which may be this one."""
+    """The name of the first slice of this slice's chain."""
     return workload.annotations.get(SLICE_CHAIN) or workload.name
 
 
 def pod_counts(workload: Mapping[str, Any]) -> dict[str, int]:
-    """The number of pods in each set, from a Workload's manifest."""
+    """The number of pods of each pod set in the Workload."""
     return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in _pod_sets(workload)}
 
 
 def with_counts(workload: Mapping[str, Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The pod sets of this manifest with other counts."""
+    """The pod sets of the Workload with other counts."""
     return [{**mapping(each), "count": counts[mapping(each).get("name", "main")]} for each in _pod_sets(workload)]
 
 
 def with_stored_counts(made: Mapping[str, Any], workload: Manifest) -> Mapping[str, Any]:
-    """The Workload that a job requests, with the pod counts of its current one. Another slice requests the rest."""
+    """What the job requests, with the pod counts of its present Workload. Another slice requests the rest."""
     held = pod_counts(workload)
     if held.keys() != pod_counts(made).keys():
         return made

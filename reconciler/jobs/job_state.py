@@ -1,4 +1,4 @@
-"""The state that a batch Job reports.
+"""What the status and spec of a batch Job say about its state.
 
 Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 """
@@ -16,7 +16,7 @@ from reconciler.jobs.kind import notes
 
 
 def has_started(job: Manifest) -> bool:
-    """Whether it has a start time. API servers before 1.36 allow no change of its pod template then."""
+    """Whether the Job has a start time. If so, API servers before 1.36 allow no change of its pod template."""
     return at(job, "status.startTime") is not None
 
 
@@ -27,7 +27,7 @@ def partial(job: Manifest) -> bool:
 
 
 def sized(job: Manifest, count: int) -> dict[str, Any]:
-    """The fields of its spec that set the number of pods that run at a time."""
+    """The fields of the spec that set the number of pods."""
     follow = notes(job).get(COMPLETIONS_FOLLOW) in TRUE
     return {"parallelism": count, **({"completions": count} if follow else {})}
 

@@ -1,4 +1,4 @@
-"""The interface of a kind of job: everything that its life under quota needs and that differs between kinds."""
+"""The interface of a kind of job: everything in the life of a queued job that depends on its kind."""
 
 from __future__ import annotations
 
@@ -16,30 +16,36 @@ from scheduling.objects.naming import Naming
 from scheduling.objects.workload import Workload
 
 STOPPING = f"{PREFIX}stopping"
-"""The annotation of a job that was suspended, but does not have its original pod templates back yet."""
+"""The annotation of a job that is suspended, but whose original pod templates have not been restored yet."""
 STOP_NOTED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: "true"}}}
 STOP_FORGOTTEN: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: None}}}
 
 
 class Ending(NamedTuple):
-    """The end of a job: Succeeded or Failed, with the job's own message."""
+    """The end of a job.
+
+    `reason`: Succeeded or Failed.
+    `message`: the job's own message.
+    """
 
     reason: str
     message: str
 
 
 class Writing(NamedTuple):
-    """A write of a job. `reported`: an Event reports it; a preparation is not reported."""
+    """A write of a job. `reported`: whether an Event reports it; preparations are not reported."""
 
     patch: Patch
     reported: bool = True
 
 
 class JobKind(Protocol):
-    """The interface of a kind of job. An implementation may rely on nothing but its arguments.
+    """The interface of a kind of job. Results depend on the arguments alone.
 
-    `name`: the loop's name of the kind.
-    `own_labels`: labels that the job's controller adds to pod templates.
+    `name`: the name of the kind in keys.
+    `shape`: its description.
+    `naming`: the names of Workloads.
+    `own_labels`: the labels that the job's own controller adds to pod templates.
     """
 
     @property
@@ -58,46 +64,45 @@ class JobKind(Protocol):
     def own_labels(self) -> tuple[str, ...]: ...
 
     def ending(self, job: Manifest) -> Ending | None:
-        """How the job ended; None while it has not ended."""
+        """How the job has ended; None if it has not."""
 
     def suspended(self, job: Manifest) -> bool: ...
 
     def halfway(self, job: Manifest) -> bool:
-        """Whether the job was suspended, but does not have its original pod templates back."""
+        """Whether the job is suspended, but its original pod templates have not been restored yet."""
 
     def on_hold(self, job: Manifest) -> bool:
-        """Whether it cannot run as it is, so it needs no quota until it is changed."""
+        """Whether the job cannot run as it is. It needs no quota until it is changed."""
 
     def quiet(self, job: Manifest) -> bool:
-        """Whether it has no pods left."""
+        """Whether the job has no pods left."""
 
     def terminating(self, job: Manifest) -> bool:
-        """Whether it reports pods that are being deleted and have not ended. Most kinds do not report that."""
+        """Whether the job reports pods that are being deleted and have not ended. Most kinds do not report that."""
 
     def ready(self, job: Manifest) -> bool:
-        """Whether all its pods are ready or done."""
+        """Whether all pods of the job are ready or done."""
 
     def reclaimable(self, job: Manifest) -> dict[str, int]:
-        """The number of pods of each pod set that are done and need no replacement."""
+        """The number of pods that are done and need no replacement, by pod set."""
 
     def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
-        """The write that starts the job in its flavors; None while a flavor is not known. Raises CannotStart."""
+        """The write that starts the job with its flavors; None while a flavor is not known. Raises CannotStart."""
 
     def adjusting(self, job: Manifest, inputs: JobInputs) -> Patch | None:
-        """The write that a job needs while it runs, to replace no Pod that still uses quota."""
+        """The write to a running job that keeps it from replacing Pods that still use quota; None if not needed."""
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
-        """The next write until the job is suspended with the templates that its Workload has kept.
+        """The next write until the job is suspended with the pod templates from its Workload.
 
-        None if that is the case, or while its pods terminate. Without a Workload the job is suspended with its
-        templates as they are.
+        None if that is reached, or while pods terminate. Without a Workload, the templates stay as they are.
         """
 
     def unmarked(self, job: Manifest) -> Patch | None:
-        """The write that ends a stop that cannot be completed, because the Workload is gone."""
+        """The write that ends a stop whose templates cannot be restored because the Workload is gone."""
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
-        """Whether the job was started with its assigned flavors, not by a user who was faster."""
+        """Whether the job was started with its assigned flavors, and not by a user before that."""
 
 
 def labels(job: Manifest) -> dict[str, str]:
@@ -109,7 +114,7 @@ def notes(job: Manifest) -> dict[str, str]:
 
 
 def prebuilt(kind: JobKind, job: Manifest) -> str:
-    """The Workload that was made beforehand for the job; empty if it is to be created."""
+    """The name of the prebuilt Workload that the job names; empty for none."""
     return kind.naming.prebuilt(metadata(job)) if kind.shape.prebuilt else ""
 
 
@@ -120,7 +125,7 @@ def job_patch(
     subresource: str | None = None,
     manager: str = JOB_MANAGER,
 ) -> Patch:
-    """A merge patch of the job as it was read."""
+    """A merge patch of the job, bound to the version that was read."""
     names = texts(metadata(job))
     namespace, version = names.get("namespace", "default"), names.get("resourceVersion", "")
     return Patch(resource, namespace, names.get("name", ""), body, version, manager, subresource)

@@ -1,4 +1,4 @@
-"""The enabled kinds of jobs: those that Kueue's `integrations` names, and those that our settings describe.
+"""The enabled kinds of jobs: those in Kueue's `integrations`, and those that Quotree's settings describe.
 
 Source: Kueue v0.19, apis/config v1beta2, Integrations.
 """
@@ -20,7 +20,7 @@ from scheduling.objects.naming import NAMING, Naming
 
 _NAMED, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
 _SPECIAL: tuple[Described, ...] = (BATCH,)
-"""The kinds that need more than their description."""
+"""The kinds that are implemented beyond their description."""
 SHIPPED: Mapping[GroupKind, Described] = {
     **{kind: Described(shape) for kind, shape in SHAPES.items()},
     **{each.shape.kind: each for each in _SPECIAL},
@@ -47,19 +47,19 @@ def chosen(
 
 
 def _check_external(name: str, at: str, described: Mapping[GroupKind, JobShape]) -> None:
-    kind, version, group = _parts(name, at)
+    kind, version, group = _split_name(name, at)
     shape = described.get(GroupKind(group, kind))
     if shape is None:
-        near = close(name, map(_written, described.values()))
+        near = close(name, map(_full_name, described.values()))
         hint = f"; did you mean {near!r}?" if near else ""
         raise BadConfiguration(
             f"{name!r} is not described; describe it in the settings under reconciler.jobs{hint}", at
         )
     if shape.version != version:
-        raise BadConfiguration(f"{name!r} is described in version {shape.version}; write {_written(shape)!r}", at)
+        raise BadConfiguration(f"{name!r} is described in version {shape.version}; write {_full_name(shape)!r}", at)
 
 
-def _parts(name: str, at: str) -> tuple[str, str, str]:
+def _split_name(name: str, at: str) -> tuple[str, str, str]:
     kind, _, remainder = name.partition(".")
     version, _, group = remainder.partition(".")
     if not (kind and version and group):
@@ -69,10 +69,10 @@ def _parts(name: str, at: str) -> tuple[str, str, str]:
     return kind, version, group
 
 
-def _written(shape: JobShape) -> str:
+def _full_name(shape: JobShape) -> str:
     return f"{shape.kind.kind}.{shape.version}.{shape.kind.group}"
 
 
 def frameworks_run_here() -> frozenset[str]:
-    """The names of the kinds that are managed without an administrator's description."""
+    """The names of the kinds that are managed even if Quotree's settings do not describe them."""
     return frozenset(name for name, framework in FRAMEWORKS.items() if framework.kind in SHIPPED)

@@ -1,8 +1,8 @@
-"""The next steps of a job of any kind under quota: its Workload, its start, its stop and its end.
+"""The next steps of a queued job of any kind: its Workload, its start, its stop and its end.
 
-Each call starts from the objects as they are. It returns at most one write for the job and its Workload together, bound
-to the versions that were read. The caller asks again when the write is observed. Source: Kueue v0.19,
-pkg/controller/jobframework/reconciler.go.
+The steps are computed from the stored objects alone. Each call returns at most one write for the job and its Workload
+together, bound to the versions that were read. The caller calls again when the write is observed.
+Source: Kueue v0.19, pkg/controller/jobframework/reconciler.go.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ def steps(
     *,
     pods_run: bool = False,
 ) -> list[JobStep]:
-    """The next writes; empty while another controller has to act.
+    """The next writes; empty while the job has to wait for another controller.
 
     `workload`: the Workload that is stored under `composed.workload_key`; None if there is none.
     `read`: the same Workload as decisions see it.
     `now`: nanoseconds.
-    `asked_of`: may cache what jobs request.
-    `pods_run`: Pods use the quota of the Workload, whatever the job reports.
+    `asked_of`: computes what the job requests; may use a cache.
+    `pods_run`: whether Pods use the quota of the Workload, even if the job does not report them.
 
-    The job must be as new as the last write to it. Otherwise a running job may be mistaken for a stopped one.
+    The job must include the result of the last write to it. Otherwise a running job may be mistaken for a stopped one.
     """
     if not managed(kind, job, inputs):
         return []
@@ -80,7 +80,7 @@ def steps(
         controls = workload is not None and controller(workload) == metadata(job).get("uid")
         return owner_not_found(workload, read, inputs, now) if controls else orphaned(workload, read)
     if on_worker_cluster(kind, job) and (read is None or read.deleting) and not kind.ending(job):
-        job = {**job, "status": {}}  # its copies are deleted with its Workload, and nothing reports their pods any more
+        job = {**job, "status": {}}  # its pods on the worker go with the Workload, and nobody updates the status here
     if workload is None or read is None:
         return _missing(kind, job, inputs)
     if is_of_another(read, controller(workload), text(metadata(job).get("uid")) or ""):
@@ -91,8 +91,8 @@ def steps(
 def is_of_another(workload: Workload, owner: str, uid: str) -> bool:
     """Whether the Workload was created for another job than the one with this uid. `owner`: the uid of its controller.
 
-    A Workload that has lost its job still belongs to it, because Pods of that job may run. Copies on a worker cluster
-    name the job of the manager.
+    A Workload without an owner reference still belongs to its first job, because Pods of that job may run. A copy on a
+    worker cluster has the label with the uid of the manager's job, which is not compared.
     """
     if owner or workload.owners or ORIGIN in workload.labels:
         return bool(owner) and owner != uid
@@ -100,7 +100,7 @@ def is_of_another(workload: Workload, owner: str, uid: str) -> bool:
 
 
 def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
-    """Whether the job is queued by itself: it names a queue, and no other job is queued for it."""
+    """Whether the job is queued by itself: it names a queue, and was not admitted together with another job."""
     if not queue_of(job) and not inputs.without_queue:
         return False
     if not inputs.selected(text(metadata(job).get("namespace")) or ""):
@@ -111,14 +111,14 @@ def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
 
 
 def child_steps(kind: JobKind, job: Manifest, admitted: bool) -> list[JobStep]:
-    """The steps of a job that was admitted with the one above: it stops with that one; its own controller starts it."""
+    """The steps of a job that belongs to the job above. It stops with that job; its own controller starts it."""
     if admitted or kind.ending(job) or kind.suspended(job) or metadata(job).get("deletionTimestamp"):
         return []
     return _undone(_written(kind.stopping(job, None, False), "Suspended", "Kueue managed child job suspended"))
 
 
 def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: JobInputs, now: int) -> list[JobStep]:
-    """The Workload of a job that is gone finishes first, so that it releases its quota, and is deleted after that."""
+    """The job of the Workload is gone: finish the Workload, so that its quota is free, then let it be deleted."""
     if workload is None or read is None:
         return []
     if inputs.finishes_orphans and not (read.finished or read.deleting):
@@ -129,12 +129,12 @@ def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: Jo
 
 
 def has_finalizer(workload: Manifest | None) -> bool:
-    """Whether the Workload may not be deleted yet, because its quota may be in use."""
+    """Whether the Workload has the finalizer that keeps it from deletion while its quota may be in use."""
     return workload is not None and IN_USE in listing(metadata(workload).get("finalizers"))
 
 
 def orphaned(workload: Manifest | None, read: Workload | None) -> list[JobStep]:
-    """The Workload of a job that is gone, or is being deleted, may be deleted by the garbage collector."""
+    """The job of the Workload is gone or being deleted: remove the finalizer, so that the Workload can be deleted."""
     if workload is None or read is None:
         return []
     if not has_finalizer(workload):
@@ -144,7 +144,7 @@ def orphaned(workload: Manifest | None, read: Workload | None) -> list[JobStep]:
 
 
 def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[JobStep]:
-    """The job has no Workload, so it must not run. One is created when no pods are left."""
+    """The job has no Workload, so it must not run. A Workload is created once no pods are left."""
     if kind.ending(job):
         return []
     beforehand = prebuilt(kind, job)
@@ -166,7 +166,7 @@ def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[JobStep]:
 
 
 def _taken(kind: JobKind, job: Manifest, read: Workload) -> list[JobStep]:
-    """The Workload with the job's name belongs to another job. Without a Workload of its own this job must not run."""
+    """The Workload with the job's name belongs to another job. So the job has no Workload, and must not run."""
     if kind.ending(job):
         return []
     message = f"Workload {read.key} belongs to another object; delete it or give the job another name"
@@ -187,7 +187,7 @@ def _undone(steps: list[JobStep]) -> list[JobStep]:
 
 @dataclass(frozen=True)
 class _Life:
-    """A job and its Workload, at one moment."""
+    """A snapshot of a job and its Workload. For the fields, see the parameters of `steps`."""
 
     kind: JobKind
     job: Manifest
@@ -199,19 +199,19 @@ class _Life:
     pods_run: bool
 
     def steps(self) -> list[JobStep]:
-        """The result of the first step that applies. A step that returns [] makes the job wait."""
+        """The result of the first step that applies. A step returns None if it does not apply, and [] to wait."""
         for step in (
             self._finished,
             self._deleted,
-            self._held,
+            self._on_hold,
             self._ended,
             self._adopted,
             self._halfway,
             self._reported,
             self._evicted,
-            self._unlike,
-            self._regated,
-            self._reprioritized,
+            self._mismatched,
+            self._gates_changed,
+            self._priority_changed,
             self._waiting,
             self._running,
         ):
@@ -222,7 +222,7 @@ class _Life:
 
     @cached_property
     def made(self) -> Mapping[str, Any] | None:
-        """The Workload as it would be composed now; None if it cannot be. A slice that holds quota keeps its size."""
+        """The Workload as it should be now; None if it cannot be composed. A slice with quota keeps its size."""
         slice_runs = self.sliced and self.read.reserved
         return with_stored_counts(self.asked, self.workload) if slice_runs and self.asked is not None else self.asked
 
@@ -239,7 +239,7 @@ class _Life:
 
     @property
     def entitled(self) -> bool:
-        """Whether it may go on running, also while a check is Pending again."""
+        """Whether the job may continue to run. That is so even if a check is Pending again."""
         read = self.read
         return read.admitted and read.active and not read.evicted and read.admission is not None
 
@@ -255,7 +255,7 @@ class _Life:
         return orphaned(self.workload, self.read)
 
     def _deleted(self) -> list[JobStep] | None:
-        """The Workload is being deleted: the job stops. The Workload is released when the job has no pods left."""
+        """The Workload is being deleted: stop the job, and remove the finalizer when no pods are left."""
         if not self.read.deleting:
             return None
         if self.kind.ending(self.job):
@@ -265,30 +265,30 @@ class _Life:
             return stop
         return orphaned(self.workload, self.read)
 
-    def _held(self) -> list[JobStep] | None:
-        """A job on hold gives its quota back and does not queue until it can run. Its Pods keep the quota they use."""
+    def _on_hold(self) -> list[JobStep] | None:
+        """A job on hold releases its quota and is not queued until it can run. It keeps quota that its Pods use."""
         if self.kind.on_hold(self.job) and not self.pods_run:
-            return self._hold(ON_HOLD, "Job is on hold") if self.read.reserved else []
+            return self._unreserve(ON_HOLD, "Job is on hold") if self.read.reserved else []
         if self.read.on_hold and not self.kind.on_hold(self.job):
-            return self._hold(
+            return self._unreserve(
                 self.inputs.observability.attempt(PENDING_EVALUATION),
                 "Workload no longer on hold; waiting for quota reservation",
             )
         return None
 
-    def _hold(self, reason: str, message: str) -> list[JobStep]:
+    def _unreserve(self, reason: str, message: str) -> list[JobStep]:
         free = unreserve(self.read, reason, message, self.now, self.inputs.observability)
         return self._status(free, ADMISSION_MANAGER)
 
     def _ended(self) -> list[JobStep] | None:
-        """The quota is free when all Pods have ended."""
+        """The job has ended: finish the Workload when all Pods have ended."""
         ending = self.kind.ending(self.job)
         if ending is None:
             return None
         return [] if self.pods_run else self._finish(*ending)
 
     def _adopted(self) -> list[JobStep] | None:
-        """The job adopts a Workload that was made beforehand."""
+        """The Workload is prebuilt and has no controller yet: make the job its controller."""
         if controller(self.workload) or self.made is None:
             return None
         wanted, meta = self.made["metadata"], metadata(self.workload)
@@ -297,19 +297,19 @@ class _Life:
         return [JobStep(patch(self.read, body, JOB_MANAGER))]
 
     def _halfway(self) -> list[JobStep] | None:
-        """A stop that has begun is completed first."""
+        """A stop has begun: complete it before anything else."""
         return self._stop("Not admitted by cluster queue") if self.kind.halfway(self.job) else None
 
     def _reported(self) -> list[JobStep] | None:
-        """The job's reports about its pods are written first; pods that may not run at all are stopped before that."""
+        """Write what the job reports about its pods. If the job may not run at all, it is stopped first."""
         if not (self.kind.suspended(self.job) or self.entitled or self.read.evicted):
             return None
         if self.sliced and self.asked is not None and counts_differ(self.asked, self.workload):
-            return None  # its report about its pods is about another size
+            return None  # the report is about the size of another slice
         return reported(self.kind, self.job, self.read, self.inputs, self.now) or None
 
     def _evicted(self) -> list[JobStep] | None:
-        """The Workload releases its quota when its job has stopped and no pods are left."""
+        """The Workload is evicted: stop the job, and release the quota when no pods are left."""
         evicted = self.read.holding(EVICTED)
         if evicted is None:
             return None
@@ -321,8 +321,8 @@ class _Life:
         after = release(self.read, self.now, self.inputs.observability)
         return self._status(after, ADMISSION_MANAGER)
 
-    def _unlike(self) -> list[JobStep] | None:
-        """The Workload no longer matches the job's requests."""
+    def _mismatched(self) -> list[JobStep] | None:
+        """The Workload does not match the job's requests any more: replace or change it."""
         if not (self.kind.suspended(self.job) or self.entitled):
             return None
         asks = self._asks()
@@ -342,12 +342,12 @@ class _Life:
         return [JobStep(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
 
     def _asks(self) -> RequestedWork | None:
-        if self.sliced:  # its requests depend on its Workload as well
+        if self.sliced:  # then the requests depend on the Workload as well, so the cache cannot be used
             return RequestedWork.of(self.made) if self.made is not None else None
         return self.asked_of(self.kind, self.job, self.inputs)
 
-    def _regated(self) -> list[JobStep] | None:
-        """A controller removed an admission gate from the job. A prebuilt Workload has its own gates."""
+    def _gates_changed(self) -> list[JobStep] | None:
+        """An admission gate was removed from the job: remove it from the Workload. A prebuilt one has its own gates."""
         named = texts(metadata(self.job).get("annotations")).get(GATED_BY)
         body = None if prebuilt(self.kind, self.job) else gates_update(named, self.read)
         if body is None:
@@ -355,8 +355,8 @@ class _Life:
         message = f"Updated admission gates of Workload: {self.read.key}"
         return [JobStep(patch(self.read, body, JOB_MANAGER), "UpdatedWorkload", message)]
 
-    def _reprioritized(self) -> list[JobStep] | None:
-        """The job names another WorkloadPriorityClass. A class may not be added or removed while quota is reserved."""
+    def _priority_changed(self) -> list[JobStep] | None:
+        """The job names another WorkloadPriorityClass. While quota is reserved, only a class can replace a class."""
         named, reference = labels(self.job).get(PRIORITY_CLASS), self.read.priority_class
         if not named or self.made is None or (reference is not None and reference.name == named):
             return None
@@ -372,7 +372,7 @@ class _Life:
         if not self.kind.suspended(self.job):
             return None
         if self.startable and self.read.origin and not self.kind.quiet(self.job):
-            return []  # somebody suspended it: its manager decides about it, and its pods leave first
+            return []  # somebody else suspended it: wait for its manager, and for its pods to end
         if self.startable:
             return self._start()
         queue = queue_of(self.job)
@@ -389,7 +389,7 @@ class _Life:
         if self.kind.suspended(self.job):
             return None
         if not self.entitled and self.sliced and has_start_labels(self.kind, self.job):
-            return []  # pods that are not admitted wait at their gate
+            return []  # pods that are not admitted wait at the gate of slices
         if not self.entitled:
             stop = _undone(self._stop("Not admitted by cluster queue"))
             return [*stop, *reported(self.kind, self.job, self.read, self.inputs, self.now)] if stop else []

@@ -1,4 +1,4 @@
-"""The changes of a pod set when its job starts, and how they are reverted.
+"""The changes of pod templates when a job starts, and how they are reverted.
 
 Source: Kueue v0.19, pkg/podset and pkg/controller/jobframework.
 """
@@ -25,23 +25,25 @@ from scheduling.objects.workload import PodSetAdmission, Workload
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"
 CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
 ANYWHERE = f"{PREFIX}podset-unconstrained-topology"
-"""Pods with this annotation belong in a topology: they do not count as pods of others on their nodes."""
+"""Pods with this annotation belong to a topology, so they are not counted as other Pods on their nodes."""
 MANAGED_LABELS = JOB_LABELS
-"""Labels that the job controller sets itself; they are not part of a Workload."""
+"""Labels that the job controller sets itself. They do not become part of a Workload."""
 _PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, SLICE_CHAIN)
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 
 
 class CannotStart(PolicyError):
-    """The changes that were assigned to a job contradict its pod template. A retry does not help."""
+    """The changes that were assigned to a job contradict its pod template. Another attempt would not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodChanges:
     """The changes of one pod set.
 
-    `count`: the number of its pods; None if the admission does not say.
-    `gates`: the scheduling gates of its pods.
+    `name`: the name of the pod set.
+    `count`: the number of its pods; None if the admission does not set it.
+    `labels`, `annotations`, `node_selector`, `tolerations`: added to its template.
+    `gates`: scheduling gates that are added to its template.
     """
 
     name: str
@@ -54,7 +56,7 @@ class PodChanges:
 
 
 def changes(workload: Workload, flavors: Mapping[str, Flavor]) -> list[PodChanges] | None:
-    """The changes for each pod set of the admission; None while some flavor is not known. Raises CannotStart."""
+    """The changes for each admitted pod set; None while a flavor is not known. Raises CannotStart."""
     if workload.admission is None:
         return None
     assignments = workload.admission.assignments
@@ -77,17 +79,17 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
         labels = joined(labels, texts(update.get("labels")), "label")
         annotations = joined(annotations, texts(update.get("annotations")), "annotation")
         selector = joined(selector, texts(update.get("nodeSelector")), "node selector")
-        tolerations = _all(tolerations, map(mapping, listing(update.get("tolerations"))))
+        tolerations = _joined_lists(tolerations, map(mapping, listing(update.get("tolerations"))))
     return PodChanges(assignment.name, assignment.count, labels, annotations, selector, tolerations, gates)
 
 
 def _started_for(workload: Workload) -> dict[str, str]:
-    """The annotations that name the Workload of a Pod. Pods outlive their slice, so they name the first one, too."""
+    """The annotations that name the Workload of a Pod. They name the first slice, too, because Pods outlive slices."""
     return {STARTED_FOR: workload.name, **({SLICE_CHAIN: chain_of(workload)} if workload.elastic else {})}
 
 
 def _names_its_topology(workload: Workload, name: str) -> bool:
-    """Whether its pods have an annotation that says that they belong in a topology."""
+    """Whether the pods request a topology with an annotation."""
     pod_set = workload.pod_set(name)
     request = pod_set.topology if pod_set is not None else None
     return any((request or {}).get(key) is not None for key in ("required", "preferred", "unconstrained"))
@@ -100,7 +102,7 @@ def _labels(workload: Workload, pod_set: str) -> dict[str, str]:
 
 
 def _updates(workload: Workload, pod_set: str) -> Iterator[Mapping[str, Any]]:
-    """The update of each check for this pod set."""
+    """What the checks change in this pod set."""
     for check in workload.checks:
         found = (update for update in check.updates if update.get("name") == pod_set)
         yield from (update for update in [next(found, None)] if update is not None)
@@ -112,17 +114,17 @@ def started(template: Manifest, assigned: PodChanges) -> dict[str, Any]:
     labels = joined(_others(meta.get("labels")), assigned.labels, "label")
     annotations = joined(_others(meta.get("annotations")), assigned.annotations, "annotation")
     selector = joined(texts(spec.get("nodeSelector")), assigned.node_selector, "node selector")
-    tolerations = _all(listing(spec.get("tolerations")), assigned.tolerations)
-    gates = _all(listing(spec.get("schedulingGates")), ({"name": gate} for gate in assigned.gates))
+    tolerations = _joined_lists(listing(spec.get("tolerations")), assigned.tolerations)
+    gates = _joined_lists(listing(spec.get("schedulingGates")), ({"name": gate} for gate in assigned.gates))
     return {
         **template,
-        "metadata": _with(meta, labels=labels, annotations=annotations),
-        "spec": _with(spec, nodeSelector=selector, tolerations=tolerations, schedulingGates=gates),
+        "metadata": _with_fields(meta, labels=labels, annotations=annotations),
+        "spec": _with_fields(spec, nodeSelector=selector, tolerations=tolerations, schedulingGates=gates),
     }
 
 
 def all_placed(read: Workload, flavors: Mapping[str, Flavor], is_placed: Callable[[PodChanges], bool]) -> bool:
-    """Whether all pod sets run where the admission puts them; true without one, and with a flavor that is unknown."""
+    """Whether all pod sets run with their assigned flavors. True if there is no admission or a flavor is unknown."""
     try:
         assigned = changes(read, flavors)
     except CannotStart:
@@ -131,57 +133,58 @@ def all_placed(read: Workload, flavors: Mapping[str, Flavor], is_placed: Callabl
 
 
 def placed(template: Manifest, assigned: PodChanges) -> bool:
-    """Whether the pods of a running template are placed in their flavor.
+    """Whether the pods of a running template were started with their flavor.
 
-    A start leaves an annotation. If an older Kueue started the job, the template has at least the node selectors. Their
-    values are not compared, so an edit of a flavor stops no job.
+    A start adds a label. A job that an older Kueue started has at least the node selectors. Their values are not
+    compared, so that a changed flavor stops no job.
     """
     selector = texts(mapping(template.get("spec")).get("nodeSelector"))
     return POD_SET in texts(metadata(template).get("labels")) or assigned.node_selector.keys() <= selector.keys()
 
 
 def restored(template: Manifest, original: Manifest, own_labels: Container[str] = ()) -> dict[str, Any]:
-    """The pod template with these fields reset to the original, the one in the Workload's pod set.
+    """The pod template with the fields that a start changes reset to those of `original`.
 
-    `own_labels`: labels that the job's controller sets; they stay.
+    `original`: the template in the pod set of the Workload.
+    `own_labels`: labels that the job's controller sets. They stay.
     """
     meta, spec, kept = metadata(template), mapping(template.get("spec")), mapping(original.get("spec"))
     labels = {key: value for key, value in texts(meta.get("labels")).items() if key in own_labels}
     return {
         **template,
-        "metadata": _with(
+        "metadata": _with_fields(
             meta,
             labels={**texts(metadata(original).get("labels")), **labels},
             annotations=texts(metadata(original).get("annotations")),
         ),
-        "spec": _with(
+        "spec": _with_fields(
             spec,
             nodeSelector=texts(kept.get("nodeSelector")),
             tolerations=listing(kept.get("tolerations")),
-            schedulingGates=_all(listing(kept.get("schedulingGates")), _of_slices(spec)),
+            schedulingGates=_joined_lists(listing(kept.get("schedulingGates")), _slice_gates(spec)),
         ),
     }
 
 
-def _of_slices(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The gate of an elastic job stays, even if its Workload does not list it."""
+def _slice_gates(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The gate of slices, if the template has it. It stays even if the Workload does not list it."""
     return [gate for gate in map(mapping, listing(spec.get("schedulingGates"))) if gate.get("name") == ELASTIC_GATE]
 
 
 def without_labels(template: Manifest, own_labels: Container[str]) -> dict[str, Any]:
     meta = metadata(template)
     labels = {key: value for key, value in texts(meta.get("labels")).items() if key not in own_labels}
-    return {**template, "metadata": _with(meta, labels=labels)}
+    return {**template, "metadata": _with_fields(meta, labels=labels)}
 
 
 def with_annotations(template: Manifest, more: Mapping[str, str]) -> dict[str, Any]:
-    """The pod template with these annotations; those that it has with the same keys are replaced."""
+    """The pod template with these annotations added or replaced."""
     meta = metadata(template)
-    return {**template, "metadata": _with(meta, annotations={**texts(meta.get("annotations")), **more})}
+    return {**template, "metadata": _with_fields(meta, annotations={**texts(meta.get("annotations")), **more})}
 
 
 def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> dict[str, str]:
-    """Both merged. Raises CannotStart if they have different values for a key."""
+    """Both mappings merged. Raises CannotStart if they have different values for a key."""
     for key, value in second.items():
         if first.get(key, value) != value:
             raise CannotStart(
@@ -191,11 +194,11 @@ def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> di
 
 
 def _others(values: object) -> dict[str, str]:
-    """Labels or annotations without those that name the earlier admission of the pods."""
+    """Labels or annotations without those of an earlier start."""
     return {key: value for key, value in texts(values).items() if key not in _PLACED}
 
 
-def _all(first: Iterable[Mapping[str, Any]], more: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _joined_lists(first: Iterable[Mapping[str, Any]], more: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     found = list(first)
     for each in more:
         if each not in found:
@@ -203,7 +206,7 @@ def _all(first: Iterable[Mapping[str, Any]], more: Iterable[Mapping[str, Any]]) 
     return found
 
 
-def _with(holder: Mapping[str, Any], **values: Any) -> dict[str, Any]:
+def _with_fields(holder: Mapping[str, Any], **values: Any) -> dict[str, Any]:
     """The mapping with these fields. Empty fields are removed, unless they were present and empty before."""
     kept = {key: value for key, value in holder.items() if key not in values or not value}
     return {**kept, **{key: value for key, value in values.items() if value}}

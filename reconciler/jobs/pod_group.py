@@ -1,8 +1,8 @@
-"""The next steps of Pods under quota, for a group or for a single Pod, which is a group of one.
+"""The next steps of queued Pods: of a group, or of a single Pod, which is handled like a group of one.
 
 Pods cannot be suspended. They wait at a scheduling gate, start when it is removed, and are deleted when they are
-preempted; the owner of the group creates replacements. Each call starts from the objects as they are, and its writes
-are bound to the versions that were read. Source: Kueue v0.19, pkg/controller/jobs/pod and
+preempted. Then the owner of the group creates replacements. The steps are computed from the stored objects alone, and
+each write is bound to the version that was read. Source: Kueue v0.19, pkg/controller/jobs/pod and
 pkg/controller/jobframework/reconciler.go.
 """
 
@@ -43,13 +43,14 @@ from scheduling.topology.ungating import BadPodIndexOffset, ungated
 def steps(
     unit: PodUnit, read: Workload | None, manifest: Callable[[], Manifest], inputs: JobInputs, now: int
 ) -> list[WantedWrite]:
-    """The next writes, at most one for each object; empty while another controller has to act.
+    """The next writes, at most one for each object; empty while the Pods have to wait for another controller.
 
-    `read`: the Workload of the unit's key; None if there is none.
-    `manifest`: returns the Workload's manifest.
+    `read`: the Workload that is stored under the unit's key; None if there is none.
+    `manifest`: returns the manifest of the Workload.
     `now`: nanoseconds.
 
-    The Pods must be as new as the last write to any of them. Otherwise a running Pod may be mistaken for a gated one.
+    The Pods must include the result of the last write to any of them. Otherwise a running Pod may be mistaken for a
+    gated one.
     """
     if read is None:
         found = queueing(unit, inputs)
@@ -70,9 +71,8 @@ def _belongs(unit: PodUnit, read: Workload) -> bool:
 
 
 def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:
-    """The Workload with the unit's name belongs to another owner.
-
-    Without a Workload of their own the Pods must not run.
+    """The Workload with the unit's name belongs to another owner. Without a Workload of their own, the Pods must not
+    run.
     """
     message = f"Workload {read.key} belongs to another object; delete it or give the Pod another name"
     if unit.is_group:
@@ -87,7 +87,7 @@ def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:
 
 @dataclass(frozen=True)
 class _Life:
-    """Pods and their Workload, at one moment."""
+    """A snapshot of Pods and their Workload. For the fields, see the parameters of `steps`."""
 
     unit: PodUnit
     read: Workload
@@ -96,22 +96,22 @@ class _Life:
     now: int
 
     def writes(self) -> list[WantedWrite]:
-        """The result of the first step that applies. A step that returns [] makes the unit wait."""
+        """The result of the first step that applies. A step returns None if it does not apply, and [] to wait."""
         for step in (
-            self._unpaid,
+            self._without_quota,
             self._finished,
             self._deleted,
-            self._held_on,
-            self._given_up,
+            self._owners_removed,
+            self._all_deleted,
             self._ended,
-            self._unlike,
+            self._mismatched,
             self._adopted,
-            self._stripped,
-            self._sorted_out,
+            self._finalizer_removed,
+            self._surplus,
             self._evicted,
-            self._regated,
-            self._reprioritized,
-            self._moved,
+            self._gates_changed,
+            self._priority_changed,
+            self._queue_changed,
             self._waiting_for_others,
         ):
             found = step()
@@ -126,7 +126,7 @@ class _Life:
 
     @cached_property
     def assigned(self) -> list[PodChanges] | None:
-        """The changes that its Pods get when they start; None if they are not known, or no Pod can start."""
+        """The changes that the Pods get when they start; None if those are not known, or no Pod can start."""
         try:
             return changes(self.read, self.inputs.flavors)
         except CannotStart:
@@ -134,7 +134,7 @@ class _Life:
 
     @cached_property
     def places(self) -> Mapping[str, Mapping[str, str]]:
-        """The node selectors of Pods that wait for their admission, by `namespace/name`. Raises CannotStart."""
+        """The node selectors for the places of waiting Pods, by `namespace/name`. Raises CannotStart."""
         seen = []
         for member in self.unit.members:
             role, gates = self.selection.roles.get(member.uid, ""), (TOPOLOGY_GATE,) if member.gated else member.gates
@@ -147,7 +147,7 @@ class _Life:
 
     @property
     def is_group(self) -> bool:
-        """Whether the Workload was made for a group. The Workload records it, since labels of Pods may be changed."""
+        """Whether the Workload was made for a group. Its annotation says so, because labels of Pods may be changed."""
         return self.read.annotations.get(IS_GROUP_WORKLOAD) == "true" or self.unit.is_group
 
     @cached_property
@@ -156,7 +156,7 @@ class _Life:
 
     @property
     def known(self) -> list[GroupPod]:
-        """The Pods that the Workload was made for. Later Pods may belong to the next group of the name."""
+        """The Pods that own the Workload. Other Pods may belong to the next group with this name."""
         return [member for member in self.unit.members if member.uid in self.owners]
 
     @property
@@ -165,9 +165,9 @@ class _Life:
 
     @property
     def entitled(self) -> bool:
-        """Whether Pods that run on this cluster may go on, also while a check is Pending again.
+        """Whether Pods that run on this cluster may continue. That is so even if a check is Pending again.
 
-        Pods of a Workload that runs elsewhere keep their gate.
+        Pods of a Workload that runs on a worker keep their gate here.
         """
         read = self.read
         fit = read.admitted and read.active and not read.evicted
@@ -182,8 +182,8 @@ class _Life:
             return self._start()
         return [] if self.entitled else self._stopped()
 
-    def _unpaid(self) -> list[WantedWrite] | None:
-        """Pods run without reserved quota."""
+    def _without_quota(self) -> list[WantedWrite] | None:
+        """No quota is reserved: stop Pods that run nevertheless."""
         if self.read.reserved and not self.read.finished:
             return None
         return self._stopped() or None
@@ -193,17 +193,17 @@ class _Life:
             return None
         known = self.known
         over = [member for member in self.unit.members if member.uid in self.owners or member.deleting]
-        return [*map(excess, self._too_late(known)), *released(over), *self._orphaned()]
+        return [*map(excess, self._created_too_late(known)), *released(over), *self._orphaned()]
 
-    def _too_late(self, known: list[GroupPod]) -> list[GroupPod]:
-        """Pods were created after their group was done. When none of its Pods are left, they form another group."""
+    def _created_too_late(self, known: list[GroupPod]) -> list[GroupPod]:
+        """Pods that were created after their group was done. They are deleted while Pods of the old group exist."""
         if not known:
             return []
         new = by_merit([each for each in self.unit.counting if each.gated and each.uid not in self.owners])
         return new[max(0, self._total - sum(member.counts for member in known)) :]
 
     def _deleted(self) -> list[WantedWrite] | None:
-        """The Workload is being deleted: its Pods are deleted, and it is released when none of them uses quota."""
+        """The Workload is being deleted: delete its Pods, and remove its finalizer when none of them uses quota."""
         if not self.read.deleting:
             return None
         known = [member for member in self.unit.members if member.uid in self.owners or member.occupies]
@@ -213,15 +213,15 @@ class _Life:
         over = released(known)
         return over if self.unit.occupied else [*over, *self._orphaned()]
 
-    def _held_on(self) -> list[WantedWrite] | None:
-        """A deletion with `--cascade=orphan` removes owner references, but such Pods use quota until they end."""
+    def _owners_removed(self) -> list[WantedWrite] | None:
+        """Pods whose owner references were removed by `--cascade=orphan` use quota until they end: restore them."""
         leaving = [
             each for each in self.unit.members if each.deleting and each.occupies and each.uid not in self.owners
         ]
         return self._owned_by(leaving) if leaving else None
 
-    def _given_up(self) -> list[WantedWrite] | None:
-        """Another client deleted all Pods. Pods that we deleted wait for replacements, if they are of a group."""
+    def _all_deleted(self) -> list[WantedWrite] | None:
+        """All Pods are being deleted. If Quotree deleted them, a group waits for replacements."""
         members = self.unit.members
         if not all(member.deleting for member in members):
             return None
@@ -247,8 +247,8 @@ class _Life:
             return None
         return self._finish("Succeeded", f"Pods succeeded: {succeeded}/{total}.")
 
-    def _unlike(self) -> list[WantedWrite] | None:
-        """Until quota is reserved, the Workload may be changed to what the Pods request now."""
+    def _mismatched(self) -> list[WantedWrite] | None:
+        """The Pods request something else now: change the Workload, unless quota is reserved."""
         read, roles = self.read, self.unit.roles
         if read.reserved or roles is None:
             return None
@@ -258,7 +258,7 @@ class _Life:
         return self._composed(lambda made: self._write(spec_update(made), "UpdatedWorkload", message))
 
     def _adopted(self) -> list[WantedWrite] | None:
-        """All Pods own the Workload, because it is deleted with the last of them."""
+        """Make all Pods owners of the Workload, so that it is deleted with the last of them."""
         kept = self.unit.members if self.unit.first.prebuilt else self.selection.kept
         new = [member for member in kept if member.uid not in self.owners]
         return self._owned_by(new) if new else None
@@ -271,12 +271,12 @@ class _Life:
         message = f"Added {len(new)} owner reference(s)"
         return [WantedWrite((WORKLOAD, self.read.key), action, reference(self.read), "OwnerReferencesAdded", message)]
 
-    def _stripped(self) -> list[WantedWrite] | None:
-        """Restore the finalizer if another client removed it: it keeps an ended Pod until its end is recorded."""
+    def _finalizer_removed(self) -> list[WantedWrite] | None:
+        """Restore a finalizer that another client removed. It keeps an ended Pod until its end is recorded."""
         unprotected = [each for each in self.selection.kept if not (each.finalized or each.parental or each.ended)]
         return [finalized(each) for each in unprotected if each.gated or self.entitled] or None
 
-    def _sorted_out(self) -> list[WantedWrite] | None:
+    def _surplus(self) -> list[WantedWrite] | None:
         strangers = self.selection.strangers
         found = [
             *map(excess, (each for each in self.selection.excess if not each.deleting)),
@@ -287,7 +287,7 @@ class _Life:
         return found or None
 
     def _evicted(self) -> list[WantedWrite] | None:
-        """The Workload releases its quota when none of its Pods uses any."""
+        """The Workload is evicted: stop its Pods, and release the quota when none of them uses any."""
         evicted = self.read.holding(EVICTED)
         if evicted is None:
             return None
@@ -302,20 +302,20 @@ class _Life:
         return self._freed()
 
     def _freed(self) -> list[WantedWrite]:
-        """The quota of an evicted Workload is free; empty if it holds none, or is not evicted."""
+        """Release the quota of an evicted Workload; empty if it is not evicted, or has no quota."""
         again = self.inputs.requeues_pods
         free = release(self.read, self.now, self.inputs.observability, requeues_pods=again)
         return self._status(self._waiting(free), ADMISSION_MANAGER)
 
-    def _regated(self) -> list[WantedWrite] | None:
-        """A controller removed an admission gate from the Pod that speaks for the unit."""
+    def _gates_changed(self) -> list[WantedWrite] | None:
+        """An admission gate was removed from the Pod that determines the labels: remove it from the Workload."""
         speaker = self.unit.speaker
         body = None if speaker.prebuilt else gates_update(speaker.gated_by, self.read)
         message = f"Updated admission gates of Workload: {self.read.key}"
         return self._write(body, "UpdatedWorkload", message) if body is not None else None
 
-    def _reprioritized(self) -> list[WantedWrite] | None:
-        """The Pods name another WorkloadPriorityClass. A class may not be added or removed while quota is reserved."""
+    def _priority_changed(self) -> list[WantedWrite] | None:
+        """The Pods name another WorkloadPriorityClass. While quota is reserved, only a class can replace a class."""
         named, reference = self.unit.speaker.priority_class, self.read.priority_class
         if not named or (reference is not None and reference.name == named):
             return None
@@ -329,8 +329,8 @@ class _Life:
 
         return self._composed(write)
 
-    def _moved(self) -> list[WantedWrite] | None:
-        """The Pods name another LocalQueue. A Workload with quota may not change its queue, so it is released first."""
+    def _queue_changed(self) -> list[WantedWrite] | None:
+        """The Pods name another LocalQueue. A Workload with quota cannot change its queue, so it is released first."""
         queues = {member.queue for member in self.unit.counting}
         queue = self.unit.speaker.queue
         if self.read.admitted or queue == self.read.queue or queues != {queue}:
@@ -346,7 +346,7 @@ class _Life:
         return self._status(self._waiting(self.read), condition_manager(WAITING_FOR_REPLACEMENT)) or None
 
     def _waiting(self, read: Workload) -> Workload:
-        """A group with missing Pods waits for replacements. With fast admission, one Pod of each role is enough."""
+        """A group that lacks Pods waits for replacements. With fast admission one Pod of each role is enough."""
         before = read.conditions.get(WAITING_FOR_REPLACEMENT)
         missing = self.selection.vacant if self.unit.first.fast else self.selection.absent
         if not self.is_group or not missing:

@@ -1,4 +1,4 @@
-"""A managed Pod as decisions see it: small, and equal to another one unless the difference matters to its group.
+"""A managed Pod with the fields that decisions need. Two Pods are equal if no decision could treat them differently.
 
 Source: Kueue v0.19, pkg/controller/jobs/pod.
 """
@@ -33,28 +33,36 @@ from scheduling.objects.template import template
 
 SERVING = f"{PREFIX}pod-group-serving"
 TERMINATION_TARGET = "TerminationTarget"
-"""The condition of a Pod that names the controller that ended it and the reason; it is written before the deletion."""
+"""The condition that names the controller that ended a Pod, and the reason. It is written before the deletion."""
 _UNKNOWN_END = "9999"
-"""Sorts after any moment."""
+"""A text that sorts after any time."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPod(PodLife):
-    """One Pod of a group, or a single Pod. Two are equal if they differ in nothing but `version` and `packed`.
+    """A Pod of a group, or a single Pod. `version` and `packed` are not compared.
 
     `workload`: `namespace/name` of its Workload.
     `group`: the name of its group; empty for a single Pod.
     `size`: the size of the group; None if it is unknown.
-    `claim`: the role that it claims, and its requests; see `scheduling.objects.roles` for how far the claim is trusted.
-    `scheduled`: it reports a node.
+    `queue`: its LocalQueue.
+    `claim`: the role that it claims, and its requests. `scheduling.objects.roles` says how far a claim is trusted.
+    `priority_class`: its WorkloadPriorityClass.
     `gated_by`: its admission gates, as written.
-    `marked`: it has the label of managed Pods, which the watch selects.
-    `owned`: it says that a job is queued for it.
-    `parental`: its template says that it is queued by itself.
-    `grace`: the seconds that it has, or would have, to terminate.
-    `targeted`: we have written that it is to end.
-    `ended_at`: when it was last known to run, as written.
-    `message`: its own message about its end.
+    `max_seconds`: its maximum execution time.
+    `retriable`: whether it may be replaced after a failure.
+    `serving`: whether its group serves requests, and so never finishes.
+    `fast`: whether its group uses fast admission.
+    `prebuilt`: whether it names a prebuilt Workload.
+    `marked`: whether it has the label of managed Pods, which the watch selects.
+    `owned`: whether its owner is a job that is queued for it.
+    `parental`: whether the pod template of its owner has the annotation that lets its Pods queue by themselves.
+    `grace`: its grace period for termination, in seconds.
+    `finalized`: whether it has the finalizer of managed Pods.
+    `targeted`: whether we have written the condition that it has to end.
+    `scheduled`: whether its status says that it has a node.
+    `ended_at`: when it last ran, as far as is known; the time as written.
+    `message`: the message in its status.
     """
 
     namespace: str
@@ -92,7 +100,7 @@ class GroupPod(PodLife):
 
     @property
     def queued(self) -> bool:
-        """Whether the Pod says that it is queued by itself. Anyone who may write Pods can change that later."""
+        """Whether the Pod is queued by itself, according to its labels and owners, which users may change later."""
         return self.marked and not self.owned
 
     @property
@@ -105,17 +113,17 @@ class GroupPod(PodLife):
 
     @property
     def counts(self) -> bool:
-        """Whether the Pod counts as a member of its group: it succeeded, runs, or is still to run."""
+        """Whether the Pod counts as a member of its group: it has succeeded, runs, or will run."""
         return self.succeeded or not (self.failed or self.deleting)
 
     @property
     def occupies(self) -> bool:
-        """Whether the Pod uses quota, or is free to."""
+        """Whether the Pod uses quota, or could start to use some at any time."""
         return self.may_run and not self.gated
 
     @property
     def away(self) -> bool:
-        """Whether the Pod shows one that uses quota on another cluster: a gated Pod has no node on this cluster."""
+        """Whether the Pod shows the status of a copy on a worker. On this cluster a gated Pod never has a node."""
         return self.gated and not self.ended and (self.scheduled or self.phase == "Running")
 
 
@@ -124,7 +132,7 @@ def read_member(manifest: Manifest, naming: Naming = NAMING) -> GroupPod:
 
 
 def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
-    """The Pod as a managed one."""
+    """Read a managed Pod."""
     labels, notes = pod.labels, pod.annotations
     parental = SUSPENDED_BY in notes
     namespace, name = pod.namespace, pod.name
@@ -167,7 +175,7 @@ def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
 
 
 def _held(pod: PodReading) -> bool:
-    """Whether the Pod was gated when it was created. An owner that it names later does not change that."""
+    """Whether the Pod was gated when it was created. Owners that are added later do not change that."""
     return _finalized(pod) or pod.waits_at(GATE)
 
 

@@ -1,4 +1,4 @@
-"""Pods without a Workload: none of them may run, and a Workload is created when all Pods of a group exist."""
+"""Pods that have no Workload yet: none of them may run, and the Workload is created when all Pods of a group exist."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _created(unit: PodUnit, counting: Sequence[GroupPod], inputs: JobInputs) -> 
 
 
 def not_composed(unit: PodUnit, error: IncompleteGroup | CannotCompose | UnknownPriorityClass) -> WantedWrite:
-    """The Event on the oldest Pod that explains why no Workload can be composed."""
+    """The Event on the oldest Pod that says why no Workload can be composed."""
     unknown_class = isinstance(error, UnknownPriorityClass)
     reason = "WorkloadPriorityClassNotFound" if unknown_class else "ErrWorkloadCompose"
     message = error.event if isinstance(error, TooFewPods | UnknownPriorityClass) else str(error)

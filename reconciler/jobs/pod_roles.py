@@ -1,7 +1,7 @@
-"""The Pods of a group that its Workload has room for, role by role: which to keep, and which are excess.
+"""Assigns the Pods of a group to the roles of its Workload, and selects which Pods to keep and which are excess.
 
-A role is a pod set of the Workload. A Pod claims a role, but it cannot have one with smaller requests than its own:
-quota was reserved for Pods of that size. A running Pod keeps the role that it was started in, whatever it claims now.
+A role is a pod set of the Workload. A Pod claims a role, but it does not get one whose requests are smaller than its
+own, because quota was reserved for Pods of that size. A running Pod keeps the role with which it was started.
 Source: Kueue v0.19, pkg/controller/jobs/pod.
 """
 
@@ -17,20 +17,21 @@ from scheduling.objects.roles import pod_requests
 from scheduling.objects.workload import PodSet, Workload
 
 Selectors = Mapping[str, Mapping[str, str]]
-"""The node selectors that Pods were started with, by pod set."""
+"""The node selectors with which Pods were started, by pod set."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSelection:
-    """The roles of the Pods of a group.
+    """The Pods of a group by what happens to them.
 
     `kept`: the Pods that form the group.
-    `excess`: the Pods beyond its size.
-    `replaced`: ended Pods that need no further replacement.
-    `absent`: the number of Pods that are still to come.
-    `vacant`: the number of roles without any Pod.
+    `excess`: the Pods that exceed its size.
+    `replaced`: ended Pods whose replacement exists.
+    `absent`: the number of Pods that do not exist yet.
+    `vacant`: the number of roles that have no Pod.
     `strangers`: the Pods that fit no role of the Workload.
-    `startable`: waiting Pods that fit beside the Pods that use quota now.
+    `startable`: the waiting Pods for which the Pods that use quota leave room.
+    `crowded`: whether more Pods use quota than the Workload has.
     `roles`: the role of each Pod except strangers, by uid.
     """
 
@@ -46,13 +47,13 @@ class GroupSelection:
 
 
 def selected(members: Sequence[GroupPod], read: Workload, selectors: Selectors | None = None) -> GroupSelection:
-    """Select from all Pods of a group for its Workload. While an excess Pod runs, no Pod starts."""
+    """Select from all Pods of a group. While an excess Pod runs, no Pod may start."""
     roles = roles_of(members, read, selectors or {})
     by_role: dict[str, list[GroupPod]] = {pod_set.name: [] for pod_set in read.pod_sets}
     strangers: list[GroupPod] = []
     for member in members:
         (by_role[roles[member.uid]] if member.uid in roles else strangers).append(member)
-    selections = [_of_role(by_role[each.name], each, read) for each in read.pod_sets]
+    selections = [_select_for_role(by_role[each.name], each, read) for each in read.pod_sets]
     crowded = any(selection.crowded for selection in selections) or any(member.occupies for member in strangers)
     return GroupSelection(
         kept=tuple(member for selection in selections for member in selection.kept),
@@ -68,12 +69,12 @@ def selected(members: Sequence[GroupPod], read: Workload, selectors: Selectors |
 
 
 def by_merit(members: Sequence[GroupPod]) -> list[GroupPod]:
-    """The Pods to keep first: those that are not given up, then the started ones, then the older ones."""
+    """The Pods in the order in which they are kept: with a finalizer first, then started, then older ones."""
     return sorted(members, key=lambda each: (not each.finalized, each.gated, each.created, each.name))
 
 
 def done(members: Sequence[GroupPod], read: Workload, roles: Mapping[str, str]) -> dict[str, int]:
-    """The number of succeeded Pods of each role. A reported success counts even if the Pod is gone now."""
+    """The number of succeeded Pods by role. A success that was recorded counts even if the Pod is gone."""
     found = dict(read.reclaimable)
     succeeded = Counter(roles[member.uid] for member in members if member.succeeded and member.uid in roles)
     for name in (pod_set.name for pod_set in read.pod_sets):
@@ -83,7 +84,7 @@ def done(members: Sequence[GroupPod], read: Workload, roles: Mapping[str, str]) 
 
 
 def roles_of(members: Sequence[GroupPod], read: Workload, selectors: Selectors) -> dict[str, str]:
-    """The pod set of each Pod, by uid. Pods that use quota choose first."""
+    """The pod set of each Pod, by uid. Pods that use quota or have succeeded are assigned first."""
     sets = [
         _Room(each, pod_requests(each.template), selectors.get(each.name, {}), each.count) for each in read.pod_sets
     ]
@@ -99,6 +100,13 @@ def roles_of(members: Sequence[GroupPod], read: Workload, selectors: Selectors) 
 
 @dataclass(slots=True)
 class _Room:
+    """A pod set while Pods are assigned to it.
+
+    `asks`: the requests of a Pod.
+    `selector`: the node selector with which its Pods were started.
+    `free`: how many more Pods it needs.
+    """
+
     pod_set: PodSet
     asks: Requests
     selector: Mapping[str, str]
@@ -107,16 +115,16 @@ class _Room:
     def fits(self, member: GroupPod) -> bool:
         """Whether the Pod fits the role.
 
-        A waiting Pod must be as admitted; a running one may have been resized to less.
+        A waiting Pod must have the admitted requests. A running Pod may have been resized to less.
         """
         if member.gated:
             return member.asks == self.asks
         return all(amount <= self.asks.get(resource, 0) for resource, amount in member.asks.items())
 
     def unlikely(self, member: GroupPod) -> tuple[bool, ...]:
-        """A greater value means that the Pod is less likely to be of this pod set.
+        """A sort key: Pods with a greater one are less likely to belong to this pod set.
 
-        The claim of a running Pod counts least.
+        For a running Pod, the role that it claims matters least.
         """
         full, another = self.free <= 0, member.claim.role != self.pod_set.name
         if member.gated:
@@ -125,9 +133,9 @@ class _Room:
         return elsewhere, member.asks != self.asks, full, another
 
 
-def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> GroupSelection:
+def _select_for_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> GroupSelection:
     succeeded = sum(member.succeeded for member in members)
-    # Pods that succeeded and are gone now need no replacement.
+    # Pods that have succeeded and are gone need no replacement.
     needed = pod_set.count - max(0, read.reclaimable.get(pod_set.name, 0) - succeeded)
     there = by_merit([member for member in members if member.counts])
     over = [member for member in members if not member.counts]
@@ -147,7 +155,7 @@ def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> Gr
 
 
 def _last_active_first(members: Sequence[GroupPod]) -> list[GroupPod]:
-    """Ended Pods in the order in which they are kept until they are replaced."""
+    """Ended Pods in the order in which they are kept until they are replaced: the one that ended last comes first."""
     ordered = sorted(members, key=lambda each: (each.created, each.name))
     ordered.sort(key=lambda each: each.ended_at, reverse=True)
     return sorted(ordered, key=lambda each: not each.finalized)

@@ -1,4 +1,4 @@
-"""The Pods that share one Workload, and how that Workload is made of them.
+"""Units: the Pods that share one Workload, and how that Workload is composed.
 
 Source: Kueue v0.19, pkg/controller/jobs/pod.
 """
@@ -21,9 +21,9 @@ from scheduling.objects.submission import IncompleteGroup, workload_of_group, wo
 from scheduling.objects.workload import Workload
 
 PodSets: TypeAlias = Mapping[str, tuple[int, Requests]]
-"""The number of Pods of each role by its name, and the requests of each."""
+"""The number of Pods and the requests of each role, by its name."""
 MOST_ROLES = 18
-"""The most pod sets of a Workload."""
+"""The most pod sets that a Workload may have."""
 
 
 class CannotCompose(PolicyError):
@@ -32,7 +32,7 @@ class CannotCompose(PolicyError):
 
 @dataclass(frozen=True, slots=True)
 class PodUnit:
-    """All Pods of a group, or a single one, the oldest first. `key` is `namespace/name` of their Workload."""
+    """All Pods of a group, or a single Pod; the oldest first. `key`: `namespace/name` of their Workload."""
 
     key: str
     members: tuple[GroupPod, ...]
@@ -47,7 +47,7 @@ class PodUnit:
 
     @property
     def speaker(self) -> GroupPod:
-        """The Pod whose labels the Workload gets: the oldest of those that count, if any does."""
+        """The Pod whose labels the Workload gets: the oldest member that counts, or the oldest of all if none does."""
         return next((member for member in self.members if member.counts), self.first)
 
     @property
@@ -65,12 +65,12 @@ class PodUnit:
 
     @property
     def occupied(self) -> bool:
-        """Whether some Pod uses quota, or is free to."""
+        """Whether any Pod uses quota, or could start to use some at any time."""
         return any(member.occupies for member in self.members)
 
     @property
     def away(self) -> bool:
-        """Whether some Pod uses quota on another cluster."""
+        """Whether any Pod shows that its copy uses quota on a worker."""
         return any(member.away for member in self.members)
 
     @property
@@ -80,7 +80,7 @@ class PodUnit:
 
     @property
     def roles(self) -> PodSets | None:
-        """The roles of a Workload that would be composed now, see `pod_sets`; None while some Pods are missing."""
+        """The roles of a Workload that would be composed now; None while Pods are missing. See `pod_sets`."""
         claims = [member.claim for member in self.counting]
         if len(claims) != self.size:
             return None
@@ -90,7 +90,7 @@ class PodUnit:
 
 
 def pod_sets(read: Workload) -> PodSets:
-    """The pod sets of the Workload."""
+    """The pod sets of the Workload, in the same form as `PodUnit.roles`."""
     return {each.name: (each.count, pod_requests(each.template)) for each in read.pod_sets}
 
 
@@ -117,7 +117,7 @@ def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
 
 
 def _agreed(members: Sequence[GroupPod]) -> None:
-    """The value that all Pods share. Raises CannotCompose if Pods of one group name different queues or sizes."""
+    """Check that all Pods agree. Raises CannotCompose if Pods of one group name different queues or sizes."""
     if not members:
         raise IncompleteGroup("a group without Pods has no Workload; create its Pods")
     first = members[0]
@@ -131,7 +131,7 @@ def _agreed(members: Sequence[GroupPod]) -> None:
 
 
 def _copied(pods: Sequence[Manifest], field: str, keys: Sequence[str]) -> dict[str, str]:
-    """The labels or annotations that the Workload takes over.
+    """The labels or annotations of Pods that the Workload gets, too.
 
     Raises CannotCompose if Pods have different values for a key.
     """

@@ -1,4 +1,4 @@
-"""The writes of a managed Pod: its start, its end and its release, each bound to the version that was read."""
+"""The writes of a managed Pod: its start, its end, and the removal of its finalizer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABEL_RESTORED = "ManagedLabelRestored"
 FINALIZER_RESTORED = "ManagedFinalizerRestored"
 _NOWHERE: Mapping[str, str] = MappingProxyType({})
 LONGEST_GRACE = 30
-"""The grace period in seconds for a Pod without quota: the default of Kubernetes."""
+"""The longest grace period in seconds of a Pod without quota, which is the default of Kubernetes."""
 
 
 def about(member: GroupPod) -> ObjectReference | None:
@@ -36,10 +36,10 @@ def about(member: GroupPod) -> ObjectReference | None:
 def start(
     member: GroupPod, assigned: PodChanges, message: str, *, placed: bool, place: Mapping[str, str] = _NOWHERE
 ) -> WantedWrite:
-    """Remove the gate and apply the changes of its pod set. Raises CannotStart.
+    """Remove the gate and apply the changes of the pod set. Raises CannotStart.
 
-    `placed`: another controller removes the gate for topologies. `place`: the node selector of a Pod without that gate;
-    it can only be set when a Pod is created.
+    `placed`: whether another controller assigns the Pod's place, and removes the gate for topologies.
+    `place`: the node selector for the place of a Pod without that gate, which can be added only when a Pod is created.
     """
     pod, selector = member.packed.manifest(), joined(assigned.node_selector, place, "node selector")
     wanted = started(pod, replace(assigned, node_selector=selector, gates=()))
@@ -51,7 +51,7 @@ def start(
 
 
 def stop(member: GroupPod, reason: str, message: str, now: int) -> WantedWrite:
-    """Set a condition that says why the Pod ends, then delete it, because a Pod cannot be suspended."""
+    """First set a condition that says why the Pod ends, then delete it. A Pod cannot be suspended."""
     if member.targeted:
         return WantedWrite(
             (KIND, member.key), _delete(member), about(member), "Stopped", message, workload=member.workload
@@ -70,7 +70,7 @@ def stop(member: GroupPod, reason: str, message: str, now: int) -> WantedWrite:
 
 
 def cut_off(members: Iterable[GroupPod], message: str) -> list[WantedWrite]:
-    """Delete Pods that use quota without having any. They are deleted at once, without a long grace period."""
+    """Delete Pods that run without quota, with a short grace period."""
     return [
         WantedWrite((KIND, each.key), _delete(each, LONGEST_GRACE), about(each), CUT_OFF, message, warning=True)
         for each in members
@@ -83,7 +83,7 @@ def excess(member: GroupPod) -> WantedWrite:
 
 
 def marked(member: GroupPod) -> WantedWrite:
-    """Add the label that the watch selects."""
+    """Restore the label that the watch selects."""
     body = {"metadata": {"labels": {MANAGED: "true"}}}
     message = f"The label {MANAGED} was removed from a queued Pod; Quotree restores it"
     return WantedWrite((KIND, member.key), _patch_anyhow(member, body), about(member), LABEL_RESTORED, message, True)
@@ -97,7 +97,7 @@ def finalized(member: GroupPod) -> WantedWrite:
 
 
 def released(members: Iterable[GroupPod]) -> list[WantedWrite]:
-    """Remove the finalizer: nothing needs the Pod after its deletion."""
+    """Remove the finalizer of these Pods, because their end is recorded, or does not matter."""
     return [_released(member) for member in members if member.finalized]
 
 
@@ -108,7 +108,7 @@ def _released(member: GroupPod) -> WantedWrite:
 
 
 def _startable(pod: Manifest, gates: Container[object] = ()) -> dict[str, Any]:
-    """The fields that a start changes; without these gates."""
+    """The fields that a start may change, without these scheduling gates."""
     meta, spec = metadata(pod), mapping(pod.get("spec"))
     left = [gate for gate in listing(spec.get("schedulingGates")) if mapping(gate).get("name") not in gates]
     fields = {"nodeSelector": texts(spec.get("nodeSelector")), "tolerations": listing(spec.get("tolerations"))}
@@ -121,11 +121,11 @@ def _patch(member: GroupPod, body: Mapping[str, Any], subresource: str | None = 
 
 
 def _patch_anyhow(member: GroupPod, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
-    """A patch without a version: a client that keeps patching the Pod must not prevent it."""
+    """A patch that is not bound to a version, so that a client that keeps patching the Pod cannot prevent it."""
     return Patch(PODS, member.namespace, member.name, body, "", POD_MANAGER, subresource, member.uid)
 
 
 def _delete(member: GroupPod, longest: int | None = None) -> Delete:
-    """Delete the Pod at any version. `longest`: the seconds that it may take to terminate."""
+    """Delete the Pod at any version. `longest`: the longest grace period in seconds."""
     shorter = longest if longest is not None and member.grace > longest else None
     return Delete(PODS, member.namespace, member.name, uid=member.uid, grace_seconds=shorter)

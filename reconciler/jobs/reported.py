@@ -1,4 +1,4 @@
-"""The reports of a job about its pods while it waits or runs: whether they are ready, and which are done for good."""
+"""Writes what a job reports about its pods to its Workload: whether they are ready, and how many are done for good."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scheduling.status.progress import limited_to_sizes, pod_set_counts, with_re
 
 
 def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[JobStep]:
-    """The status of its Workload with the job's report; nothing if the report is not new."""
+    """The status of the Workload with the job's report; empty if nothing has changed."""
     ready = kind.ready(job)
     action = report_patch(read, kind.reclaimable(job), ready, inputs, now)
     first = PODS_READY not in read.conditions and not read.reserved and not ready
@@ -23,7 +23,11 @@ def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, no
 
 
 def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: JobInputs, now: int) -> Patch | None:
-    """The patch from numbers: the pods of each set that ended for good, and whether all others are ready."""
+    """The patch of the Workload's status.
+
+    `done`: the number of pods that have ended for good, by pod set.
+    `ready`: whether all other pods are ready.
+    """
     after = reclaimed = _with_reclaimable(read, done) if inputs.reclaims else read
     if inputs.pods_ready:
         after = pods_ready(reclaimed, ready, now)
@@ -31,9 +35,10 @@ def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: J
 
 
 def _with_reclaimable(read: Workload, finished: Mapping[str, int]) -> Workload:
-    """The numbers only rise while quota is reserved: others may use what was released.
+    """The Workload with these numbers of pods that are done.
 
-    The number of a pod set that shrank after its admission counts what is left of it.
+    While quota is reserved, the numbers only increase, because other workloads may already use what was released.
+    For a pod set that has shrunk since its admission, the number may also decrease.
     """
     done = limited_to_sizes(read, finished)
     if read.reserved:
@@ -45,7 +50,7 @@ def _with_reclaimable(read: Workload, finished: Mapping[str, int]) -> Workload:
 
 
 def _shrunk(read: Workload) -> set[str]:
-    """The pod sets that have fewer pods than were admitted."""
+    """The pod sets that have fewer pods now than were admitted."""
     sizes = pod_set_counts(read)
     assignments = read.admission.assignments if read.admission is not None else ()
     return {

@@ -1,8 +1,8 @@
-"""The slices of an elastic job: the one that its pods run on, the one that waits to replace it, and their writes.
+"""The slices of an elastic job: which one represents the job, which one waits to replace it, and their writes.
 
-The slice that holds quota represents the job. When the job grows, a larger slice is created, which takes over once it
-has quota. When the job shrinks, its slice shrinks. At most one slice waits. Source: Kueue v0.19, pkg/workloadslicing;
-KEP-77.
+The slice with quota represents the job. When the job grows, a larger slice is created, which takes over once it has
+quota. When the job shrinks, its slice shrinks. At most one slice waits.
+Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Chain:
 
 
 def chain(slices: Iterable[Workload]) -> Chain:
-    """The slices of one job, in whatever state a crash has left them.
+    """Find the role of each slice of one job, in whatever state a crash may have left them.
 
-    An evicted job releases all its slices: no slice waits beside an evicted one.
+    If the slice that represents the job is evicted, no other slice waits: the others are surplus.
     """
     ordered = sorted(slices, key=lambda each: (each.created, each.key))
     live = [each for each in ordered if not each.finished]
@@ -63,7 +63,7 @@ def chain(slices: Iterable[Workload]) -> Chain:
 
 
 def _last(finished: list[Workload]) -> Workload | None:
-    """The slice with which the job ended; None if the last one was given up for a successor that does not exist."""
+    """The last slice that finished with its job; None if all slices were replaced or out of sync."""
     own = [each for each in finished if each.conditions[FINISHED].reason not in (SLICE_REPLACED, OUT_OF_SYNC)]
     return own[-1] if own else None
 
@@ -79,10 +79,9 @@ def steps(
     """The writes for each slice (`namespace/name`).
 
     `asked`: the Workload that the job requests now.
-    `stored`: reads a slice as the API server holds it.
-    `suspended`: the job is suspended, and needs no larger slice.
-    `bound`: the number of Pods in each pod set that have a node. Pods that the job gives up hold their quota until they
-        end.
+    `stored`: returns the manifest of a stored slice.
+    `suspended`: whether the job is suspended, and so needs no larger slice.
+    `bound`: the number of Pods on nodes, by pod set. If the job shrinks, its slice keeps quota for them until they end.
     """
     for each in found.surplus:
         yield from _given_up(each, now)
@@ -114,9 +113,9 @@ def _larger(
     want: Mapping[str, int],
     stored: Callable[[str], Manifest | None],
 ) -> Iterator[tuple[str, JobStep]]:
-    """Create another slice of the same pods, or change the size of the one that waits.
+    """Create a larger slice with the same pods, or change the size of the slice that waits.
 
-    Its pods name the first slice, as those that run do.
+    Its pods name the first slice, like the pods that run.
     """
     if found.pending is None:
         meta = asked["metadata"]

@@ -1,4 +1,4 @@
-"""One step for a job: a write, and the Event for the job's owner."""
+"""A step of a job: a write, and an Event for the owner of the job."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from scheduling.status.observability import LEGACY, Observability
 class JobStep:
     """A write and an Event about the job.
 
-    `action`: None if nothing can be written; the Event says why.
+    `action`: None if nothing can be written; then the Event says why.
     `reason`: the reason of the Event; empty for no Event.
-    `undoes`: the job runs without quota because of another client's change.
-    `first_report`: the Workload has no PodsReady yet. A reservation of this turn writes it as well.
+    `undoes`: whether it stops a job that another client runs without quota.
+    `first_report`: whether the Workload has no PodsReady yet. A quota reservation of this turn includes the condition.
     """
 
     action: Create | Patch | Delete | None
@@ -33,33 +33,35 @@ class JobStep:
 
 
 def nobodys(_: Manifest) -> bool:
-    """Whether another job was admitted for this one as well: never."""
+    """The default of `JobInputs.child`: no job belongs to another one."""
     return False
 
 
 def everywhere(_: str) -> bool:
-    """A namespace selection that selects all namespaces."""
+    """The default of `JobInputs.selected`: all namespaces are selected."""
     return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobInputs:
-    """The inputs of a job's steps beside the job itself.
+    """What the steps of a job depend on besides the job and its Workload.
 
-    `selected`: tells in which namespaces jobs are managed.
-    `without_queue`: jobs there are managed even if they name no queue.
-    `child`: another job was admitted for this one as well, so it is not queued by itself.
-    `copied_labels`, `copied_annotations`: keys that Workloads take over from their job.
-    `pods_ready`: the condition PodsReady is maintained.
-    `reclaims`: status.reclaimablePods is maintained.
-    `finishes_orphans`: Workloads whose job is gone finish.
-    `elastic`: jobs may change their size by slices.
-    `counts_ending`: Pods use quota until they have ended, and are replaced after that.
-    `requeues_pods`: the Workload of a single Pod that was evicted is requeued.
-    `succeeded_ready`: Pods of a group that succeeded count as ready.
+    `classes`: the priority classes.
+    `flavors`: the ResourceFlavors by name.
+    `selected`: returns whether jobs in a namespace are managed.
+    `without_queue`: whether jobs without a queue are managed as well.
+    `child`: returns whether a job was admitted together with another job, and so is not queued by itself.
+    `copied_labels`, `copied_annotations`: the keys that a Workload copies from its job.
+    `pods_ready`: whether the condition PodsReady is written.
+    `reclaims`: whether `status.reclaimablePods` is written.
+    `finishes_orphans`: whether Workloads are finished when their job is gone.
+    `elastic`: whether jobs may change their size by slices.
+    `counts_ending`: whether Pods that are being deleted use quota until they have ended, and are replaced only then.
+    `requeues_pods`: whether the Workload of a single Pod is requeued after an eviction.
+    `succeeded_ready`: whether succeeded Pods of a group count as ready.
     `naming`: the names of Workloads.
     `topologies`: which topologyRequests Workloads get.
-    `observability`: the reasons that Workloads show.
+    `observability`: which reasons for waiting Workloads show.
     """
 
     classes: PriorityClasses = field(default_factory=PriorityClasses)

@@ -1,4 +1,4 @@
-"""A Workload that no longer represents its job. It must not get quota beside the one that does.
+"""Workloads that do not represent their job any more. They must not have quota in addition to the one that does.
 
 Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler.go.
 """
@@ -18,14 +18,14 @@ def controller(workload: Manifest) -> str:
 
 
 def idle(kind: JobKind, job: Manifest) -> bool:
-    """Whether the job has no pods, and gets none until it is started."""
+    """Whether the job has no pods, and will have none until it is started."""
     if kind.ending(job):
         return True
     return kind.suspended(job) and not kind.halfway(job) and kind.quiet(job)
 
 
 def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
-    """Whether pods of `job`, which `chosen` represents, may still run on the quota of `other`."""
+    """Whether pods of `job` may still use the quota of `other`. `chosen`: the Workload that represents the job."""
     if not other.reserved or idle(kind, job):
         return False
     if chosen is None or not chosen.admitted or kind.suspended(job):
@@ -34,7 +34,9 @@ def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | Non
 
 
 def may_go(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
-    """Whether `other` is to be deleted from `job`, which `chosen` represents: not while pods run on its quota."""
+    """Whether to delete `other`, which no longer represents `job`: only when no pods use its quota. `chosen`: the
+    Workload that represents the job.
+    """
     if other.finished or other.deleting:
         return False
     return not in_use(other, kind, job, chosen, inputs)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def families() -> tuple[Family, ...]:
-    """Each metric once, by name. Raises ValueError where two have the same name."""
+    """All metrics, sorted by name. Raises ValueError if two have the same name."""
     register_other_queues()
     found = [family for sources in REGISTERED.values() for source in sources for family in source.families]
     names = [family.name for family in found]
@@ -24,9 +24,9 @@ def families() -> tuple[Family, ...]:
 
 
 def left_out(switched_off: Collection[str]) -> set[tuple[str, str]]:
-    """The base and type of each registered metric that these keys of the configuration switch off.
+    """The base and type of each registered metric that one of these configuration keys switches off.
 
-    A metric that is not registered is not exported, so nothing is imported here only for its name.
+    Metrics that are not registered are not exported, so modules need not be imported to find them.
     """
     off = set(switched_off)
     found = (family for sources in REGISTERED.values() for source in sources for family in source.families)
@@ -34,7 +34,7 @@ def left_out(switched_off: Collection[str]) -> set[tuple[str, str]]:
 
 
 def register_other_queues() -> None:
-    """Register the metrics of Volcano's and YuniKorn's queues as well, whose imports take long."""
+    """Register the metrics of Volcano's and YuniKorn's queues as well. Their imports are slow."""
     import reconciler.metrics.families.other_queues  # noqa: F401
 
 

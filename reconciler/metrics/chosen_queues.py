@@ -1,4 +1,4 @@
-"""Which LocalQueues have metrics: those that the administrator's selector picks by their labels.
+"""Which LocalQueues have metrics: those whose labels match the administrator's selector.
 
 Source: Kueue v0.19, metrics.localQueueMetrics.localQueueSelector.
 """
@@ -18,9 +18,9 @@ _LOCAL = "kueue_local_queue_"
 
 
 class ChosenQueues:
-    """`selector`: a Kubernetes label selector; without one all LocalQueues are chosen.
+    """The LocalQueues that have metrics. Call `put` in the loop's thread.
 
-    `put` belongs to the loop's thread.
+    `selector`: a Kubernetes label selector; None selects all LocalQueues.
     """
 
     def __init__(self, selector: Mapping[str, Any] | None = None) -> None:
@@ -28,7 +28,7 @@ class ChosenQueues:
         self._left_out: set[str] = set()
 
     def put(self, observed: Observed[object]) -> None:
-        """Take in a LocalQueue, None if it is gone."""
+        """Process a LocalQueue; its value is None if it is gone."""
         kind, name = observed.key
         if kind != "LocalQueue":
             return
@@ -38,7 +38,7 @@ class ChosenQueues:
             self._left_out.discard(name)
 
     def kept(self, metric: Metric) -> Metric:
-        """The metric without the series of LocalQueues that are not chosen."""
+        """The metric without the series of LocalQueues that are not selected."""
         if not self._left_out or not metric.name.startswith(_LOCAL):
             return metric
         name, namespace = LOCAL_QUEUE

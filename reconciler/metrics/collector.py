@@ -1,4 +1,4 @@
-"""Gauges, and counters that other code keeps: read at a scrape, and stored nowhere."""
+"""Gauges, and counters that other code maintains. They are read at a scrape."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from reconciler.metrics.kueue import LEADER, ROLE
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Read: TypeAlias = list[tuple[tuple[Family, ...], list[Sample]]]
-"""The samples of each source, with its families."""
+"""The families and the samples of each source."""
 Ask: TypeAlias = Callable[[Callable[[T], Read]], Read]
-"""Reads the occasion in the thread that owns it. Raises TimeoutError if that thread does not answer in time."""
+"""Calls a function with the occasion in the thread that owns it. Raises TimeoutError if that takes too long."""
 
 
 class Scraped(Collector, Generic[T]):
-    """The metrics whose sources read occasions of this type. `role`: the current role of this replica."""
+    """The metrics whose sources read occasions of this type. `role`: returns the present role of this replica."""
 
     def __init__(self, occasion: type[T], ask: Ask[T], *, role: Callable[[], str] = lambda: LEADER) -> None:
         self._name = occasion.__name__
@@ -42,18 +42,18 @@ class Scraped(Collector, Generic[T]):
             yield from _metrics(families, samples, role)
 
     def _read(self, occasion: T) -> Read:
-        """Read the samples. This is short, because it may block the loop; the export is built afterwards."""
+        """Read the samples. This has to be fast, because the loop may wait; metrics are built from them afterwards."""
         return [(each.families, list(each.read(occasion))) for each in self._sources if each.applies(occasion)]
 
     def describe(self) -> Iterable[Metric]:
-        """Empty, so that a gauge and a counter of one name can be registered, such as kueue_finished_workloads."""
+        """Nothing, so that a gauge and a counter may have the same base name, as kueue_finished_workloads has."""
         return ()
 
 
 def _metrics(families: tuple[Family, ...], samples: list[Sample], role: str) -> Iterable[Metric]:
     """Build the metrics.
 
-    This empties `samples`: keeping two objects for each series, not four, eases garbage collection.
+    `samples` is emptied meanwhile, so that the garbage collector has two objects for each series instead of four.
     """
     made = {family.name: Metric(family.base, family.help, str(family.type)) for family in families}
     roles = {family.name: (role,) if family.labels[-1:] == (ROLE,) else () for family in families}

@@ -1,4 +1,4 @@
-"""What `--mode observe` compares: the decisions of other controllers and schedulers with ours, logged and counted."""
+"""The comparisons of `--mode observe`: decisions of other controllers and schedulers with ours, logged and counted."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ log = logging.getLogger(__name__)
 
 
 def comparisons(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
-    """Return all of them. `namespace`: the namespace of YuniKorn's ConfigMaps."""
+    """All comparisons. `namespace`: the namespace of YuniKorn's ConfigMaps."""
     return Observers(
         _comparing(registry, state), _comparing_queues(registry), _comparing_pods(registry, state, namespace)
     )
 
 
 def _comparing_queues(registry: CollectorRegistry) -> QueueComparison:
-    """Compare the states of Volcano's queues; each difference is logged and counted."""
+    """Compare the states of Volcano's queues. Results are counted, and differences are logged."""
     instruments = Instruments(registry, QueueStateCompared)
 
     def report(queue: str, theirs: str, ours: str) -> None:
         instruments.count(QueueStateCompared(theirs, ours))
         if theirs != ours:
-            log.warning("queue %s is %s by Volcano's controller, and would be %s by ours", queue, theirs, ours)
+            log.warning(
+                "queue %s: Volcano's controller wrote the state %s, ours would have written %s", queue, theirs, ours
+            )
 
     return QueueComparison(report)
 
 
 def _comparing(registry: CollectorRegistry, state: ClusterState) -> Comparison:
-    """Compare the decisions of another controller with ours; each difference is logged and counted."""
+    """Compare the decisions of another controller with ours. Results are counted, and differences are logged."""
     instruments = Instruments(registry, Compared)
 
     def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
@@ -52,7 +54,7 @@ def _comparing(registry: CollectorRegistry, state: ClusterState) -> Comparison:
 
 
 def _comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
-    """Compare what other schedulers bind with the quota of their queues; each difference is logged and counted."""
+    """Compare what other schedulers bind with the quota. Results are counted, and differences are logged."""
     instruments = Instruments(registry, PodCompared)
 
     def comparison(dialect: Dialect, judge: Judge[Any]) -> PodComparison:

@@ -1,7 +1,7 @@
-"""Custom labels: labels and annotations of ClusterQueues, LocalQueues, Cohorts and Workloads as labels of metrics.
+"""Custom labels: labels and annotations of ClusterQueues, LocalQueues, Cohorts and Workloads become labels of metrics.
 
-Gauges get them at a scrape, by the object that a series names, so a series follows a change of its object. A counter
-keeps the values that its object had when it counted. The labels of Workloads split a count of Workloads into several.
+A gauge gets the present values at each scrape, from the object that the series names. A counter keeps the values that
+the object had when it was counted. The labels of Workloads split the series of a queue into several.
 Source: Kueue v0.19 and v0.20, metrics.customLabels; KEP-7066.
 """
 
@@ -23,11 +23,11 @@ from reconciler.objects.watched import WORKLOAD_VIEW
 from scheduling.world.world import World
 
 UNTRACKED = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
-"""Replaces all values that are not tracked."""
+"""The value for all values that are not tracked."""
 _PREEMPTING = "preempting_cluster_queue"
 _KUEUE = "kueue_"
 _ADMITTED = f"{_KUEUE}admitted_active_workloads"
-"""The one metric that Kueue v0.19 splits by labels of Workloads."""
+"""The only metric that Kueue v0.19 splits by labels of Workloads."""
 _LOCALLY_ADMITTED = f"{_KUEUE}local_queue_admitted_active_workloads"
 _PENDING = f"{_KUEUE}pending_workloads"
 _LOCALLY_PENDING = f"{_KUEUE}local_queue_pending_workloads"
@@ -35,17 +35,17 @@ _SPLIT_0_20 = frozenset((_LOCALLY_ADMITTED, _PENDING, _LOCALLY_PENDING))
 _COUNTERS_0_20 = frozenset(
     f"{_KUEUE}local_queue_{name}" for name in ("admitted_workloads_total", "admission_wait_time_seconds")
 )
-"""The metrics that Kueue v0.20 splits as well."""
+"""The counters that Kueue v0.20 splits as well."""
 Texts: TypeAlias = Mapping[str, str]
 Values: TypeAlias = tuple[str, ...]
-"""The values of the labels from Workloads, in their order."""
+"""The values of the custom labels of a Workload, in the order of the labels."""
 _NOTHING: Texts = {}
 
 
 class CustomLabels:
-    """`put` and `count` belong to the loop's thread; other threads read.
+    """The custom labels. Call `put` and `count` in the loop's thread; other methods may be called from any thread.
 
-    `version` of Kueue decides which metrics the labels of Workloads split.
+    `version`: the version of Kueue, which decides which metrics the labels of Workloads split.
     """
 
     def __init__(self, labels: Iterable[CustomLabel] = (), version: KueueVersion = KueueVersion.V0_19) -> None:
@@ -57,12 +57,12 @@ class CustomLabels:
         self._split = frozenset((_ADMITTED,) if self._of_workloads else ()) | (_SPLIT_0_20 if later else frozenset())
         self._counters = _COUNTERS_0_20 if later else frozenset[str]()
         self._known: dict[Key, Texts] = {}
-        self._said: dict[str, Values] = {}
+        self._values_of: dict[str, Values] = {}
         self._admitted, self._locally_admitted = _Admitted(), _Admitted()
         self._pending: dict[tuple[str, str], dict[Values, int]] = {}
 
     def put(self, observed: Observed[object]) -> None:
-        """Take in an object, None if it is gone."""
+        """Process an object; its value is None if it is gone."""
         kind, name = observed.key
         if kind == "Workload" and self._of_workloads:
             self._see(name, observed)
@@ -80,7 +80,7 @@ class CustomLabels:
             self._known.pop(observed.key, None)
 
     def count(self, world: World) -> None:
-        """Count the pending Workloads by what they say, before a scrape, where the version splits them."""
+        """Count the pending Workloads by label values before a scrape, if this version splits their metrics."""
         if _PENDING not in self._split:
             return
         counts: dict[tuple[str, str], Counter[Values]] = {}
@@ -89,14 +89,14 @@ class CustomLabels:
             ready = pending is not None and world.is_ready(queue.cluster_queue)
             for workload in world.queues.waiting_at(local):
                 active = ready and pending is not None and pending.is_active(workload.key)
-                values = self._said.get(workload.key, self._untracked)
+                values = self._values_of.get(workload.key, self._untracked)
                 status = "active" if active else "inadmissible"
                 for place in (local, queue.cluster_queue):
                     counts.setdefault((place, status), Counter())[values] += 1
         self._pending = {place: dict(found) for place, found in counts.items()}
 
     def added(self, metric: Metric) -> Metric:
-        """The metric with custom labels, if its series name an object that has them."""
+        """The metric with custom labels, if its series name objects with such labels."""
         split = metric.name in self._split
         if not (self._of_kind or split) or not metric.name.startswith(_KUEUE):
             return metric
@@ -107,17 +107,17 @@ class CustomLabels:
         return made
 
     def names(self, metric: str, labels: Iterable[str]) -> tuple[str, ...]:
-        """The custom labels of a counter or histogram that has these labels."""
+        """The names of the custom labels for a counter or histogram with these labels."""
         own = self.of(dict.fromkeys(labels, ""))
         return (*own, *map(_name, self._of_workloads)) if metric in self._counters else tuple(own)
 
     def values(self, metric: str, series: Texts, workload: str) -> Values:
-        """The values of these labels now, for what happened to the Workload `namespace/name`."""
+        """The present values of these labels, to count an occasion of the Workload `namespace/name`."""
         own = tuple(self.of(series).values())
-        return (*own, *self._said.get(workload, self._untracked)) if metric in self._counters else own
+        return (*own, *self._values_of.get(workload, self._untracked)) if metric in self._counters else own
 
     def of(self, series: Texts) -> Texts:
-        """The custom labels of a series with these labels, with their values now."""
+        """The custom labels for a series with these labels, with their present values."""
         key = _object_of(series)
         labels = self._of_kind.get(key[0]) if key is not None else None
         if key is None or labels is None:
@@ -129,7 +129,7 @@ class CustomLabels:
         return (UNTRACKED,) * len(self._of_workloads)
 
     def _parts(self, metric: str, sample: Sample) -> Iterator[Sample]:
-        """The values of the stored object; if it is not stored, all values are untracked."""
+        """The sample split by the label values of Workloads. There is always a part with untracked values."""
         names = [_name(label) for label in self._of_workloads]
         for values, count in {self._untracked: 0, **self._counted(metric, sample.labels)}.items():
             yield sample._replace(value=count, labels={**sample.labels, **dict(zip(names, values, strict=True))})
@@ -141,17 +141,17 @@ class CustomLabels:
         return (self._locally_admitted if kind == "LocalQueue" else self._admitted).of(name)
 
     def _see(self, name: str, observed: Observed[object]) -> None:
-        """Take in a Workload. One that is admitted counts at its ClusterQueue and at its LocalQueue."""
+        """Process a Workload. An admitted one is counted at its ClusterQueue and at its LocalQueue."""
         workload, packed = WORKLOAD_VIEW.value(observed), observed.packed
         if workload is None or packed is None:
-            self._said.pop(name, None)
+            self._values_of.pop(name, None)
             self._admitted.put(name, None)
             self._locally_admitted.put(name, None)
             return
         meta = metadata(packed.manifest())
         labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
         values = tuple(_values(self._of_workloads, labels, annotations).values())
-        self._said[name] = values
+        self._values_of[name] = values
         held = workload.admission if workload.admitted and workload.counts else None
         self._admitted.put(name, (held.cluster_queue, values) if held is not None else None)
         self._locally_admitted.put(name, (workload.local_queue, values) if held is not None else None)
@@ -160,7 +160,7 @@ class CustomLabels:
 class _Admitted:
     """The number of admitted Workloads of each queue, by combination of label values.
 
-    A count stays, also at 0. Combinations are few, because the values of Workloads come from a list.
+    A count of 0 is kept. There are few combinations, because only listed values are tracked.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class _Admitted:
             self._add(*place, 1)
 
     def forget(self, queue: str) -> None:
-        """The queue is gone: remove its empty series."""
+        """The queue is gone: remove its counts of 0."""
         left = {values: count for values, count in self._counts.pop(queue, {}).items() if count}
         if left:
             self._counts[queue] = left
@@ -190,7 +190,7 @@ class _Admitted:
 
 
 def _object_of(series: Texts) -> Key | None:
-    """The object that a series names. A LocalQueue may come with its ClusterQueue, and that with its Cohort."""
+    """The object that a series names. If the series names several, the LocalQueue or the ClusterQueue counts first."""
     name, namespace = LOCAL_QUEUE
     if name in series and namespace in series:
         return "LocalQueue", f"{series[namespace]}/{series[name]}"
@@ -209,6 +209,6 @@ def _values(of: Iterable[CustomLabel], labels: Texts, annotations: Texts) -> Tex
 
 
 def _value(label: CustomLabel, said: Texts) -> str:
-    """The value of the label; empty if the object has none and every value is tracked."""
+    """The value of the label; empty if the object does not have it and all values are tracked."""
     found = said.get(label.key, "")
     return found if not label.tracked or found in label.tracked else UNTRACKED

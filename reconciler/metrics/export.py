@@ -1,4 +1,4 @@
-"""The metrics of a Reconciler at /metrics: those of the process, and Kueue's if it runs in the place of Kueue."""
+"""Exports the metrics of a Reconciler at /metrics: its own, and Kueue's if it replaces Kueue's manager."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from scheduling.world.world import World
 T = TypeVar("T")
 
 PATIENCE = 2.0
-"""Seconds that a scrape waits for the loop; Prometheus gives up after ten seconds."""
+"""The most seconds that a scrape waits for the loop. Prometheus gives up after ten seconds."""
 
 
 def export(
@@ -48,11 +48,11 @@ def export(
     kueue: bool,
     labels: CustomLabels = NO_CUSTOM_LABELS,
 ) -> None:
-    """Build the export.
+    """Register the metrics.
 
-    `may_write`: whether this process may write.
-    `kueue`: no other process exports Kueue's metrics for this cluster.
-    `labels`: those of the registry.
+    `may_write`: returns whether this process may write.
+    `kueue`: whether to export Kueue's metrics, because no other process does so for this cluster.
+    `labels`: the custom labels of the registry.
     """
 
     def role() -> str:
@@ -72,13 +72,13 @@ def export(
 
 
 def export_certificate(registry: CollectorRegistry, expires: Callable[[], datetime]) -> None:
-    """Export the expiry of the certificate of /v1 as well."""
+    """Register the expiry of the certificate of /v1 as well."""
     registry.register(Scraped(Certificate, lambda read: read(Certificate(expires().timestamp()))))
 
 
 def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) -> None:
-    """Export what the leader knows of the queues of YuniKorn and Volcano, and of Pods at their gates."""
-    from reconciler.controllers.volcano.gates import VolcanoGatesController  # here, since these take long to load
+    """Register the queues of YuniKorn and Volcano, and the Pods at their gates. Only the leader exports them."""
+    from reconciler.controllers.volcano.gates import VolcanoGatesController  # imported here because it takes long
     from reconciler.controllers.volcano.queues import VolcanoQueuesController
     from reconciler.controllers.yunikorn.gates import QuotaGatesController
 
@@ -98,7 +98,7 @@ def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) ->
 
 
 def asking(reconciler: Reconciler, labels: CustomLabels = NO_CUSTOM_LABELS, patience: float = PATIENCE) -> Ask[World]:
-    """Read the world in the loop's thread between two steps, because the world belongs to the loop."""
+    """Reads the world in the loop's thread between two steps, because only that thread may use it."""
 
     def read_world(read: Callable[[World], Read]) -> Read:
         def counted(core: Core) -> Read:
@@ -111,7 +111,7 @@ def asking(reconciler: Reconciler, labels: CustomLabels = NO_CUSTOM_LABELS, pati
 
 
 def _of_leader(reconciler: Reconciler, occasion: T) -> Ask[T]:
-    """Read in the loop's thread if this process decides; a standby has nothing to read."""
+    """Reads the occasion in the loop's thread if this process leads. A standby has no samples."""
 
     def read_there(read: Callable[[T], Read]) -> Read:
         return reconciler.ask(lambda core: read(occasion) if core.leads else [], timeout=PATIENCE)

@@ -1,6 +1,6 @@
-"""The delays between a job and its Workload, and between an admission and the removal of Pods' gates.
+"""Delays: from the creation of a job to its Workload, and from an admission to the removal of Pods' gates.
 
-They are computed from the stored objects.
+They are computed from stored objects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scheduling.objects import times
 from scheduling.objects.workload import ADMITTED, IS_GROUP_WORKLOAD, Owner, Workload
 
 _FIRST = 1
-"""The generation of an object whose spec was never changed."""
+"""The generation of an object whose spec has never been changed."""
 
 
 class _Made(NamedTuple):
@@ -35,28 +35,28 @@ class _Made(NamedTuple):
 
 
 class Handovers:
-    """Belongs to the loop's thread. Of a chain of slices the last admitted one counts."""
+    """Computes the delays, in the loop's thread. For a chain of slices, the slice that was admitted last counts."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._last_slice: dict[str, str] = {}
 
     def follow(self, key: str, workload: Workload | None) -> None:
-        """Take in a Workload, None if it is gone."""
+        """Process a Workload; None if it is gone."""
         if workload is None:
             self._last_slice = {chain: last for chain, last in self._last_slice.items() if last != key}
         elif workload.annotations.get(SLICE_CHAIN) and workload.admitted and not workload.finished:
             self._last_slice[f"{workload.namespace}/{workload.annotations[SLICE_CHAIN]}"] = key
 
     def created(self, workload: Workload) -> Iterator[WorkloadCreated]:
-        """The delay of a Workload that is stored for the first time."""
+        """The delay of a Workload that has just been created."""
         for owner in workload.owners[:1]:
             made = self._made(workload.namespace, owner)
             if made is not None and made.generation <= _FIRST:
                 yield WorkloadCreated(owner.kind, seconds_between(made.at, workload.created))
 
     def let_go(self, before: Observed[object] | None, after: Observed[object], now: int) -> Iterator[GateRemoved]:
-        """The delay of a Pod whose gate was removed."""
+        """The delay of a Pod whose gate has just been removed."""
         was, member = WATCHED_PODS.value(before), WATCHED_PODS.value(after)
         if was is not None and member is not None and was.gated and not member.gated:
             yield from self._removed(GATE, member.workload, now, in_group=bool(member.group))
@@ -85,7 +85,7 @@ class Handovers:
 
 
 def _read(found: Observed[object], owner: Owner) -> _Made | None:
-    """Read an owner: a Pod, or a job that is kept packed."""
+    """Read an owner, which is a Pod or a packed job; None if another object has its name now."""
     member = WATCHED_PODS.value(found)
     if member is not None:
         found_it = (member.uid, owner.kind) == (owner.uid, POD.kind)

@@ -1,4 +1,4 @@
-"""Counters and histograms, which are updated on each occasion."""
+"""Counters and histograms. They are updated on each occasion."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
     "LocalQueue": (LOCAL_QUEUE[::-1],),
     QUOTA_NAMESPACE: (("namespace",),),
 }
-"""The labels that name an object, by kind, in the order of its key."""
+"""The labels that name an object, by kind, in the order of the parts of its key."""
 
 
 class Instruments:
-    """The counters and histograms of all sources of these types, in one registry. Only a replica that writes counts.
+    """The counters and histograms of all sources of these types, in one registry. Only the replica that writes counts.
 
-    `custom`: the labels that an administrator adds. A series keeps the values at the time of its first sample.
+    `custom`: the custom labels. A series keeps the label values that it had at its first sample.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class Instruments:
         self._labels = {family.name: family.labels for family in families}
 
     def count(self, occasion: object) -> None:
-        """Count the samples that the sources make of the occasion."""
+        """Count the samples that the sources yield for the occasion."""
         for source in self._sources[type(occasion)]:
             for sample in source.read(occasion) if source.applies(occasion) else ():
                 self._add(sample, occasion)
 
     def forget(self, kind: str, key: str) -> None:
-        """An object is gone: remove the series that name it."""
+        """An object is gone: remove the series that have its name."""
         self._series.clear()
         for labels in _OWNED.get(kind, ()):
             named = dict(zip(labels, key.split("/", len(labels) - 1), strict=True))
@@ -68,7 +68,7 @@ class Instruments:
             series.inc(sample.value)
 
     def _values(self, sample: Sample, occasion: object) -> tuple[str, ...]:
-        """The values of the custom labels now."""
+        """The present values of the custom labels."""
         if not self._names[sample.family.name]:
             return ()
         workload = occasion.after.key if isinstance(occasion, WorkloadChange) else ""
@@ -76,7 +76,7 @@ class Instruments:
         return self._custom.values(sample.family.name, series, workload)
 
     def _find(self, sample: Sample, custom: tuple[str, ...]) -> Counter | Histogram:
-        """The series of a sample, cached because the client library takes longer to find it than to add to it."""
+        """The series of a sample. The caller caches it, because the client library takes long to find it."""
         made, family = self._made[sample.family.name], sample.family
         labels = (*sample.labels, LEADER) if family.labels[-1:] == (ROLE,) else sample.labels
         labels += custom

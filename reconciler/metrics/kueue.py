@@ -1,4 +1,4 @@
-"""Shared code of metrics under Kueue's names: their prefix, the role of the replica, and pairs by LocalQueue.
+"""What metrics with Kueue's names share: the prefix, the label for the role of the replica, and LocalQueue twins.
 
 Source: Kueue v0.19, pkg/metrics/metrics.go.
 """
@@ -13,41 +13,41 @@ from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
 from scheduling.objects.times import SECOND
 
 ROLE = "replica_role"
-"""The last label of each metric; sources omit it."""
+"""The last label of each metric. Sources omit it."""
 LEADER, FOLLOWER = "leader", "follower"
-"""Its values: the replica that writes, and the others."""
+"""The values of that label: the replica that writes, and all others."""
 CLUSTER_QUEUE, COHORT, PRIORITY_CLASS = "cluster_queue", "cohort", "priority_class"
 LOCAL_QUEUE = ("name", "namespace")
 WHY = ("reason", "underlying_cause")
 WAITS = (1.0, *(2.5 * 2**step for step in range(13)))
-"""Seconds: 1, 2.5, 5, 10 and so on, doubled up to 10 240."""
+"""The bounds of buckets in seconds: 1, and 2.5 to 10 240, each twice the one before."""
 
 
 class Twins(NamedTuple):
-    """The same metric by ClusterQueue and by LocalQueue."""
+    """A metric by ClusterQueue, and the same by LocalQueue."""
 
     by_queue: Family
     by_local_queue: Family
 
     def samples(self, value: float, queue: str, local: tuple[str, str], *labels: str) -> Iterator[Sample]:
-        """The samples of both metrics. `local`: the LocalQueue's name and namespace."""
+        """The samples of both metrics. `local`: the name and the namespace of the LocalQueue."""
         yield self.by_queue.sample(value, queue, *labels)
         yield self.by_local_queue.sample(value, *local, *labels)
 
 
 def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
-    """A gauge of ClusterQueues. `switches`: see `Family`. `subsystem` is the first word of its name."""
+    """A gauge for ClusterQueues. `switches`: see `Family`. `subsystem`: the first word of its name."""
     name = f"{subsystem}_{name}"
     return Family(name, Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
 
 
 def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    """A gauge of LocalQueues."""
+    """A gauge for LocalQueues."""
     return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS, *switches))
 
 
 def counter(name: str, help: str, *labels: str, switches: tuple[str, ...] = (), subsystem: str = "kueue") -> Family:
-    """A counter. `subsystem` is the first word of its name."""
+    """A counter. `subsystem`: the first word of its name."""
     return Family(
         f"{subsystem}_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches
     )
@@ -82,5 +82,5 @@ def _twins(make: _Make, name: str, help: str, *labels: str) -> Twins:
 
 
 def seconds_between(since: int, until: int) -> float:
-    """The seconds between two moments in nanoseconds; 0 if the second is earlier, because clocks differ."""
+    """The seconds between two times in nanoseconds; 0 if the second one is earlier, because clocks may differ."""
     return max(0, until - since) / SECOND

@@ -6,7 +6,7 @@ from math import inf
 
 
 def quotient(nano: int, unit: int) -> float:
-    """The quotient as a float; infinite beyond the range of a float, because a Queue may name such an amount."""
+    """The quotient as a float; infinity if it is too large for a float, because a Queue may name such an amount."""
     try:
         return nano / unit
     except OverflowError:

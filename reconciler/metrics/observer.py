@@ -1,4 +1,4 @@
-"""The observers that count: rounds, changes of Workloads, and what passes at gates.
+"""The observers for metrics: they count rounds, changes of Workloads, and Pods that pass gates.
 
 A replica that does not write counts no changes, so each change is counted once.
 """
@@ -36,12 +36,12 @@ _YUNIKORN = YuniKornSettings()
 
 
 class MetricsObserver:
-    """Times each round, and passes what happens to the metrics.
+    """Times each round, and passes calls of the core to the observers that count.
 
-    `kueue`: keep the metrics of Kueue's manager; otherwise compare the decisions of another controller with ours.
-    `leads`: whether this process writes.
-    `labels`, `queues`: updated for the registry.
-    `gates`: keep Pods at gates, and count those that pass.
+    `leads`: returns whether this process writes.
+    `labels`, `queues`: the custom labels and the selected LocalQueues, which this observer updates.
+    `kueue`: whether to count for Kueue's metrics; otherwise decisions of another controller are compared with ours.
+    `gates`: whether to count Pods that pass gates.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class MetricsObserver:
         if kueue:
             inner = KueueObserver(state, leads, registry, labels, queues)
         else:
-            from reconciler.metrics.comparing import comparisons  # here, since only `observe` compares
+            from reconciler.metrics.comparing import comparisons  # imported here because only `--mode observe` needs it
 
             inner = comparisons(registry, state, yunikorn.namespace)
         self._rounds = Instruments(registry, RoundPassed)
         if gates:
-            from reconciler.metrics.passing import PassingObserver  # here, since it takes long to load
+            from reconciler.metrics.passing import PassingObserver  # imported here because it takes long
 
             inner = Observers(inner, PassingObserver(leads, registry))
         self._inner = inner
@@ -77,7 +77,7 @@ class MetricsObserver:
 
 
 class KueueObserver:
-    """Counts changes of Workloads by what is stored of them. Source: Kueue v0.19, the callers of pkg/metrics."""
+    """Counts changes of stored Workloads. Source: Kueue v0.19, the callers of pkg/metrics."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class KueueObserver:
         self._standing = PendingCounts(state.world)
         self._handovers = Handovers(state)
         self._counted: set[str] = set()
-        """The Cohorts that have counters. An implicit Cohort goes without a deletion of its own."""
+        """The Cohorts that have counters. When an implicit Cohort disappears, no object is deleted."""
         self._reshaped = False
         self._instruments = Instruments(
             registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided, custom=self._labels
@@ -117,7 +117,7 @@ class KueueObserver:
                 self._instruments.count(occasion)
 
     def changed(self, now: int) -> None:  # noqa: ARG002
-        """Remove the series of Cohorts that nothing names any more; `changing` has counted the change."""
+        """Remove the series of Cohorts that no longer exist. The change itself was counted by `changing`."""
         if not self._reshaped:
             return
         self._reshaped = False
@@ -130,10 +130,10 @@ class KueueObserver:
         self._standing.decided(decisions)
 
     def passed(self, now: int, seconds: float) -> None:
-        """Nothing to do: time alone changes no count."""
+        """Nothing to do, because time alone changes no count."""
 
     def _occasions(self, before: Observed[object] | None, after: Observed[object], now: int) -> Iterator[object]:
-        """The occasions of a change. Objects of the first lists were not created just now, so they are not new."""
+        """The occasions of a change. Objects of the first lists are not new, so their creation is not counted."""
         was, workload = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         if workload is None:
             yield from self._handovers.let_go(before, after, now)

@@ -1,4 +1,4 @@
-"""The occasions that a source can read, beside the World of the loop and the counts of Workloads."""
+"""The occasions that a source can read, in addition to the World and the counts of Workloads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
 from scheduling.world.decisions import Decision
 
-if TYPE_CHECKING:  # these take long to load, and most processes have none
+if TYPE_CHECKING:  # these imports are slow, and most processes do not need them
     from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper as VolcanoGatekeeper
     from scheduling.volcano_queues.tree import VolcanoQueueTree
     from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper as YuniKornGatekeeper
@@ -20,10 +20,11 @@ if TYPE_CHECKING:  # these take long to load, and most processes have none
 
 @dataclass(frozen=True, slots=True)
 class WorkloadChange:
-    """A stored Workload changed while this replica writes.
+    """A stored Workload has changed while this replica writes.
 
-    `cohorts_above`: the Cohorts above a ClusterQueue.
-    `now`: the moment in nanoseconds.
+    `before`, `after`: the Workload.
+    `cohorts_above`: returns the Cohorts above a ClusterQueue.
+    `now`: nanoseconds.
     """
 
     before: Workload
@@ -32,12 +33,12 @@ class WorkloadChange:
     now: int
 
     def new(self, kind: str) -> Condition | None:
-        """The condition if it is true and was not before the change."""
+        """The condition, if it is true now and was not before the change."""
         return self.after.holding(kind) if not self.before.holds(kind) else None
 
     @property
     def queue(self) -> str:
-        """The ClusterQueue in which the Workload holds quota, or held it before the change."""
+        """The ClusterQueue in which the Workload has quota, or had it before the change."""
         admission = self.after.admission or self.before.admission
         return admission.cluster_queue if admission is not None else ""
 
@@ -52,14 +53,19 @@ class WorkloadChange:
 
 
 class WorkloadCreated(NamedTuple):
-    """A Workload was created `seconds` after its job, which has not been changed since."""
+    """A Workload was created `seconds` after its job. The job has not been changed since then."""
 
     job_kind: str
     seconds: float
 
 
 class GateRemoved(NamedTuple):
-    """A Pod's gate was removed `seconds` after its Workload was admitted. `queue` is the ClusterQueue."""
+    """A Pod's gate was removed `seconds` after its Workload was admitted.
+
+    `gate`: the name of the gate.
+    `queue`: the ClusterQueue.
+    `in_group`: whether the Pod belongs to a group.
+    """
 
     gate: str
     queue: str
@@ -75,7 +81,7 @@ class CycleDecided(NamedTuple):
 
 
 class RoundPassed(NamedTuple):
-    """A round of the loop is over; `seconds`: its duration without waiting."""
+    """A round of the loop is over. `seconds`: its duration without waiting."""
 
     seconds: float
 
@@ -95,7 +101,7 @@ class QueueStateCompared(NamedTuple):
 
 
 class PodCompared(NamedTuple):
-    """With `--mode observe`: a decision of another scheduler about a Pod or PodGroup was compared with the quota."""
+    """With `--mode observe`: another scheduler's decision about a Pod or PodGroup was compared with the quota."""
 
     dialect: str
     result: ComparisonResult
@@ -103,7 +109,7 @@ class PodCompared(NamedTuple):
 
 
 class PodPassed(NamedTuple):
-    """A Pod passed the gate of the dialect's quota."""
+    """A Pod passed the gate of this dialect."""
 
     dialect: Dialect
     namespace: str
@@ -117,19 +123,19 @@ class GateCounts(Protocol):
 
 
 class QuotaGates(NamedTuple):
-    """At a scrape: the Pods at the gates that this process keeps, by dialect."""
+    """At a scrape: the Pods at the gates of this process, by dialect."""
 
     counts: Mapping[Dialect, GateCounts]
 
 
 class YuniKornGates(NamedTuple):
-    """At a scrape: the Pods at the gates of YuniKorn's quota, and the queues with their usage."""
+    """At a scrape: the Pods at YuniKorn's gates, and the queues with their usage."""
 
     keeper: YuniKornGatekeeper
 
 
 class VolcanoGates(NamedTuple):
-    """At a scrape: the usage of Volcano's queues, including Pods without a node."""
+    """At a scrape: the usage of Volcano's queues. It includes Pods that are not bound to a Node yet."""
 
     keeper: VolcanoGatekeeper
 
@@ -154,11 +160,11 @@ class WorkerScrape(NamedTuple):
 
 
 class Dispatches(NamedTuple):
-    """At a scrape: the workers of each ClusterQueue.
+    """At a scrape: the workers of ClusterQueues.
 
-    `counts`: the number of Workloads that this process created there, by ClusterQueue and worker.
-    `evictions`: the number of evictions there, by ClusterQueue, worker and reason.
-    `statuses`: True, False or Unknown, as the worker's condition Active has it, by ClusterQueue and worker.
+    `counts`: the number of Workloads that this process created on a worker, by ClusterQueue and worker.
+    `evictions`: the number of evictions on a worker, by ClusterQueue, worker and reason.
+    `statuses`: the status of the worker's condition Active (True, False or Unknown), by ClusterQueue and worker.
     """
 
     counts: Mapping[tuple[str, str], int]
@@ -167,13 +173,13 @@ class Dispatches(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """At a scrape: the certificate of /v1 with its expiry, in Unix seconds."""
+    """At a scrape: the expiry of the certificate of /v1, in Unix seconds."""
 
     expires: float
 
 
 class BuildInfo(NamedTuple):
-    """The version that runs here."""
+    """The version of Quotree and of Python."""
 
     version: str
     python: str

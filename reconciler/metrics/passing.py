@@ -1,4 +1,4 @@
-"""Counts the Pods that pass the gates of YuniKorn's and Volcano's quota, once the API server has stored that."""
+"""Counts the Pods that pass the gates of YuniKorn and Volcano, when the API server has stored the change."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _GATES: Mapping[str, tuple[WatchedKind[YuniKornGatedPod | VolcanoGatedPod], Dial
     yunikorn.GATED_POD.kind: (yunikorn.GATED_POD, Dialect.YUNIKORN),
     volcano.GATED_POD.kind: (volcano.GATED_POD, Dialect.VOLCANO),
 }
-"""The views of Pods, by kind. Where both are kept, each Pod is observed in both."""
+"""The views of Pods at gates, by kind. If both dialects have gates, each Pod is observed in both views."""
 
 
 class PassingObserver(NullObserver):
-    """`leads`: whether this process writes; of several replicas one counts."""
+    """Counts Pods that pass. `leads`: returns whether this process writes; only such a replica counts."""
 
     def __init__(self, leads: Callable[[], bool], registry: CollectorRegistry) -> None:
         self._leads = leads
@@ -45,8 +45,8 @@ class PassingObserver(NullObserver):
 
 
 def _passes(was: YuniKornGatedPod | VolcanoGatedPod, pod: YuniKornGatedPod | VolcanoGatedPod) -> bool:
-    """The dialect whose gate the Pod passed: the one that its label names.
+    """Whether the Pod passed the gate of this view's dialect, which its label names.
 
-    A Pod whose gate another client removed has not passed.
+    If another client removed the gate, the Pod has not passed.
     """
     return was.gated and not pod.gated and pod.marked and bool(pod.admitted)

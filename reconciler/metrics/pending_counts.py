@@ -1,4 +1,4 @@
-"""The Workloads that are not admitted, or finished: counted with each change, so that a scrape need not count them.
+"""Counts the Workloads that are not admitted or are finished. Counts change with each Workload, not at a scrape.
 
 Source: Kueue v0.19, pkg/metrics/metrics.go and its callers.
 """
@@ -24,7 +24,12 @@ class Unadmitted(NamedTuple):
 
 
 class PendingPlace(NamedTuple):
-    """The queues of a workload that is not admitted, and the reason; without a reason the workload is finished."""
+    """Where a workload is counted.
+
+    `queue`: its ClusterQueue.
+    `local`: the name and the namespace of its LocalQueue.
+    `why`: why it is not admitted; None for a finished workload.
+    """
 
     queue: str
     local: tuple[str, str]
@@ -32,7 +37,7 @@ class PendingPlace(NamedTuple):
 
 
 def unadmitted(workload: Workload) -> Unadmitted:
-    """The reason from the conditions, which may not exist yet."""
+    """The reason and the cause, from the conditions, which may not exist yet."""
     admitted, reserved = workload.conditions.get(ADMITTED), workload.conditions.get(QUOTA_RESERVED)
     reason = admitted.reason if admitted is not None else "NoReservation"
     if workload.reserved:
@@ -41,7 +46,7 @@ def unadmitted(workload: Workload) -> Unadmitted:
 
 
 class PendingCounts:
-    """Updated in the loop's thread. Other threads read it at a scrape, and copy what they read."""
+    """The counts, updated in the loop's thread. Other threads may read them at a scrape, and copy what they read."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -50,7 +55,7 @@ class PendingCounts:
         self._skipped: Mapping[str, int] = {}
 
     def put(self, key: str, workload: Workload | None) -> None:
-        """Take in a workload, None if it is gone."""
+        """Process a workload; None if it is gone."""
         before = self._places.pop(key, None)
         if before is not None:
             self._counts[before] -= 1
@@ -63,16 +68,16 @@ class PendingCounts:
             self._counts[place] = self._counts.get(place, 0) + 1
 
     def decided(self, decisions: Sequence[Decision]) -> None:
-        """A cycle is over: remember the workloads whose victims others took."""
+        """A cycle is over: remember the workloads that it skipped because others had preempted their victims."""
         overlapping = (each for each in decisions if isinstance(each, Wait) and each.message == OVERLAPPING)
         self._skipped = Counter(each.queue for each in overlapping)
 
     def counts(self) -> Sequence[tuple[PendingPlace, int]]:
-        """The number of workloads at each place."""
+        """The number of workloads by queues and reason."""
         return [*self._counts.items()]
 
     def by_queue(self) -> Mapping[tuple[str, Unadmitted | None], int]:
-        """The number of workloads at each ClusterQueue, by reason."""
+        """The number of workloads by ClusterQueue and reason."""
         found: Counter[tuple[str, Unadmitted | None]] = Counter()
         for place, count in self.counts():
             found[place.queue, place.why] += count
@@ -80,7 +85,7 @@ class PendingCounts:
 
     @property
     def skipped(self) -> Mapping[str, int]:
-        """The workloads of the last cycle whose victims others took, by ClusterQueue."""
+        """The number of workloads that the last cycle skipped, by ClusterQueue."""
         return self._skipped
 
     def _queue_of(self, workload: Workload) -> str:

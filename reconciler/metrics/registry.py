@@ -18,10 +18,10 @@ _NO_LABELS, _ALL_QUEUES = CustomLabels(), ChosenQueues()
 
 
 class ChosenRegistry(CollectorRegistry):
-    """The registry.
+    """A registry that omits some metrics, and adds labels to the others.
 
-    `switched_off`: the keys of the configuration that switch metrics off, see `Family.switches`.
-    `labels`: added to the other metrics.
+    `switched_off`: the configuration keys that switch metrics off, see `Family.switches`.
+    `labels`: the custom labels to add.
     `queues`: the LocalQueues that have metrics.
     """
 

@@ -1,4 +1,4 @@
-"""The sources of values: functions that read an occasion, such as a change of a Workload, and yield samples."""
+"""Sources of values: functions that read an occasion, such as a change of a Workload, and yield samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class MetricSource(Generic[T]):
-    """`applies`: whether the families are exported on an occasion like this."""
+    """A source of samples.
+
+    `families`: the metrics of the samples.
+    `read`: yields the samples of an occasion.
+    `applies`: returns whether these metrics are exported for an occasion.
+    """
 
     families: tuple[Family, ...]
     read: Callable[[T], Iterable[Sample]]
@@ -21,13 +26,13 @@ class MetricSource(Generic[T]):
 
 
 REGISTERED: dict[type, list[MetricSource[Any]]] = {}
-"""The sources by type of occasion. Read them through `catalogue`, which imports all sources."""
+"""The sources by type of occasion. Use `catalogue` to read them, because it imports all modules with sources."""
 
 
 def source(
     occasion: type[T], *families: Family, applies: Callable[[T], bool] = lambda _: True
 ) -> Callable[[Callable[[T], Iterable[Sample]]], Callable[[T], Iterable[Sample]]]:
-    """Register the source of these families. It is called on each occasion of this type."""
+    """Register a function as the source of these families. It is called for each occasion of this type."""
 
     def register(read: Callable[[T], Iterable[Sample]]) -> Callable[[T], Iterable[Sample]]:
         REGISTERED.setdefault(occasion, []).append(MetricSource(families, read, applies))

@@ -1,4 +1,4 @@
-"""MultiKueue in a process: the sources of kubeconfigs, and the connections to workers."""
+"""Assembles MultiKueue for a process: the sources of kubeconfigs, and the connections to workers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ from scheduling.placement.settings import PlacementSettings
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueSettings:
-    """`kept`: where kubeconfigs may be. `pulse`: how connections to workers are checked. `counted`: the condition of a
-    MultiKueueCluster tells of failed attempts."""
+    """The settings of MultiKueue.
+
+    `kept`: which sources of kubeconfigs are allowed.
+    `placing`: how workloads are placed.
+    `pulse`: how connections to workers are checked.
+    `counted`: whether the condition of a MultiKueueCluster shows the number of failed attempts.
+    """
 
     kept: KubeconfigSources
     placing: PlacementSettings = field(default_factory=PlacementSettings)
@@ -32,7 +37,8 @@ class MultiKueueSettings:
 class MultiKueueRunner:
     """Executes the core's commands about workers.
 
-    `post`: puts a call into the inbox of the loop that owns the core.
+    `post`: puts a message into the inbox of the loop.
+    `may_write`: returns whether this process may write.
     `watched`: the views of jobs and Pods that can run on workers.
     """
 
@@ -53,11 +59,11 @@ class MultiKueueRunner:
         self._sources.start()
 
     def stop(self) -> None:
-        """Stop with the loop; requests in flight to a worker are abandoned."""
+        """Stop. Requests in flight to workers are abandoned."""
         self._sources.stop()
         self.connections.close()
 
-    # --- what the loop asks for, in its thread
+    # --- commands of the core, executed in the loop's thread
 
     def write(self, cluster: str, key: Key, action: Action) -> None:
         self.connections.write(cluster, key, action)

@@ -1,4 +1,4 @@
-"""All workers as JSON: their connections, their free quota and their workloads."""
+"""All workers as JSON: their connections, their free quota and the workloads on them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
 _NAMED = 100
-"""The most placed workloads of a worker that are named; all are counted."""
+"""The most workloads of a worker that are listed by name. All of them are counted."""
 
 
 class ClusterReading(NamedTuple):
-    """The data that is read in the loop's thread. The JSON is made in another thread, because workloads are many."""
+    """What is read in the loop's thread. The JSON is made in another thread, because there may be many workloads."""
 
     clusters: list[dict[str, Any]]
     workloads: list[Workload]
 
 
 def read(workers: Mapping[str, ConnectedWorker], caches: Mapping[str, WorkerCache], world: World) -> ClusterReading:
-    """Read in the loop's thread. Workers are sorted by name; moments are RFC 3339, amounts as in manifests."""
+    """Read the workers, sorted by name. Call this in the loop's thread."""
     found = [_cluster(workers[name], caches.get(name)) for name in sorted(workers)]
     return ClusterReading(found, [*world.workloads.values()] if found else [])
 
 
 def clusters_json(found: ClusterReading, *, named: bool) -> dict[str, Any]:
-    """`named`: list the names of the workloads on each worker; otherwise only their number."""
+    """The JSON. `named`: whether to list the names of the workloads on each worker, and not only their number."""
     placed: dict[str, list[str]] = {}
     for workload in found.workloads:
         if workload.cluster and not workload.finished:

@@ -1,4 +1,4 @@
-"""The condition Active of MultiKueueClusters, and of the AdmissionChecks that place workloads on them.
+"""The condition Active of MultiKueueClusters, and of the AdmissionChecks that refer to them.
 
 Reasons and messages are Kueue's. Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue.
 """
@@ -27,10 +27,11 @@ _CHECKS = Resource(GROUP, VERSION, "admissionchecks", namespaced=False)
 def cluster_condition(
     connection: WorkerConnection, expiry: Expiry | None = None, now: int = 0, *, counted: bool = False
 ) -> ActiveCondition | None:
-    """The condition; None while the state is unknown.
+    """The condition of a MultiKueueCluster; None while the state of the connection is unknown.
 
-    Then the stored condition stays, with the time of a lost connection. `counted`: the message tells how many attempts
-    failed, and when the next one is due, as from Kueue v0.20 on.
+    If it is unknown, the stored condition stays, so that it still shows when the connection was lost.
+
+    `counted`: whether the message shows the number of failed attempts and the time of the next one, as in Kueue v0.20.
     """
     if connection.state == "connecting":
         return None
@@ -46,7 +47,7 @@ def _tried(connection: WorkerConnection) -> str:
 
 
 def _ending(expiry: Expiry | None, now: int) -> str:
-    """A note, ahead of time, that the credentials will expire."""
+    """A warning in the message that the credentials will expire soon; empty if not."""
     if expiry is None or now < expiry.warn_at * SECOND:
         return ""
     return f"; the {expiry.what} ends at {times.written(expiry.at * SECOND)}: put a new one into the kubeconfig"
@@ -55,7 +56,7 @@ def _ending(expiry: Expiry | None, now: int) -> str:
 def check_condition(
     parameters: CheckParameters | None, configs: Mapping[str, MultiKueueConfig], active: Mapping[str, bool]
 ) -> ActiveCondition:
-    """The condition of the check. `active`: whether each existing MultiKueueCluster can be used."""
+    """The condition of an AdmissionCheck. `active`: whether a MultiKueueCluster is active, by name."""
     fault = parameters_fault(parameters, MULTIKUEUE_CONFIG, configs)
     if fault is not None or parameters is None:
         return ActiveCondition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {fault}")
@@ -79,5 +80,5 @@ def check_patch(name: str, stored: Stored, wanted: ActiveCondition, now: int) ->
 
 
 def _patch(resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
-    """The patch of the condition. The last transition tells since when a connection is lost."""
+    """The patch of the condition. The time of its last transition shows when the connection was lost."""
     return active_patch(resource, name, stored, wanted, now, MANAGER)

@@ -16,15 +16,15 @@ from reconciler.multikueue.worker_session import Pulse
 from scheduling.placement.settings import PlacementRules, PlacementSettings
 
 KUBECONFIGS = "quotree-kubeconfigs"
-"""The default namespace of worker clusters' kubeconfigs. It holds nothing else, so that a program that may
-read its Secrets reads only kubeconfigs."""
+"""The default namespace for kubeconfigs of worker clusters. It has only kubeconfigs, so that a program that may read
+its Secrets can read nothing else."""
 
 
 def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKueueSettings | None:
-    """The settings; None if Kueue's gate switches MultiKueue off.
+    """The settings of MultiKueue; None if Kueue's gate switches MultiKueue off.
 
-    Kueue reads kubeconfigs in the namespace that its Configuration names, so a kubeconfig that was made for Kueue
-    works.
+    Kueue reads kubeconfigs in the namespace that its Configuration names. Quotree uses the same namespace, so that
+    kubeconfigs for Kueue can be used.
     """
     gates, connection = found.gates, own.connection
     if not gates.enabled("MultiKueue"):
@@ -51,7 +51,7 @@ def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKue
 
 
 def _limited(pulse: Pulse, found: KueueConfiguration, own: int | None) -> Pulse:
-    """With its rate of writes: our own setting, else the one of Kueue's clients, if Kueue uses it for workers."""
+    """The pulse with a rate of writes: Quotree's own setting, otherwise that of Kueue's client if it is for workers."""
     if own is not None:
         return replace(pulse, rate=own)
     limits = found.client

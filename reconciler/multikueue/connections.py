@@ -1,7 +1,7 @@
-"""The connections to all workers: opened, kept, reopened after a wait, and closed.
+"""The connections to all workers: they are opened, checked, reopened after a failure, and closed.
 
-All of this runs in the loop's thread. Each `WorkerSession` has its own threads and reports by a `Call`. Nothing in
-memory must survive a restart: the status of its MultiKueueCluster tells since when a worker is lost.
+All methods run in the loop's thread. Each `WorkerSession` has its own threads, and reports by a `Call`. Nothing in
+memory has to survive a restart: the condition of the MultiKueueCluster shows when the worker was lost.
 """
 
 from __future__ import annotations
@@ -45,11 +45,18 @@ class ConnectionSession(Protocol):
 
 @dataclass
 class ConnectedWorker:
-    """One worker and its connection.
+    """A worker and its connection.
 
+    `link`: when to connect.
+    `login`: the kubeconfig, or why there is none; None if its source was not read yet.
+    `session`: the open connection; None if there is none.
+    `state`, `reason`, `message`: those of the connection.
     `stored`: the condition Active of its MultiKueueCluster.
-    `failure`: the last failure; empty while the worker is connected.
-    `attempts`, `next_attempt` (nanoseconds): those of the Link.
+    `pending`: the writes that have no response yet.
+    `unread`: the kinds that the credentials may not read, with the reason.
+    `reported`: the state of the connection as last reported.
+    `heard_at`: the time of the last response in earlier sessions, in seconds since 1970.
+    `losses`: how often the connection was lost.
     """
 
     name: str
@@ -68,7 +75,7 @@ class ConnectedWorker:
 
     @property
     def connection(self) -> WorkerConnection:
-        """The connection. Its time is the one of the stored condition, once that condition shows the present state."""
+        """The state of the connection. It has the time of the stored condition, if the condition shows this state."""
         connected = self.state == "connected"
         agreed = self.stored.since and self.stored.holds == connected
         since = self.stored.since if agreed else 0
@@ -77,16 +84,18 @@ class ConnectedWorker:
 
     @property
     def last_heard(self) -> float:
-        """The time of the last answer, in seconds since 1970; 0 if the worker never answered."""
+        """The time of the last response, in seconds since 1970; 0 if the worker never answered."""
         return self.session.heard_at if self.session is not None and self.session.heard_at else self.heard_at
 
 
 class Connections:
     """The connections.
 
-    `post`: puts a call into the loop's inbox.
-    `emit`: emits an event.
-    `may_write`: called before each write.
+    `workers`: the workers by name.
+    `post`: puts a call into the inbox of the loop.
+    `emit`: reports an event to the core.
+    `watched`: the kinds that are watched on workers.
+    `may_write`: called before each write; returns whether this process may write.
     """
 
     def __init__(
@@ -108,10 +117,10 @@ class Connections:
         self._clock = clock
         self._open_session = open_session
 
-    # --- what is wanted
+    # --- the wanted connections
 
     def offer(self, name: str, login: WorkerLogin | RefusedKubeconfig) -> None:
-        """This is the worker's kubeconfig now, or the reason why there is none."""
+        """Process the present kubeconfig of the worker, or the reason why there is none."""
         worker = self._worker(name)
         worker.login = login
         if isinstance(login, RefusedKubeconfig):
@@ -131,13 +140,13 @@ class Connections:
             self._emit(FromWorker(name, None))
 
     def stored(self, name: str, active: WorkerActivity) -> None:
-        """The condition is stored like this; it tells since when a connection is lost."""
+        """Process the stored condition Active. It shows when the connection was lost."""
         worker = self._worker(name)
         worker.stored = active
         self._report(worker)
 
     def tick(self) -> None:
-        """Some time has passed: retry the workers whose moment has come."""
+        """Retry the workers whose next attempt is due. Called regularly."""
         now = self._clock()
         for worker in self.workers.values():
             login = worker.login
@@ -171,17 +180,17 @@ class Connections:
             worker.session.write(key, action)
 
     def _fail(self, cluster: str, pending: Mapping[Key, Action], *, sent: bool) -> None:
-        """The connection failed. `sent`: the writes may have been executed."""
+        """Report these writes as failed. `sent`: whether they may have been executed."""
         error = Unreachable(cluster, "it is not connected", "it is tried again once it is", sent=sent)
         for key, action in pending.items():
             self._emit(FromWorker(cluster, Failed(key, action, error)))
 
-    # --- what sessions report
+    # --- reports of sessions
 
-    def _hear(self, name: str, session: ConnectionSession, event: SessionEvent) -> None:
+    def _take_event(self, name: str, session: ConnectionSession, event: SessionEvent) -> None:
         worker = self.workers.get(name)
         if worker is None or worker.session is not session:
-            return  # it was closed, so its reports are outdated
+            return  # the session was closed, so its report is outdated
         match event:
             case Observed() | Listed():
                 self._emit(FromWorker(name, event))
@@ -190,7 +199,7 @@ class Connections:
                 worker.unread = event.unread
                 self._set(worker, "connected", "Active", CONNECTED)
             case SessionBroken():
-                self._broke(worker, event)
+                self._session_broken(worker, event)
             case Written() | Failed() | ObjectRead():
                 self._outcome(worker, event)
 
@@ -200,7 +209,7 @@ class Connections:
             worker.session.worry()
         self._emit(FromWorker(worker.name, outcome))
 
-    def _broke(self, worker: ConnectedWorker, broke: SessionBroken) -> None:
+    def _session_broken(self, worker: ConnectedWorker, broke: SessionBroken) -> None:
         self._close(worker)
         if worker.link.connected:
             worker.losses += 1
@@ -213,7 +222,7 @@ class Connections:
             )
         self._set(worker, "misconfigured" if broke.refused else "lost", FAILED, broke.message)
 
-    # --- what is done
+    # --- actions
 
     def _connect(self, worker: ConnectedWorker, login: WorkerLogin) -> None:
         self._close(worker)
@@ -221,7 +230,7 @@ class Connections:
         name = worker.name
 
         def report(session: ConnectionSession, event: SessionEvent) -> None:
-            self._post(Call(lambda: self._hear(name, session, event)))
+            self._post(Call(lambda: self._take_event(name, session, event)))
 
         worker.session = self._open_session(name, login, self._watched, report, self._may_write, patience, self._pulse)
         worker.session.start()
@@ -232,7 +241,7 @@ class Connections:
         self._set(worker, "misconfigured", refused.reason, refusal(refused))
 
     def _close(self, worker: ConnectedWorker) -> None:
-        """Close the connection. Requests in flight may still be executed; each is reported as unknown."""
+        """Close the connection. Requests in flight may still be executed; the result of each is reported as unknown."""
         session, pending = worker.session, worker.pending
         worker.session, worker.pending = None, {}
         if session is not None:
@@ -245,7 +254,7 @@ class Connections:
         self._report(worker)
 
     def _report(self, worker: ConnectedWorker) -> None:
-        """Report the connection if it has changed, for placement and conditions."""
+        """Report the state of the connection to placement and conditions, if it has changed."""
         if worker.connection != worker.reported:
             worker.reported = worker.connection
             self._emit(FromWorker(worker.name, worker.reported))

@@ -1,4 +1,4 @@
-"""The copies on a worker, of a Workload and of its job, and the status that is copied back.
+"""The copies of a Workload and its job on a worker, and the status that is copied back.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue and the MultiKueue adapters in pkg/controller/jobs.
 """
@@ -31,15 +31,15 @@ _NOT_COPIED = (
     "batch.kubernetes.io/job-tracking",
 )
 _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
-"""The fields of a batch Job's spec that its cluster fills in, or that delete the job before its end is reported."""
+"""Fields of a batch Job's spec that are not copied: its cluster sets them, or they delete the Job too early."""
 _FORWARDED: Mapping[GroupKind, tuple[str, ...]] = {GroupKind("ray.io", "RayService"): ("serveConfigV2",)}
-"""Fields of a spec that are not part of the admission, and are kept equal while the job runs on a worker."""
+"""Fields of a spec that do not matter for admission, and are updated while the job runs on a worker."""
 _GATES = "preemptionGates"
 # -- the Workload ------------------------------------------------------------------------------------------------------
 
 
 def clone_of(workload: Manifest, origin: str, *, gated: bool = False) -> dict[str, Any]:
-    """The Workload to create on a worker: the same name, labels, annotations and spec, without owners."""
+    """The Workload to create on a worker: with the same name, labels, annotations and spec, but without owners."""
     spec = {key: value for key, value in mapping(workload.get("spec")).items() if key != _GATES}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
@@ -50,14 +50,14 @@ def clone_of(workload: Manifest, origin: str, *, gated: bool = False) -> dict[st
 
 
 def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
-    """The merge patch that makes the copy request what the Workload requests; the copy has its own gates."""
+    """The merge patch after which the copy requests the same as the Workload. Preemption gates are not compared."""
     here, there = mapping(workload.get("spec")), mapping(clone.get("spec"))
     keys = dict.fromkeys((*here, *there))
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
 
 
 def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Name, labels and annotations of a copy, with the labels that name its origin."""
+    """The name, labels and annotations of a copy. `labels`: added, to name its origin."""
     meta = metadata(manifest)
     uid = text(meta.get("uid")) or ""
     own = {key: value for key, value in texts(meta.get("labels")).items() if key != JOB_UID}
@@ -86,13 +86,13 @@ def made_for(meta: Mapping[str, Any], workload: str, placing: PlacementSettings)
 
 
 def job_copy(kind: JobKind, job: Manifest, workload: str, placing: PlacementSettings) -> dict[str, Any]:
-    """The job to create on a worker: suspended, for the copy of the Workload with that name, and to be run there."""
+    """The job to create on a worker: suspended, with a reference to the copy of its Workload, and managed there."""
     meta = made_for(copied(job, {ORIGIN: placing.origin}), workload, placing)
     made: dict[str, Any] = deepcopy({key: value for key, value in job.items() if key not in ("metadata", "status")})
     made["metadata"] = meta
-    _put(made, kind.shape.suspend.path, kind.shape.suspend.on)
+    _set(made, kind.shape.suspend.path, kind.shape.suspend.on)
     if kind.shape.managed_by:
-        _take(made, kind.shape.managed_by)
+        _remove(made, kind.shape.managed_by)
     if kind.name == "Job":
         spec = {key: value for key, value in made["spec"].items() if key not in _ONLY_HERE}
         made["spec"] = {**spec, "template": without_labels(mapping(spec.get("template")), kind.own_labels)}
@@ -100,7 +100,7 @@ def job_copy(kind: JobKind, job: Manifest, workload: str, placing: PlacementSett
 
 
 def owner_job(kind: JobKind, job: Manifest) -> OwnerJob:
-    """The local job, as placement sees it."""
+    """The local job, with what placement needs."""
     return OwnerJob(
         kind_text(kind),
         has_managed_by=bool(kind.shape.managed_by),
@@ -111,13 +111,13 @@ def owner_job(kind: JobKind, job: Manifest) -> OwnerJob:
 
 
 def unsupported(owner: Owner) -> OwnerJob:
-    """The owner of a Workload, if it is of a kind that does not run on workers."""
+    """The owner of a Workload whose kind cannot run on workers."""
     group, _, version = owner.api_version.rpartition("/")
     return OwnerJob(f"{group}/{version}, Kind={owner.kind}", adapted=False)
 
 
 def kind_text(kind: JobKind) -> str:
-    """A group, version and kind in Kubernetes' notation."""
+    """The group, version and kind in Kubernetes' notation."""
     shape = kind.shape
     return f"{shape.kind.group}/{shape.version}, Kind={shape.kind.kind}"
 
@@ -139,18 +139,20 @@ def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJ
 
 
 def job_change(kind: JobKind, job: Manifest, remote: Manifest) -> dict[str, Any]:
-    """The merge patch of the spec that updates the copy from the job. Most kinds allow no change."""
+    """The merge patch of the spec that updates the copy. Most kinds have no fields that are updated."""
     here, there = mapping(job.get("spec")), mapping(remote.get("spec"))
     fields = _FORWARDED.get(kind.shape.kind, ())
     return {field: here.get(field) for field in fields if here.get(field) != there.get(field)}
 
 
 def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, Any] | None:
-    """The status of the local job; None while it must not change.
+    """The new status of the local job; None while it must not change.
 
-    The end is always copied. Before the end, a job that was started locally gets no status, and a job that is suspended
-    locally only learns that it does not run: with a start time its pod template could not change any more. A batch Job
-    may not withdraw an announced end, so a different end cannot be shown.
+    The status of an ended job is always copied. Before the end, a job that MultiKueue does not manage gets none. A job
+    that is suspended here gets a status only while its copy is suspended and has no pods. Otherwise it would get a
+    start time, and then its pod template could not change any more.
+
+    A batch Job may not withdraw an announced end, so another end cannot be shown.
     """
     ended = kind.ending(remote) is not None
     status = mapping(remote.get("status"))
@@ -172,7 +174,7 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
 def _acceptable_status(
     before: Mapping[str, Any], status: Mapping[str, Any], *, suspended: bool, ended: bool
 ) -> Mapping[str, Any]:
-    """The status of a batch Job as an API server accepts it after the one before, which may be of an earlier run.
+    """The status of a batch Job in a form that the API server accepts after `before`, which may be of an earlier run.
 
     Counters may not decrease, and the start time of a Job that is not suspended may not change. The completion may not
     be before the start. A condition that announces the end may not be withdrawn, so it is copied only with the end.
@@ -197,13 +199,13 @@ _ANNOUNCEMENTS = ("FailureTarget", "SuccessCriteriaMet")
 
 
 def _announced(status: Mapping[str, Any]) -> set[str]:
-    """The conditions that announce the end of a batch Job."""
+    """The conditions in this status that announce the end of a batch Job."""
     conditions = map(mapping, listing(status.get("conditions")))
     return {each["type"] for each in conditions if each.get("type") in _ANNOUNCEMENTS and each.get("status") == "True"}
 
 
 def settled(kind: JobKind, job: Manifest, now: int) -> dict[str, Any]:
-    """The status of a stopped job that no controller reports any more: no pods, not started, not ended."""
+    """The status of a stopped job whose worker is lost: no pods, not started, not ended."""
     active, ready = kind.shape.active, kind.shape.ready
     status = {key: deepcopy(value) for key, value in mapping(job.get("status")).items() if key not in _OF_PODS}
     made: dict[str, Any] = {**job, "status": status}
@@ -211,11 +213,11 @@ def settled(kind: JobKind, job: Manifest, now: int) -> dict[str, Any]:
         _zero(made, path.split("."))
     for sign in filter(None, (active.sign, ready.sign if ready is not None else None)):
         for path in sign.fields:
-            _take(made, path)
+            _remove(made, path)
         for name in sign.conditions:
-            _deny(status, name, now)
+            _set_false(status, name, now)
     for path, values in active.idle.items():
-        _rest(kind, made, path, values)
+        _set_idle(kind, made, path, values)
     if active.resumed:
         others = [each for each in listing(status.get("conditions")) if mapping(each).get("type") != active.resumed]
         status["conditions"] = [*others, {"type": active.resumed, **_stopped("True", now)}]
@@ -226,7 +228,7 @@ _OF_PODS = ("active", "ready", "terminating", "startTime", "uncountedTerminatedP
 
 
 def _zero(holder: object, steps: list[str]) -> None:
-    """Set the numbers at a path to 0, as far as they are there."""
+    """Set the numbers at a path to 0, if they exist."""
     step, *rest = steps
     if step == "*":
         for each in holder.values() if isinstance(holder, dict) else listing(holder):
@@ -239,37 +241,37 @@ def _zero(holder: object, steps: list[str]) -> None:
 
 
 def _stopped(status: str, now: int) -> dict[str, Any]:
-    """The rest of a condition. Some kinds require its time."""
+    """The other fields of a condition. Some kinds require the time."""
     message = "Its worker cluster is lost"
     return {"status": status, "reason": "JobSuspended", "message": message, "lastTransitionTime": times.written(now)}
 
 
-def _deny(status: Mapping[str, Any], name: str, now: int) -> None:
-    """Set a condition to False, if it is there."""
+def _set_false(status: Mapping[str, Any], name: str, now: int) -> None:
+    """Set a condition to False, if it exists."""
     for each in listing(status.get("conditions")):
         if isinstance(each, dict) and each.get("type") == name:
             each.update(_stopped("False", now))
 
 
-def _rest(kind: JobKind, made: dict[str, Any], path: str, values: Iterable[object]) -> None:
-    """Set a field to a value that it has while the job is idle; the last one that is not the end of the job."""
+def _set_idle(kind: JobKind, made: dict[str, Any], path: str, values: Iterable[object]) -> None:
+    """Set a field to a value that it has in idle jobs: the last one of `values` with which the job has not ended."""
     found = at(made, path)
     if ("" if found is None else found) in values:
         return
     for value in reversed([*values]):
-        _put(made, path, value) if value else _take(made, path)
+        _set(made, path, value) if value else _remove(made, path)
         if kind.ending(made) is None:
             return
 
 
-def _put(holder: dict[str, Any], path: str, value: object) -> None:
+def _set(holder: dict[str, Any], path: str, value: object) -> None:
     *steps, last = path.split(".")
     for step in steps:
         holder = holder.setdefault(step, {})
     holder[last] = value
 
 
-def _take(holder: dict[str, Any], path: str) -> None:
+def _remove(holder: dict[str, Any], path: str) -> None:
     *steps, last = path.split(".")
     for step in steps:
         found = holder.get(step)

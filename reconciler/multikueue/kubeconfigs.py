@@ -1,4 +1,4 @@
-"""The kubeconfig of a worker: read from its source, checked, or refused with a reason."""
+"""Reads the kubeconfig of a worker from its source and checks it. It is refused with a reason if it cannot be used."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from policies.text.positions import BadText, position
 from policies.text.yaml_values import single
 
 _LARGEST = 1024 * 1024
-"""Bytes: the largest size of a Secret."""
+"""The most bytes of a kubeconfig, which is the largest size of a Secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedSources:
-    """The sources that may be used.
+    """Which sources of kubeconfigs may be used.
 
-    `prefix`: the folder that files must be in; None for any (Kueue's gate MultiKueueKubeConfigPathValidation is off).
+    `prefix`: the folder in which files must be; None for any (Kueue's gate MultiKueueKubeConfigPathValidation is off).
     `trust`: what a kubeconfig may contain.
     """
 
@@ -46,8 +46,11 @@ class AllowedSources:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLogin:
-    """A kubeconfig that may be used. Two with different `content` are different kubeconfigs.
+    """A kubeconfig that may be used. Kubeconfigs with different `content` are different.
 
+    `content`: its text.
+    `config`: its parsed form.
+    `expiry`: when its credentials expire; None if that is not known.
     `link_local`: see Trust.
     """
 
@@ -59,9 +62,11 @@ class WorkerLogin:
 
 @dataclass(frozen=True, slots=True)
 class RefusedKubeconfig:
-    """The reason why there is no kubeconfig, with the reason of the condition.
+    """Why a worker has no usable kubeconfig.
 
-    `absent`: the named source does not exist. `secret`: its `namespace/name`, where it is a Secret that does not exist.
+    `reason`, `message`: those of the condition Active.
+    `absent`: whether the source does not exist.
+    `secret`: the `namespace/name` of a Secret that does not exist; empty for other sources.
     """
 
     reason: str
@@ -71,7 +76,7 @@ class RefusedKubeconfig:
 
 
 def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = False) -> WorkerLogin | RefusedKubeconfig:
-    """Check a kubeconfig. Messages never repeat its content, which may be a different secret."""
+    """Check a kubeconfig. Messages never show its content, because the file may be another secret by mistake."""
     if len(content) > _LARGEST:
         return RefusedKubeconfig(INSECURE, f"failed to parse kubeconfig: it has more than {_LARGEST} bytes")
     try:
@@ -92,7 +97,7 @@ def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = Fals
 def read_secret(
     name: str, secret: Manifest | None, allowed: AllowedSources, namespace: str = ""
 ) -> WorkerLogin | RefusedKubeconfig:
-    """Read it from the data of a Secret; None if the Secret does not exist. `namespace`: where it was looked for."""
+    """Read the kubeconfig from a Secret; None if it does not exist. `namespace`: the namespace of the Secret."""
     if secret is None:
         return RefusedKubeconfig(BAD, f'Secret "{name}" not found', absent=True, secret=f"{namespace}/{name}")
     encoded = text(mapping(secret.get("data")).get(KEY))
@@ -105,7 +110,7 @@ def read_secret(
 
 
 def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
-    """Read it from a file. Symbolic links must lead to a file in the allowed folder."""
+    """Read the kubeconfig from a file. A symbolic link must lead to a file in the allowed folder."""
     prefix = allowed.prefix
     fault = path_fault(location, prefix) if prefix is not None else None
     if fault is not None:
@@ -129,14 +134,14 @@ def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKu
 
 
 def _unreadable(step: str, path: str, error: OSError) -> RefusedKubeconfig:
-    """The text is Go's, which Kueue shows: the names of errors are in lower case."""
+    """An error in the words of Go, which Kueue uses: descriptions of errors begin with a lower-case letter."""
     said = error.strerror or type(error).__name__
     message = f"{step} {path}: {said[:1].lower()}{said[1:]}"
     return RefusedKubeconfig(BAD, message, absent=isinstance(error, FileNotFoundError))
 
 
 def _content(path: Path) -> str:
-    """The content of a regular file; a pipe would never end. Raises OSError, UnicodeDecodeError."""
+    """The content of a regular file. Reading a pipe might never end. Raises OSError, UnicodeDecodeError."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(0, "it is not a regular file")
@@ -147,7 +152,7 @@ def _content(path: Path) -> str:
 
 
 def _user(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The user of the current context."""
+    """The user of the current context of the kubeconfig."""
     context = _entry(config, "contexts", config.get("current-context"), "context")
     return _entry(config, "users", context.get("user"), "user")
 

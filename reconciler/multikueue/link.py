@@ -1,4 +1,4 @@
-"""When to connect to a worker, and how long to wait after a failure. Pure: moments are arguments.
+"""When to connect to a worker, and how long to wait after a failure. Times are arguments, so no clock is needed.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue, multikueuecluster.go.
 """
@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 from scheduling.objects.times import SECOND
 
 RETRY, STEPS = 5 * SECOND, 7
-"""The first wait after a failure, and how often it doubles: 5 s to 5 min 20 s."""
+"""The first wait after a failure, and how often it doubles at most: from 5 s to 5 min 20 s."""
 PATIENCE, MOST_PATIENCE = 60 * SECOND, 600 * SECOND
-"""How long a worker may take until everything is listed: doubled after each failure, since its caches may be cold."""
+"""How long everything on a worker may take to be listed. It doubles after each failure, because caches may be cold."""
 
 Step: TypeAlias = Literal["keep", "connect", "wait"]
 
@@ -33,9 +33,13 @@ def patience_after(failures: int) -> int:
 class Link:
     """The attempts to reach one worker.
 
-    `jitter`: 0.1 waits up to 10 % longer, so that workers that were lost together do not all reconnect at the same
-        moment.
-    `longest`: the longest wait in nanoseconds, before the jitter.
+    `content`: the kubeconfig.
+    `connected`: whether the last attempt succeeded and the connection is not lost.
+    `failures`: how many attempts in a row have failed.
+    `retry_at`: when the next attempt is due, in nanoseconds.
+    `jitter`: waits are longer by up to this fraction, so that workers that were lost together are not retried together.
+    `longest`: the longest wait in nanoseconds, without the jitter.
+    `chance`: the source of random numbers.
     """
 
     content: str = ""
@@ -47,7 +51,7 @@ class Link:
     chance: random.Random = field(default_factory=random.Random)
 
     def step(self, content: str, now: int) -> Step:
-        """The next step for this kubeconfig. A kubeconfig that has changed is tried at once."""
+        """What to do with this kubeconfig now. If it has changed, connect at once."""
         if content != self.content:
             self.content, self.failures, self.retry_at, self.connected = content, 0, 0, False
             return "connect"
@@ -59,7 +63,7 @@ class Link:
         self.connected, self.failures, self.retry_at = True, 0, 0
 
     def failed(self, now: int) -> int:
-        """An attempt failed; returns the moment of the next one."""
+        """An attempt failed. Returns the time of the next one."""
         self.failures += 1
         self.retry_at = now + int(
             min(wait_after(self.failures), self.longest) * (1 + self.chance.uniform(0, self.jitter))
@@ -68,5 +72,5 @@ class Link:
         return self.retry_at
 
     def lost(self) -> None:
-        """An open connection broke: the first attempt to reopen it is due at once."""
+        """An open connection broke. The first attempt to reopen it is due at once."""
         self.connected, self.failures, self.retry_at = False, 0, 0

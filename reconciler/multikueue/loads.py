@@ -1,4 +1,4 @@
-"""The amount of work that this manager has on each worker, so that work is spread over equal workers."""
+"""How many workloads this manager has on each worker, so that work is spread over equal workers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scheduling.objects.workload import Workload
 
 
 class Loads:
-    """The load of each worker. It follows from what is stored, and from choices whose writes are in flight.
+    """The load of each worker, from stored workloads and from choices whose writes are in flight.
 
-    `placed`: the worker that has each workload, until the workload is finished.
-    `asked`: the worker that was asked first, for each workload that is not placed yet.
+    `placed`: the number of unfinished workloads on each worker.
+    `asked`: the number of workloads without a worker that were first offered to this worker.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Loads:
         self._asked: dict[str, str] = {}
 
     def observe(self, name: str, local: Workload | None) -> None:
-        """Take in a workload as it is stored here, None if it is gone."""
+        """Process a workload as it is stored on this cluster; None if it is gone."""
         waits = local is not None and local.reserved and not local.finished
         cluster = local.cluster if local is not None and not local.finished else ""
         _put(self._placed, self.placed, name, cluster)
@@ -29,11 +29,11 @@ class Loads:
             _put(self._asked, self.asked, name, "")
 
     def choose(self, name: str, cluster: str) -> None:
-        """The worker has been chosen for the workload; the write is in flight."""
+        """A worker was chosen for the workload. The write is in flight."""
         _put(self._placed, self.placed, name, cluster)
 
     def ask(self, name: str, cluster: str) -> None:
-        """The worker is asked to admit the workload; only the first one asked counts."""
+        """The workload was offered to a worker. Only the first offer counts."""
         if name not in self._asked:
             _put(self._asked, self.asked, name, cluster)
 

@@ -18,12 +18,12 @@ from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, 
 from scheduling.objects import times
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""The controller of AdmissionChecks that place workloads on other clusters."""
+"""The controller name of AdmissionChecks that place workloads on other clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueCluster:
-    """`source`: None if it cannot be read."""
+    """The fields of a MultiKueueCluster. `source`: where its kubeconfig is; None if the reference is invalid."""
 
     name: str
     source: Source | None
@@ -34,7 +34,7 @@ class MultiKueueCluster:
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueConfig:
-    """`clusters`: the names of MultiKueueClusters in their order."""
+    """The fields of a MultiKueueConfig. `clusters`: the names of MultiKueueClusters, in order."""
 
     name: str
     clusters: tuple[str, ...] = ()

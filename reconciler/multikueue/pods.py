@@ -1,6 +1,6 @@
 """Pods and groups of Pods on other clusters: their copies there, and the status that is copied back.
 
-The local Pods keep their gate and represent the remote ones: users see, replace and delete them.
+The local Pods keep their gate. They stand for the remote Pods: users look at them, replace them and delete them.
 Source: Kueue v0.19, the MultiKueue adapter in pkg/controller/jobs/pod.
 """
 
@@ -36,7 +36,7 @@ from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 from scheduling.placement.settings import PlacementSettings
 
 UNIT = "Pods"
-"""The kind of the key of all local Pods that share a Workload; the key's name is the Workload's."""
+"""The kind in the key of a unit: all local Pods that share a Workload. The name in the key is the Workload's."""
 _REPORTED = (
     "phase",
     "conditions",
@@ -47,9 +47,10 @@ _REPORTED = (
     "containerStatuses",
     "ephemeralContainerStatuses",
 )
-"""The status fields that a local Pod shows of the remote one. Without addresses: a local Service would use them."""
+"""The status fields that a local Pod copies from the remote one. IP addresses are not copied, because a local Service
+would use them."""
 _ONLY_HERE = ("nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
-"""Fields that a cluster fills in, or does not accept in a new Pod."""
+"""Fields that are not copied, because the cluster sets them, or does not accept them in a new Pod."""
 _NOTHING = "{}"
 _GATED = {
     "type": "PodScheduled",
@@ -57,12 +58,12 @@ _GATED = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-"""The condition of a gated Pod, in the words of the API server. Autoscalers leave such a Pod alone."""
+"""The condition that the API server sets in a gated Pod. Autoscalers ignore such Pods."""
 _WAITING = {
     "type": "PodScheduled",
     "status": "False",
     "reason": "SchedulingGated",
-    "message": "Its worker has let it go",
+    "message": "Its worker does not run it any more",
 }
 
 
@@ -71,8 +72,8 @@ class RemotePod(PodLife):
     """A Pod on a worker.
 
     `made_of`: the uid of the local Pod.
-    `targeted`: a condition says that it is to end.
-    `status`: the status that the local Pod shows, as JSON.
+    `targeted`: whether a condition says that the Pod has to end.
+    `status`: the status for the local Pod, as JSON.
     """
 
     made_of: str
@@ -89,12 +90,12 @@ class RemotePod(PodLife):
 
     @property
     def left(self) -> bool:
-        """Whether the Pod uses no quota any more, and is deleted with its Workload."""
+        """Whether the Pod no longer uses quota, and is being deleted with its Workload."""
         return self.deleting and (self.gated or not self.may_run)
 
     @property
     def shows(self) -> bool:
-        """Whether the local Pod shows its status. It does not show that the remote Pod waits, or is being removed."""
+        """Whether the local Pod copies the status. It does not while the remote Pod is gated, or has to end."""
         return not (self.gated or self.deleting or self.targeted) and self.status != _NOTHING
 
     def represents(self, member: GroupPod) -> bool:
@@ -120,19 +121,21 @@ REMOTE_PODS: WatchedKind[RemotePod] = WatchedKind(KIND, PODS, read_remote_pod)
 
 
 class _Here(NamedTuple):
+    """A local Pod. `status`: the fields of its status that are copied from the remote Pod, as JSON."""
+
     member: GroupPod
     status: str
 
 
 class PodUnits:
-    """The local Pods, by the Workload (`namespace/name`) that they share."""
+    """The local Pods by the Workload (`namespace/name`) that they share."""
 
     def __init__(self) -> None:
         self._units: dict[str, dict[str, _Here]] = {}
         self._unit_of: dict[str, str] = {}
 
     def observe(self, name: str, pod: GroupPod | None) -> set[str]:
-        """Take in the Pod `namespace/name`, None if it is gone. Returns the Workloads that this is news for."""
+        """Process the Pod `namespace/name`; None if it is gone. Returns the Workloads that the change concerns."""
         member = pod if pod is not None and pod.queued else None
         before = self._unit_of.pop(name, None)
         if before is not None:
@@ -152,9 +155,9 @@ class PodUnits:
         return [(KIND, name) for name in self._units.get(workload, {})]
 
     def owner(self, local: Workload) -> OwnerJob | None:
-        """The Pods as placement sees them; None if there are none.
+        """The unit, with what placement needs; None if it has no Pods.
 
-        If no cluster is chosen, Pods that run without a gate run on this cluster.
+        If no worker is chosen and Pods have no gate, they run on this cluster.
         """
         members = [each.member for each in self._units.get(local.key, {}).values()]
         if not members:
@@ -163,10 +166,10 @@ class PodUnits:
         quiet = not any(member.away for member in members)
         return OwnerJob("/v1, Kind=Pod", managed_by=MULTIKUEUE if gated else "", suspended=gated, quiet=quiet)
 
-    # --- compared with those on a worker
+    # --- comparison with the Pods on a worker
 
     def remote(self, name: str, local: Workload | None, cache: WorkerCache) -> RemoteJob | None:
-        """The Pods on a worker; None if none of them uses quota, or may use some."""
+        """The Pods on a worker; None if none of them uses quota, or could start to use some."""
         there = _pods(cache, name)
         if all(pod.left for pod in there.values()):
             return None
@@ -181,7 +184,7 @@ class PodUnits:
         )
 
     def _wanted(self, name: str, local: Workload | None) -> dict[str, GroupPod]:
-        """The Pods that should run: the Workload has accepted them and has room, and they are not being deleted."""
+        """The Pods that should run: they own the Workload, it has room for them, and they are not being deleted."""
         owners = {owner.uid for owner in local.owners} if local is not None else set()
         members = ((key, each.member) for key, each in self._units.get(name, {}).items())
         wanted = {
@@ -191,7 +194,7 @@ class PodUnits:
         return {key: member for key, member in wanted.items() if member.uid in roles}
 
     def _extra(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[str]:
-        """The remote Pods that no longer have a local Pod."""
+        """The remote Pods whose local Pod is gone or being deleted."""
         here = self._units.get(name, {})
         for key, pod in there.items():
             found = here.get(key)
@@ -207,12 +210,12 @@ class PodUnits:
             if here.member.gated and not here.member.ended and pod.status != here.status:
                 yield here.member, pod
 
-    # --- what is written
+    # --- writes
 
     def writes(
         self, decision: Remote, local: Workload | None, name: str, cache: WorkerCache, placing: PlacementSettings
     ) -> dict[Key, Action]:
-        """The writes on the worker."""
+        """The writes of Pods on the worker for a decision."""
         there = _pods(cache, name)
         match decision:
             case CreateJob():
@@ -230,7 +233,7 @@ class PodUnits:
     def status_writes(
         self, step: CopyStatus | ReportStopped, name: str, cache: WorkerCache | None
     ) -> Iterator[WantedWrite]:
-        """The writes on this cluster."""
+        """The writes of the status of Pods on this cluster."""
         if isinstance(step, CopyStatus) and cache is not None:
             for member, pod in self._news(name, _pods(cache, name)):
                 yield _status(member, json.loads(pod.status))
@@ -241,7 +244,7 @@ class PodUnits:
 
 
 def pod_copy(member: GroupPod, role: str, placing: PlacementSettings) -> dict[str, Any]:
-    """The Pod to create on a worker: gated, with the same role, for the copy of its Workload."""
+    """The Pod to create on a worker: gated, with the same role, and with a reference to the copy of its Workload."""
     pod = member.packed.manifest()
     meta = made_for(copied(pod, {ORIGIN: placing.origin, MANAGED: "true"}), parted(member.workload)[1], placing)
     if member.group:
@@ -268,7 +271,7 @@ def _has(there: Mapping[str, RemotePod], key: str, member: GroupPod) -> bool:
 
 
 def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:
-    """Whether another client has deleted the Pod there: it is being deleted, or is gone though it had a node."""
+    """Whether another client has deleted the remote Pod: it is being deleted, or is gone although it had a node."""
     return member.away if pod is None else pod.deleting and pod.represents(member)
 
 
@@ -278,7 +281,7 @@ def _deleted(key: str, pod: RemotePod) -> Delete:
 
 
 def _without_node(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The status as the local Pod shows it: while the remote one has no node, the local one is gated."""
+    """The status for the local Pod. While the remote Pod has no node, the condition says that the Pod is gated."""
     conditions = [
         _GATED if each.get("type") == _GATED["type"] and each.get("status") != "True" else each
         for each in map(mapping, listing(status.get("conditions")))

@@ -1,7 +1,7 @@
-"""ClusterProfiles (multicluster.x-k8s.io): a worker that an inventory of clusters describes.
+"""ClusterProfiles (multicluster.x-k8s.io): workers that an inventory of clusters describes.
 
-A profile names providers of credentials. The administrator assigns a program to each provider in Kueue's Configuration;
-the content of a profile never names a program. The programs must be in the manager's image, which comes without any.
+A profile names providers of credentials. The administrator assigns a program to each provider in Kueue's Configuration.
+The profile itself cannot name a program. The programs must be in the manager's image, which does not include any.
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; the Cluster Inventory API, KEP-5339.
 """
 
@@ -28,10 +28,10 @@ def disabled() -> RefusedKubeconfig:
 def read_profile(
     name: str, profile: Manifest | None, providers: Mapping[str, Mapping[str, Any]], allowed: AllowedSources
 ) -> WorkerLogin | RefusedKubeconfig:
-    """Read the login from a profile.
+    """Read the kubeconfig of a worker from a profile.
 
-    `providers`: the program of each provider by name, in the form of a kubeconfig's `exec`.
     `profile`: None if it does not exist.
+    `providers`: the program of each provider, in the form of `exec` in a kubeconfig.
     """
     if profile is None:
         return RefusedKubeconfig(_BAD, f'ClusterProfile.multicluster.x-k8s.io "{name}" not found', absent=True)
@@ -49,7 +49,7 @@ def read_profile(
 
 
 def _providers(profile: Manifest) -> Iterator[Mapping[str, Any]]:
-    """The profile's providers, from the present name of the list first, then from its former name."""
+    """The providers of the profile: first from the present name of the field, then from its former name."""
     status = mapping(profile.get("status"))
     for key in ("accessProviders", "credentialProviders"):
         yield from map(mapping, listing(status.get(key)))

@@ -1,4 +1,4 @@
-"""Limits the number of requests per second, from any number of threads."""
+"""Limits the number of requests per second. Many threads may share the limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from collections.abc import Callable
 
 
 class RequestRate:
-    """`rate` per second, 0: no limit; after a pause `burst` at once, 0: one second's worth."""
+    """The limit.
+
+    `rate`: requests per second; 0 for no limit.
+    `burst`: the requests that may follow at once after a pause; 0 for those of one second.
+    """
 
     def __init__(
         self,
@@ -25,7 +29,7 @@ class RequestRate:
         self._next = clock() - self._saved
 
     def wait(self) -> None:
-        """Return when it is the caller's turn."""
+        """Wait until the caller may send its request."""
         with self._lock:
             now = self._clock()
             write = self._next = max(self._next + self._each, now - self._saved)

@@ -24,15 +24,15 @@ REMOTE_CLUSTER_QUEUES: WatchedKind[RemoteClusterQueue] = WatchedKind(
 )
 REMOTE_LOCAL_QUEUES: WatchedKind[RemoteLocalQueue] = WatchedKind("LocalQueue", LOCAL_QUEUES, read_remote_local_queue)
 REMOTE_NAMESPACES: WatchedKind[str] = WatchedKind("Namespace", NAMESPACES, read_remote_namespace)
-"""Views of a worker's queues: they change nothing in the manager's world."""
+"""The views of queues on workers. They do not change the manager's world."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteKinds:
     """The kinds that are watched on each worker.
 
-    `ours`: the objects with the origin label.
-    `queues`: all objects of these kinds.
+    `ours`: kinds of which only objects with the origin label are watched.
+    `queues`: kinds of which all objects are watched.
     """
 
     ours: tuple[WatchedKind[object], ...]
@@ -46,7 +46,7 @@ class RemoteKinds:
 def remote_kinds(origin: str, jobs: Iterable[WatchedKind[object]], *, orchestrated: bool = False) -> RemoteKinds:
     """The kinds to watch on a worker: Workloads and jobs that this manager created, and queues.
 
-    `orchestrated`: status.effectiveQuotas applies there in place of the quotas of spec, as it does here.
+    `orchestrated`: whether `status.effectiveQuotas` replaces the quotas in the spec, as on this cluster.
     """
     label = f"{ORIGIN}={origin}"
     ours = (WORKLOAD_VIEW, *jobs)

@@ -1,4 +1,4 @@
-"""The writes on a worker for each decision, bound to what was read there."""
+"""The writes on a worker for each placement decision, bound to what was read on the worker."""
 
 from __future__ import annotations
 
@@ -38,10 +38,15 @@ MANAGER = MULTIKUEUE
 
 @dataclass(frozen=True, slots=True)
 class RemoteCase:
-    """A workload with its job, None if they are gone, and the cache of one worker.
+    """A workload with its job, and the cache of one worker.
 
     `name`: `namespace/name` of the workload.
-    `job_key`: the key of its job.
+    `local`: the workload; None if it is gone.
+    `kind`, `job_key`: the kind and the key of its job.
+    `job`: the job; None if it is gone.
+    `cache`: the cache of the worker.
+    `placing`: how workloads are placed.
+    `now`: nanoseconds.
     """
 
     name: str
@@ -55,7 +60,7 @@ class RemoteCase:
 
 
 def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind]) -> tuple[Key, Action] | None:
-    """The object and its write; None if an object that the write needs has been deleted since."""
+    """The key of an object and its write; None if an object that the write needs has been deleted meanwhile."""
     match decision:
         case CreateClone() if case.local is not None:
             made = clone_of(case.local.manifest(), case.placing.origin, gated=case.placing.gated)
@@ -87,7 +92,7 @@ def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[
 
 
 def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key, Action]:
-    """Delete the job. A job that may have pods stays visible until they are gone."""
+    """Delete the job. If it may have pods, it exists until they are gone."""
     namespace, name = parted(found.key[1])
     action = Delete(kind.resource, namespace, name, uid=found.uid, background=not running, foreground=running)
     return found.key, action
@@ -110,9 +115,9 @@ def _on_clone(decision: Remote, case: RemoteCase, observed: Observed[Workload]) 
 
 
 def _deleted_clone(remote: Workload, manifest: Manifest) -> Patch | Delete | None:
-    """Delete the copy.
+    """Delete the copy of the Workload.
 
-    Its finalizer is removed first; it protects the copy while a job owns it, and the job is gone.
+    Its finalizer protects the copy while a job owns it. The job is gone, so the finalizer is removed first.
     """
     finalizers = listing(metadata(manifest).get("finalizers"))
     if IN_USE in finalizers:

@@ -1,4 +1,4 @@
-"""The fields of a worker's queues and namespaces: whether they accept workloads, and how much quota is free."""
+"""The fields of queues and namespaces on a worker: whether they accept workloads, and how much quota is free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scheduling.objects.queue_settings import (
 
 @dataclass(frozen=True, slots=True)
 class RemoteActivity:
-    """The condition Active of a queue; a queue without one counts as active."""
+    """The condition Active of a queue. A queue without the condition counts as active."""
 
     active: bool = True
     reason: str = ""
@@ -32,7 +32,7 @@ class RemoteLocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class RemoteClusterQueue:
-    """`reserved`: the quota that all workloads hold in it, in base units."""
+    """A ClusterQueue on a worker. `reserved`: the quota that all its workloads have, in base units."""
 
     settings: ClusterQueueSettings
     activity: RemoteActivity = RemoteActivity()
@@ -44,7 +44,7 @@ def read_remote_local_queue(manifest: Manifest) -> RemoteLocalQueue:
 
 
 def read_remote_cluster_queue(manifest: Manifest, *, orchestrated: bool = False) -> RemoteClusterQueue:
-    """`orchestrated`: status.effectiveQuotas applies in place of the quotas of spec."""
+    """Read a ClusterQueue. `orchestrated`: whether `status.effectiveQuotas` replaces the quotas in the spec."""
     settings = read_queue_settings(manifest, orchestrated=orchestrated)
     return RemoteClusterQueue(settings, _activity(manifest), dict(_reserved(manifest)))
 

@@ -1,4 +1,4 @@
-"""The input of a placement decision: the local workload, and what is known of it on each worker."""
+"""The input of a placement decision: the local workload, and what is known about it on each worker."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from scheduling.placement.refusals import PlacementRefusal, refusals
 from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
 _KEPT = 1024
-"""The number of jobs whose placement input is cached: each is read a dozen times and changes two or three times."""
+"""How many jobs are cached in the form for placement. Each is read a dozen times, and changes two or three times."""
 
 
 class PlacementSnapshot:
-    """Builds the inputs.
+    """Builds the inputs of placement decisions.
 
     `kinds`: the kinds of jobs that can run on workers.
     `jobs`: the local jobs by key.
     `remote`: the views of jobs and Pods on workers, by kind.
     `caches`: the caches of the workers.
-    `pods`: the local Pods that are queued by themselves. All that share a Workload have one key, of the kind UNIT.
+    `pods`: the local Pods that are queued by themselves. The Pods of one Workload share a key of the kind UNIT.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class PlacementSnapshot:
         return self.caches.setdefault(cluster, WorkerCache(self._remote))
 
     def keys(self, owner: Key | None) -> list[Key]:
-        """The keys of the objects that the job consists of, here as on a worker."""
+        """The keys of the objects that belong to the job. They are the same on all clusters."""
         if owner is None:
             return []
         return self.pods.keys(owner[1]) if owner[0] == UNIT else [owner]
 
     def anywhere(self, workload: str) -> bool:
-        """Whether any of the objects is on a worker."""
+        """Whether any worker has an object of the workload."""
         return any(cache.holds(workload) for cache in self.caches.values())
 
     def state(self, local: Workload) -> CheckState | None:
@@ -80,7 +80,7 @@ class PlacementSnapshot:
     def group(
         self, name: str, observed: Observed[Workload] | None, owner: Key | None, now: int
     ) -> tuple[Group, Packed | None]:
-        """The input of one placement, and the local job."""
+        """The input of a placement decision, and the local job."""
         local = observed.value if observed is not None else None
         state = self.state(local) if local is not None else None
         config = self.configs.get(config_of(self.checks.get(state.name))) if state is not None else None
@@ -100,13 +100,13 @@ class PlacementSnapshot:
         return group, job
 
     def named_by(self, checks: Iterable[str]) -> Iterator[str]:
-        """The clusters of the MultiKueueConfigs that these AdmissionChecks refer to."""
+        """The workers in the MultiKueueConfigs of these AdmissionChecks."""
         for check in checks:
             config = self.configs.get(config_of(self.checks.get(check)))
             yield from config.clusters if config is not None else ()
 
     def nominated(self, observed: Observed[Workload], owner: Key | None, now: int) -> Workload:
-        """The workload with the clusters that are nominated for it now; all other steps are left for later."""
+        """The workload with the workers that are nominated for it now. Other steps follow later."""
         local = observed.value
         group, _ = self.group(local.key, observed, owner, now)
         for step in place(group):
@@ -126,7 +126,7 @@ class PlacementSnapshot:
     def _workers(
         self, name: str, local: Workload | None, owner: Key | None, job: Packed | None, config: MultiKueueConfig | None
     ) -> Iterator[WorkerCluster]:
-        """The workers of the config, then others that have objects of the workload, or may have."""
+        """The workers of the config, then other known workers, which may have objects of the workload."""
         named = config.clusters if config is not None else ()
         for cluster in (*named, *(each for each in self.caches if each not in named)):
             cache = self.caches.get(cluster)
@@ -192,14 +192,14 @@ class PlacementSnapshot:
         return remote_job(self.kinds[kind], job.manifest() if job is not None else None, there.manifest())
 
     def remote_manifest(self, cluster: str, name: str) -> Manifest | None:
-        """The job that was created on the worker for the Workload; None if there is none."""
+        """The job on the worker that was created for the Workload; None if there is none."""
         found = self.cache(cluster).job(name)
         return found.packed.manifest() if found is not None else None
 
     def refused(
         self, name: str, observed: Observed[Workload], owner: Key | None, now: int
     ) -> list[tuple[str, PlacementRefusal]]:
-        """Why each worker that was asked does not admit the workload, as far as that is known."""
+        """Why the nominated workers do not admit the workload, as far as that is known."""
         group, _ = self.group(name, observed, owner, now)
         local = observed.value
         return refusals(group, local.nominated) if not local.cluster else []

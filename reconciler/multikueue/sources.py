@@ -1,7 +1,7 @@
-"""Watches each worker's kubeconfig at its source, and offers it whenever it changes.
+"""Watches the source of each worker's kubeconfig, and reports the kubeconfig whenever it changes.
 
-Only Secrets that a MultiKueueCluster names are watched, each separately, so the manager's role need not allow it to
-read any other. Files are polled, because a volume changes them by moving links.
+Each Secret is watched by its name, and only if a MultiKueueCluster refers to it. So the manager's role may be limited
+to these Secrets. Files are polled, because a volume changes files by moving links.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, 
 from reconciler.shell.call import Call
 
 _PERIOD = 0.5
-"""Seconds between two looks at files."""
+"""Seconds between two checks of the files."""
 Offer: TypeAlias = Callable[[str, WorkerLogin | RefusedKubeconfig], None]
 Read: TypeAlias = Callable[[Manifest | None], WorkerLogin | RefusedKubeconfig]
 
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigSources:
-    """The sources of kubeconfigs that are allowed.
+    """The sources of kubeconfigs that may be used.
 
-    `namespace`: the manager's own, for Secrets and ClusterProfiles.
-    `providers`: None for no ClusterProfiles (Kueue's gate MultiKueueClusterProfile, which is off by default).
+    `namespace`: the manager's own namespace, which has the Secrets and ClusterProfiles.
+    `allowed`: which files and which contents are allowed.
+    `providers`: the programs of providers of credentials. None: no ClusterProfiles, because Kueue's gate
+        MultiKueueClusterProfile is off, as by default.
     """
 
     namespace: str
@@ -41,7 +43,12 @@ class KubeconfigSources:
 
 
 class Sources:
-    """`offer` is called in the loop's thread, through `post`; so is `tick`, about twice a second."""
+    """Watches the sources.
+
+    `post`: puts a call into the inbox of the loop.
+    `offer`: called with each kubeconfig, in the loop's thread.
+    `tick`: called about twice a second, in the loop's thread.
+    """
 
     def __init__(
         self,
@@ -141,12 +148,12 @@ class Sources:
             with self._lock:
                 files = dict(self._files)
             for name, path in files.items():
-                self._look(name, path)
-            if self._ticked.is_set():  # a loop that is too busy for a tick gets no further ones
+                self._read_path(name, path)
+            if self._ticked.is_set():  # if the loop has not executed the last tick, do not send another
                 self._ticked.clear()
                 self._post(Call(self._turn))
 
-    def _look(self, name: str, path: str) -> None:
+    def _read_path(self, name: str, path: str) -> None:
         found = read_file(path, self._kept.allowed)
         with self._lock:
             if self._files.get(name) != path or self._found.get(name) == found:

@@ -1,4 +1,4 @@
-"""The state of workers as the managing cluster stores it: for callers without a reconciler to ask."""
+"""The state of workers as the managing cluster stores it. For programs without a running reconciler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONNECTION = {"True": "connected", "False": "not connected"}
 
 
 def stored_clusters(cluster: ClusterClient) -> dict[str, Any]:
-    """The workers by the conditions of the MultiKueueClusters, with the Workloads on them. Raises ClusterError."""
+    """The workers with their conditions and the number of Workloads on each, as JSON. Raises ClusterError."""
     configs = [read_multikueue_config(each) for each in _all(cluster, MULTIKUEUE_CONFIGS)]
     placed = Counter(filter(None, (_placed(each) for each in _all(cluster, WORKLOADS))))
     workers = sorted(map(read_multikueue_cluster, _all(cluster, MULTIKUEUE_CLUSTERS)), key=lambda each: each.name)
@@ -36,7 +36,7 @@ def stored_clusters(cluster: ClusterClient) -> dict[str, Any]:
 
 
 def _all(cluster: ClusterClient, resource: Resource) -> tuple[Manifest, ...]:
-    """All objects; None if the kind is not installed."""
+    """All objects of a kind; empty if the kind is not installed."""
     try:
         return cluster.snapshot(resource, lambda manifest: manifest).items
     except NotFound:
@@ -44,7 +44,7 @@ def _all(cluster: ClusterClient, resource: Resource) -> tuple[Manifest, ...]:
 
 
 def _placed(workload: Manifest) -> str | None:
-    """The worker that runs the Workload."""
+    """The worker that runs the Workload; None if there is none."""
     status = mapping(workload.get("status"))
     conditions = map(mapping, status.get("conditions") or ())
     over = any(each.get("type") == "Finished" and each.get("status") == "True" for each in conditions)

@@ -1,4 +1,4 @@
-"""The cache of one worker: its connection, our objects there, and the queues that they wait in."""
+"""The cache of one worker: its connection, our objects there, and its queues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_JOBS: Mapping[str, WatchedKind[HasManifest]] = {}
 
 @dataclass(frozen=True, slots=True)
 class RemoteJobRef:
-    """A job or a Pod of ours on a worker. `workload`: `namespace/name` of the Workload that it was created for."""
+    """A job or Pod that we created on a worker. `workload`: `namespace/name` of the Workload that it belongs to."""
 
     key: Key
     packed: HasManifest
@@ -44,10 +44,11 @@ class RemoteJobRef:
 
 
 class WorkerCache:
-    """The cache.
+    """The cache of a worker.
 
-    `jobs`: the jobs and Pods by the Workload that they were created for.
     `views`: the views of jobs and Pods, by kind.
+    `connection`: the state of the connection.
+    `jobs`: the jobs and Pods, by the Workload that they belong to.
     """
 
     def __init__(self, views: Mapping[str, WatchedKind[HasManifest]] = _NO_JOBS) -> None:
@@ -58,18 +59,18 @@ class WorkerCache:
         self._kinds: dict[str, NewestObjects] = {}
         self._tree: QuotaTree | None = None
 
-    # --- what is observed
+    # --- observed changes
 
     def take(self, observed: Observed[object]) -> str | None:
-        """Take in an object. Returns the workload that it concerns, empty for all that wait; None if nothing is new."""
+        """Process an object. Returns the workload that it concerns; empty for all that wait, None for no change."""
         kind = observed.key[0]
-        self._of(kind).progress.advance(kind, observed.version)
-        return self._keep(observed)
+        self._objects_of(kind).progress.advance(kind, observed.version)
+        return self._store(observed)
 
-    def _keep(self, observed: Observed[object]) -> str | None:
+    def _store(self, observed: Observed[object]) -> str | None:
         kind = observed.key[0]
         before = self.at(observed.key)
-        if not self._of(kind).take(observed):
+        if not self._objects_of(kind).take(observed):
             return None
         if kind in _QUEUES:
             self._tree = None
@@ -77,21 +78,21 @@ class WorkerCache:
         return observed.key[1] if kind == WORKLOAD else self._take_job(observed)
 
     def replaced(self, listed: Listed) -> list[str]:
-        """The same for a list: the news of all objects of a kind.
+        """Process a list. Returns the workloads that its changes concern, see `take`.
 
-        A list after a lost connection counts whatever its version is: the worker may have been created anew.
+        After a lost connection any version of the list counts, because the worker may have been created again.
         """
-        before = self._of(listed.kind)
+        before = self._objects_of(listed.kind)
         if not self.connection.connected:
             self._kinds[listed.kind] = before = before.afresh()
         return [name for observed in before.replaced(listed) if (name := self.take(observed)) is not None]
 
     def answered(self, observed: Observed[object]) -> str | None:
-        """The same for the answer to a request of ours; a watch that has a later version counts more.
+        """Process the response to one of our requests, see `take`. It is ignored if the watch is at a later version.
 
-        Answers may overtake each other, so an answer does not tell how far the watch has come.
+        Responses may overtake each other, so the progress of the watch does not follow from a response.
         """
-        return self._keep(observed) if self._of(observed.key[0]).is_news(observed) else None
+        return self._store(observed) if self._objects_of(observed.key[0]).is_news(observed) else None
 
     def _take_job(self, observed: Observed[object]) -> str:
         before = self._job_at.pop(observed.key, None)
@@ -102,15 +103,15 @@ class WorkerCache:
         packed = self._views[observed.key[0]].value(observed)
         if packed is None:
             return before.workload if before is not None else observed.key[1]
-        found = _job_seen(observed.key, packed)
+        found = _job_ref(observed.key, packed)
         self._job_at[observed.key] = found
         self.jobs.setdefault(found.workload, {})[observed.key] = found
         return found.workload
 
-    def _of(self, kind: str) -> NewestObjects:
+    def _objects_of(self, kind: str) -> NewestObjects:
         return self._kinds.setdefault(kind, NewestObjects())
 
-    # --- what is there
+    # --- the objects of the worker
 
     def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
         known = self._kinds.get(view.kind)
@@ -135,13 +136,13 @@ class WorkerCache:
         yield from self.jobs
         yield from (workload.key for workload in self._all(WORKLOAD_VIEW))
 
-    # --- whether it could be admitted
+    # --- whether a workload could be admitted
 
     def has_namespace(self, namespace: str) -> bool:
         return not self._listed(REMOTE_NAMESPACES) or self.get(REMOTE_NAMESPACES, namespace) is not None
 
     def queues(self, workload: Workload) -> tuple[QueueState, QueueState]:
-        """Its LocalQueue and ClusterQueue; a queue that the credentials may not read counts as usable."""
+        """The workload's LocalQueue and ClusterQueue. Queues that the credentials may not read count as usable."""
         name = workload.local_queue
         if not self._listed(REMOTE_LOCAL_QUEUES):
             return QueueState(name), QueueState()
@@ -161,26 +162,26 @@ class WorkerCache:
         return QueueState(name, True, found.activity.active, found.activity.reason)
 
     def free(self, workload: Workload) -> Fraction | None:
-        """The free fraction of the quota that it could use: the share of its scarcest resource; 0 if it does not fit.
+        """The free fraction of the quota that the workload could use, for its scarcest resource; 0 if it does not fit.
 
-        None if that is not known.
+        None if it is not known.
         """
         local = self._value(REMOTE_LOCAL_QUEUES, workload.local_queue)
         queue = self._value(REMOTE_CLUSTER_QUEUES, local.settings.cluster_queue) if local is not None else None
         if queue is None:
             return None
-        shares = [self._share(queue, resource, amount) for resource, amount in _asked(workload).items()]
+        shares = [self._free_fraction(queue, resource, amount) for resource, amount in _requests(workload).items()]
         return min(shares, default=None)
 
     def left(self) -> Iterator[tuple[str, FlavorResource, int]]:
-        """The free quota of each ClusterQueue, in base units and at least 0, by flavor and resource."""
+        """The free quota of each ClusterQueue by flavor and resource, in base units and at least 0."""
         tree = self._quota()
         for queue in self._all(REMOTE_CLUSTER_QUEUES):
             node = tree.queues[queue.settings.name]
             for pair in sorted(queue.settings.terms):
                 yield node.name, pair, 0 if tree.broken(node) else max(0, node.available(pair))
 
-    def _share(self, queue: RemoteClusterQueue, resource: str, amount: int) -> Fraction:
+    def _free_fraction(self, queue: RemoteClusterQueue, resource: str, amount: int) -> Fraction:
         tree = self._quota()
         node = tree.queues[queue.settings.name]
         if tree.broken(node):
@@ -191,7 +192,7 @@ class WorkerCache:
         return Fraction(free, total) if total and free >= amount else Fraction(0)
 
     def _quota(self) -> QuotaTree:
-        """The worker's tree with the quota that is reserved in it."""
+        """The quota tree of the worker, with the reserved quota."""
         if self._tree is None:
             self._tree = tree = QuotaTree()
             for cohort in self._all(REMOTE_COHORTS):
@@ -215,20 +216,20 @@ class WorkerCache:
 
 
 def _without_usage(observed: Observed[object]) -> object:
-    """The fields that tell whether a queue accepts workloads. The usage changes often, and does not matter here."""
+    """The queue without its usage, which changes often and does not decide whether the queue accepts workloads."""
     queue = REMOTE_CLUSTER_QUEUES.value(observed)
     return replace(queue, reserved={}) if queue is not None else observed.value
 
 
-def _job_seen(key: Key, packed: HasManifest) -> RemoteJobRef:
+def _job_ref(key: Key, packed: HasManifest) -> RemoteJobRef:
     meta = metadata(packed.manifest())
     namespace = text(meta.get("namespace")) or ""
     made_for = prebuilt_of(meta) or parted(key[1])[1]
     return RemoteJobRef(key, packed, text(meta.get("uid")) or "", joined(namespace, made_for))
 
 
-def _asked(workload: Workload) -> Mapping[str, int]:
-    """The requests over all pod sets and flavors, by the quota that the workload holds here."""
+def _requests(workload: Workload) -> Mapping[str, int]:
+    """The requests of the workload by resource, from the quota that it has on this cluster."""
     asked: dict[str, int] = {}
     for entry in workload.admission.assignments if workload.admission is not None else ():
         for resource, amount in entry.usage.items():

@@ -1,7 +1,7 @@
-"""One connection to one worker: a client, a writer, a reflector for each kind, and a pulse.
+"""A connection to a worker: a client, a writer, a reflector for each kind, and regular checks.
 
-It passes all messages to `report`, from several threads, until it is closed; messages after that are dropped. It ends
-with `SessionBroken`, and its owner decides when to open another one.
+Until it is closed, it passes all events to `report`, from several threads. After that no event is reported. A session
+ends with `SessionBroken`; its owner decides when to open another one.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ from reconciler.shell.writer import Writer
 
 log = logging.getLogger(__name__)
 
-_GLANCE = 0.1
-"""Seconds between two checks that everything is listed."""
+_LIST_POLL = 0.1
+"""Seconds between two checks whether everything is listed."""
 _VERSION = "/version"
-"""A path that any API server answers to any authenticated user, cheaply."""
+"""A path for which any API server has a cheap response for every authenticated user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
     """The timing of the checks, in seconds.
 
-    `every`: between two checks that the worker answers.
-    `answer`: how long any request may take.
-    `silence`: how long no news of a kind is accepted while its watch fails.
-    `longest_wait`: the longest time between two attempts.
-    `rate`: writes per second; 0: no limit.
-    `burst`: the number of writes at once after a pause; 0: those of one second.
+    `every`: the time between two checks whether the worker answers.
+    `answer`: the longest time for any request.
+    `silence`: the longest time without news of a kind while its watch fails.
+    `watch`: the duration of a watch request.
+    `longest_wait`: the longest time between two attempts to connect.
+    `rate`: writes per second; 0 for no limit.
+    `burst`: the writes that may follow at once after a pause; 0 for those of one second.
     """
 
     every: float = 5.0
@@ -66,7 +67,7 @@ class SessionReady:
 
 @dataclass(frozen=True, slots=True)
 class SessionBroken:
-    """The connection is not open (any more). `refused`: the worker does not accept the credentials."""
+    """The connection could not be opened, or has broken. `refused`: whether the worker refused the credentials."""
 
     message: str
     refused: bool = False
@@ -78,8 +79,13 @@ SessionEvent: TypeAlias = Observed[object] | Listed | Outcome | SessionReady | S
 class WorkerSession:
     """The session.
 
-    `patience`: seconds until everything must be listed.
-    `may_write`: called before each write.
+    `name`: the name of the worker.
+    `login`: its kubeconfig.
+    `watched`: the kinds to watch.
+    `report`: called with each event.
+    `may_write`: called before each write; returns whether this process may write.
+    `patience`: the seconds in which everything must be listed.
+    `pulse`: the timing of the checks.
     """
 
     def __init__(
@@ -111,14 +117,14 @@ class WorkerSession:
         self._thread.start()
 
     def write(self, key: Key, action: Action) -> None:
-        """Execute the write; its result is reported."""
+        """Execute the write. Its result is reported."""
         if self._writer is None:
             self._report(self, Failed(key, action, Unreachable(self._name, "not connected yet", "try again")))
         else:
             self._writer.write(key, action)
 
     def close(self) -> None:
-        """Close the session and return at once; requests in flight are abandoned."""
+        """Close the session, and return at once. Requests in flight are abandoned."""
         self._ended.set()
         self._worried.set()
 
@@ -139,7 +145,7 @@ class WorkerSession:
         return from_content(login.config, f"the kubeconfig of {self._name}", link_local=login.link_local)
 
     def _guard(self, worker: ClusterClient) -> None:
-        """Run until the session is closed or breaks, which is reported at once."""
+        """Run until the session is closed or breaks, and report the latter at once."""
         try:
             self._live(worker)
         except ClusterError as error:
@@ -149,8 +155,8 @@ class WorkerSession:
             self._report(self, SessionBroken(f"{type(error).__name__}: {error}"))
 
     def _live(self, worker: ClusterClient) -> None:
-        """Run until the session is closed. Raises ClusterError as soon as the connection is known to be broken."""
-        self._look(worker)
+        """Run until the session is closed. Raises ClusterError as soon as the connection is found broken."""
+        self._ping(worker)
         self._writer = Writer(worker, lambda event: self._report(self, event), self._may_write)
         pacing = Pacing(longest=60.0, watch=self._pulse.watch)
         self._reflectors = follow(
@@ -160,10 +166,10 @@ class WorkerSession:
         while not self._ended.is_set():
             self._worried.wait(self._pulse.every)
             self._worried.clear()
-            self._beat(worker)
+            self._check_worker(worker)
 
     def _end(self) -> None:
-        """Stop everything: no part of a session outlives it."""
+        """Stop all threads of the session."""
         self._ended.set()
         for reflector in self._reflectors:
             reflector.stop(timeout=0)
@@ -177,14 +183,14 @@ class WorkerSession:
         return self._permit() and not self._ended.is_set()
 
     def _await_lists(self) -> tuple[str, ...]:
-        """The kinds that may not be read, once all others are listed. Raises ClusterError if a list fails."""
+        """Wait until all kinds are listed. Returns those that may not be read. Raises ClusterError on a failure."""
         deadline = time.monotonic() + self._patience
         while not self._ended.is_set():
             waiting = [each for each in self._reflectors if not each.synced.is_set()]
             unread = [each for each in waiting if isinstance(each.last_error, Forbidden)]
             for reflector in waiting:
                 error = reflector.last_error
-                if isinstance(error, ClusterError) and not self._bearable(reflector, error):
+                if isinstance(error, ClusterError) and not self._may_be_unread(reflector, error):
                     raise error
             if len(unread) == len(waiting):
                 self._need_workloads()
@@ -194,11 +200,11 @@ class WorkerSession:
                 raise Unreachable(
                     self._name, f"{missing} not listed within {self._patience:.0f} s", "it is tried again"
                 )
-            self._ended.wait(_GLANCE)
+            self._ended.wait(_LIST_POLL)
         return ()
 
-    def _bearable(self, reflector: Reflector[tuple[Observed[object], ...]], error: ClusterError) -> bool:
-        """Whether the kind may be left out if the credentials may not read it. Workloads may not."""
+    def _may_be_unread(self, reflector: Reflector[tuple[Observed[object], ...]], error: ClusterError) -> bool:
+        """Whether the session can do without this kind. The credentials must allow to read Workloads."""
         return isinstance(error, Forbidden) and reflector is not self._workloads
 
     @property
@@ -210,7 +216,7 @@ class WorkerSession:
         if isinstance(self._workloads.last_error, ApiError) and self._workloads.state == "absent":
             raise Unreachable(self._name, f"it has no {self._workloads.resource}", "install Kueue's kinds there")
 
-    def _beat(self, worker: ClusterClient) -> None:
+    def _check_worker(self, worker: ClusterClient) -> None:
         """Check the worker.
 
         Raises ClusterError if it does not answer twice in a row, or a kind has had no news for too long.
@@ -218,19 +224,19 @@ class WorkerSession:
         if self._ended.is_set():
             return
         try:
-            self._look(worker)
+            self._ping(worker)
         except Unauthorized:
             raise
         except ClusterError:
-            self._look(worker)
+            self._ping(worker)
         for each in self._reflectors:
             failing = each.state in ("waiting", "listing") and each.synced.is_set()
             if failing and isinstance(each.last_error, ClusterError) and (each.age or 0.0) > self._pulse.silence:
                 raise each.last_error
         self._need_workloads()
 
-    def _look(self, worker: ClusterClient) -> None:
-        """Ask for an answer. Any answer but refused credentials and server errors shows that the worker is alive."""
+    def _ping(self, worker: ClusterClient) -> None:
+        """Send a request. Any response except a server error or refused credentials shows that the worker is alive."""
         try:
             worker.get(_VERSION)
         except ApiError as error:
@@ -239,5 +245,5 @@ class WorkerSession:
         self.heard_at = time.time()
 
     def worry(self) -> None:
-        """A write got no answer: check at once whether the worker answers."""
+        """A write got no response: check now whether the worker answers."""
         self._worried.set()

@@ -1,4 +1,4 @@
-"""The writes in flight to the workers: one for each object, a backoff after each failure, and no duplicate jobs."""
+"""The writes to workers: at most one in flight for each object, a backoff after each failure, and no duplicate jobs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from scheduling.objects.times import SECOND
 log = logging.getLogger(__name__)
 _FIRST, _LONGEST = 0.5, 60.0
 _TAKEN_AFTER = 10 * SECOND
-"""The time that our own watch may take to report an object that exists."""
+"""How long our own watch may take to report an object that exists."""
 _TAKEN_FOR = 5 * 60 * SECOND
-"""The time until the name is tried again."""
+"""How long to wait until the name is tried again."""
 
 
 @dataclass(slots=True)
@@ -30,9 +30,9 @@ class _Object:
     """The state of one object's writes.
 
     `until`: the end of its backoff.
-    `unsure`: the job was to be created, and the result is unknown.
-    `exists`: since when its name is known to be taken by an object that is not ours.
-    `refused`: the last time that it was taken.
+    `unsure`: the creation of a job, if its result is unknown.
+    `exists`: when the API server first reported that the name is taken; 0 if it is not.
+    `refused`: when the API server reported that last.
     """
 
     until: int = 0
@@ -43,10 +43,10 @@ class _Object:
 
 
 class RemoteWrites:
-    """The writes.
+    """The writes to all workers.
 
-    `now`: the moment of the present event (nanoseconds).
-    `followed`: the fields of a log line about an object.
+    `now`: the time of the present event (nanoseconds).
+    `followed`: returns the fields of a log line about an object.
     """
 
     def __init__(self, followed: Callable[[Key], Mapping[str, str]] = lambda _: {}) -> None:
@@ -57,7 +57,7 @@ class RemoteWrites:
         self._backoffs: list[tuple[int, str, Key]] = []
 
     def send(self, cluster: str, key: Key, action: Action) -> Iterator[WorkerWrite]:
-        """Send the write, unless one for the object is in flight, or the object is backing off."""
+        """Send the write, unless another one for the object is in flight, or the object has a backoff."""
         if self.busy(cluster, key):
             return
         self._flying.add((cluster, key))
@@ -73,25 +73,25 @@ class RemoteWrites:
         return (cluster, key) in self._flying
 
     def unsure(self, cluster: str, key: Key) -> bool:
-        """Whether it is unknown if the job was created."""
+        """Whether the result of the creation of a job is unknown."""
         found = self._objects.get((cluster, key))
         return found is not None and found.unsure is not None
 
     def taken(self, cluster: str, key: Key) -> bool:
-        """Whether another object has its name."""
+        """Whether an object that is not ours has the name."""
         found, now = self._objects.get((cluster, key)), self.now
         if found is None or not found.exists:
             return False
         return found.exists + _TAKEN_AFTER <= now < found.refused + _TAKEN_FOR
 
     def observed(self, cluster: str, key: Key) -> None:
-        """It is known now whether the object exists."""
+        """The object was observed, so it is known whether it exists."""
         found = self._objects.get((cluster, key))
         if found is not None:
             found.unsure, found.exists = None, 0
 
     def listed(self, cluster: str, kind: str) -> None:
-        """All objects of the kind are known now. A write in flight may still create another."""
+        """All objects of the kind are known now. But a write in flight may still create an object."""
         for (name, key), found in self._objects.items():
             if (name, key[0]) == (cluster, kind) and (name, key) not in self._flying:
                 found.unsure = None
@@ -124,9 +124,10 @@ class RemoteWrites:
         heapq.heappush(self._backoffs, (found.until, cluster, outcome.key))
 
     def rested(self, connected: Callable[[str], bool]) -> Iterator[tuple[Key, WorkerWrite | None]]:
-        """The objects whose backoff is over, and their immediate writes.
+        """The keys of objects whose backoff is over, with a write if one has to be sent at once.
 
-        A job whose creation is uncertain is created once more: the API server creates it once, and the answer tells.
+        If the result of a creation is unknown, the job is created again. The API server creates it only once, and its
+        answer shows whether the job exists.
         """
         while self._backoffs and self._backoffs[0][0] <= self.now:
             _, cluster, key = heapq.heappop(self._backoffs)

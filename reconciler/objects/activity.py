@@ -1,4 +1,4 @@
-"""The condition Active: how it is compared and written, and the references to parameters.
+"""The condition Active: how it is compared and written, and the faults of references to parameters.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks and pkg/util/admissioncheck.
 """
@@ -21,6 +21,8 @@ _BAD = "bad parameters reference"
 
 @dataclass(frozen=True, slots=True)
 class ActiveCondition:
+    """A condition to write. `holds`: whether its status is True."""
+
     holds: bool
     reason: str
     message: str
@@ -30,7 +32,7 @@ CHECK_ACTIVE = ActiveCondition(True, "Active", "The admission check is active")
 
 
 def parameters_fault(parameters: CheckParameters | None, kind: GroupKind, names: Container[str]) -> str | None:
-    """Why an AdmissionCheck refers to no object of this kind; `names`: the existing objects."""
+    """Why an AdmissionCheck refers to no existing object of this kind; None if it does. `names`: the existing ones."""
     if parameters is None:
         return "missing parameters reference"
     if not parameters.name:
@@ -45,14 +47,14 @@ def parameters_fault(parameters: CheckParameters | None, kind: GroupKind, names:
 
 
 def same(stored: Stored, wanted: ActiveCondition) -> bool:
-    """Whether the stored condition is the same."""
+    """Whether the stored condition equals the wanted one."""
     found = _stored(stored)
     stored_as = tuple(found.get(key) for key in ("status", "reason", "message"))
     return stored_as == ("True" if wanted.holds else "False", wanted.reason, wanted.message)
 
 
 def news(stored: Stored, wanted: ActiveCondition) -> bool:
-    """Whether the change is worth an Event; a change of the message alone is not."""
+    """Whether the change deserves an Event. A new message alone does not."""
     found = _stored(stored)
     return (found.get("status"), found.get("reason")) != ("True" if wanted.holds else "False", wanted.reason)
 
@@ -60,7 +62,7 @@ def news(stored: Stored, wanted: ActiveCondition) -> bool:
 def active_patch(
     resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int, manager: str
 ) -> Patch:
-    """The patch of the condition. The last transition changes only with the status."""
+    """The patch of the condition. The time of the last transition changes only with the status."""
     conditions = with_condition(stored, ACTIVE, wanted.holds, wanted.reason, wanted.message, now)
     body = {"status": {"conditions": conditions}}
     return Patch(resource, None, name, body, stored.version, manager, "status")

@@ -1,4 +1,4 @@
-"""Changes that bypassed the webhook: their number, and how long it took to undo them."""
+"""Counts changes that bypassed the webhook, and how long it took to undo them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from reconciler.objects.observed import Key
 
 @dataclass(slots=True)
 class Undone:
-    """For one kind of object and one way: the number of undone changes, and the total nanoseconds until then."""
+    """The undone changes of one kind of object that bypassed the webhook in one way.
+
+    `count`: their number.
+    `nanoseconds`: the total time until they were undone.
+    """
 
     count: int = 0
     nanoseconds: int = 0
 
 
 class Bypasses:
-    """`undone`: by the kind of the object and the way. Moments are in nanoseconds."""
+    """The changes that bypassed the webhook. Times are in nanoseconds. `undone`: by kind of object and way."""
 
     def __init__(self) -> None:
         self.undone: dict[tuple[str, str], Undone] = {}
@@ -27,7 +31,7 @@ class Bypasses:
         self._standing.setdefault((key, way), now)
 
     def end(self, key: Key, way: str, now: int) -> None:
-        """The change has been undone, if it was seen at all."""
+        """The change is undone. Nothing happens if it was not known."""
         since = self._standing.pop((key, way), None)
         if since is not None:
             found = self.undone.setdefault((key[0], way), Undone())
@@ -35,13 +39,13 @@ class Bypasses:
             found.nanoseconds += now - since
 
     def ways(self, key: Key) -> Iterator[str]:
-        """The changes of the object that are not undone yet."""
+        """The ways in which the object has bypassed the webhook, and which are not undone yet."""
         yield from [way for each, way in self._standing if each == key]
 
     def oldest(self) -> int | None:
-        """The moment at which the oldest change that is not undone was seen."""
+        """When the oldest change that is not undone was first observed; None if there is none."""
         return min([*self._standing.values()], default=None)
 
     def __len__(self) -> int:
-        """The number of changes that are not undone."""
+        """The number of changes that are not undone yet."""
         return len(self._standing)

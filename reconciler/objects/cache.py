@@ -1,4 +1,4 @@
-"""The objects of another cluster as they were last observed."""
+"""The objects of another cluster, as last observed."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class NewestObjects:
         return [value for each in self._objects.values() if (value := view.value(each)) is not None]
 
     def take(self, observed: Observed[object]) -> bool:
-        """Keep the object; False if nothing is new."""
+        """Store the object. Returns False if nothing has changed."""
         if not news(self._objects.get(observed.key), observed):
             return False
         put_or_drop(self._objects, observed.key, observed if observed.value is not None else None)
         return True
 
     def replaced(self, listed: Listed) -> list[Observed[object]]:
-        """See `ListProgress.replace`."""
+        """Process a list, see `ListProgress.replace`. Returns the changes."""
         return [*self.progress.replace(listed, self._objects)]
 
     def afresh(self) -> NewestObjects:
-        """The same objects without versions, so that every new object is news: the cluster may be a new one."""
+        """The same objects without versions, because another cluster may have other versions of equal objects."""
         other = NewestObjects()
         other._objects = {key: replace(each, version="") for key, each in self._objects.items()}
         return other
 
     def is_news(self, observed: Observed[object]) -> bool:
-        """Whether an answer to a request still counts: a watch with a later version knows that the object is gone."""
+        """Whether a response is still relevant. A watch at a later version has already reported the object's end."""
         return observed.key in self._objects or not self.progress.passed(observed)

@@ -1,4 +1,4 @@
-"""The trace ids of a Workload. They come from what is stored, so all processes compute the same ids."""
+"""The trace ids of a Workload. They are computed from its stored fields, so that all processes get the same ids."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from scheduling.placement.group import ORIGIN_UID
 
 
 def workload_trace(workload: Workload) -> str:
-    """The trace id; a copy on a worker has the id of its original. Empty without a UID.
+    """The trace id; empty without a uid. A copy on a worker has the id of its original.
 
-    A user who writes a Workload can claim that it is a copy of any other. So its own UID is recorded beside this id.
+    A user who writes a Workload can claim that it is a copy of any other. So its own uid is recorded as well.
     """
     made_of = workload.annotations.get(ORIGIN_UID, "") if workload.origin else ""
     return trace_id(made_of or workload.uid)
@@ -24,10 +24,10 @@ def queued_since(workload: Workload) -> int:
 
 
 def admission(workload: Workload) -> SpanContext | None:
-    """The span id of its present way to admission, which is recorded once it is admitted; None without a UID.
+    """The id of the span from entering the queue to admission; None without a uid. The span is recorded at admission.
 
-    The id is made of the moment at which it entered its queue and of its own UID, which distinguishes copy and
-    original.
+    The id is made from the time at which the Workload entered its queue, and from its own uid, which differs between
+    copy and original.
     """
     trace = workload_trace(workload)
     return SpanContext(trace, span_id(trace, "admission", workload.uid, queued_since(workload))) if trace else None

@@ -1,4 +1,4 @@
-"""Moments in nanoseconds: as conditions hold them, in whole seconds, and of objects that are looked at later."""
+"""Times in nanoseconds: rounded to whole seconds for conditions, and the times at which objects are due."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def whole_second(now: int) -> int:
 
 
 def next_second(at: int) -> int:
-    """The first whole second at which this moment has come."""
+    """The first whole second that is not before this time."""
     return -(-at // SECOND) * SECOND
 
 
@@ -21,14 +21,14 @@ _SPARE = 64
 
 
 class DueNames:
-    """The moment at which each object is due. An object has one moment, and the last one that was set counts."""
+    """The time at which each object is due. An object has one time; a new one replaces it."""
 
     def __init__(self) -> None:
         self._at: dict[str, int] = {}
         self._order: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
-        """The number of objects that have a moment."""
+        """The number of objects that have a time."""
         return len(self._at)
 
     def __contains__(self, name: str) -> bool:
@@ -38,23 +38,23 @@ class DueNames:
         return self._at.get(name)
 
     def set(self, name: str, at: int) -> None:
-        """Set the moment of one object. The heap is rebuilt when most of its entries are out of date."""
+        """Set the time of an object. The heap is rebuilt when most of its entries are outdated."""
         self._at[name] = at
         heapq.heappush(self._order, (at, name))
         if len(self._order) > 2 * len(self._at) + _SPARE:
             self._order = sorted((at, name) for name, at in self._at.items())
 
     def drop(self, name: str) -> bool:
-        """Whether it had a moment."""
+        """Remove the object. Returns whether it had a time."""
         return self._at.pop(name, None) is not None
 
     @property
     def next(self) -> int | None:
-        """A moment before which none is due; None if there is none."""
+        """A time before which no object is due; None if there are no objects."""
         return self._order[0][0] if self._order else None
 
     def due(self, now: int) -> Iterator[str]:
-        """Each object whose moment has come, once. It keeps its moment until another is set, or it is dropped."""
+        """The objects whose time has come. An object keeps its time until it is set again or dropped."""
         while self._order and self._order[0][0] <= now:
             at, name = heapq.heappop(self._order)
             if self._at.get(name) == at:

@@ -1,6 +1,6 @@
-"""What Pods outside topologies request of each Node, in a file that has the Nodes and not the Pods.
+"""The requests of Pods outside topologies on each Node, for files that have the Nodes but not the Pods.
 
-It is one sum for each Node, in its status: `requested`, quantities by resource, `pods` among them. No Pod is named.
+The status of each Node has one sum in `requested`: quantities by resource, including `pods`. No Pod is named.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scheduling.topology.counting import PODS, pod_request
 _REQUESTED = "requested"
 
 NodeUse: TypeAlias = Mapping[str, Mapping[str, int]]
-"""Amounts in base units by resource, `pods` among them, by Node. A Node without such Pods is missing."""
+"""The amounts in base units by Node and resource, including `pods`. Nodes without such Pods are missing."""
 
 
 def use_of(pods: Iterable[PodOnNode]) -> NodeUse:
@@ -29,19 +29,19 @@ def use_of(pods: Iterable[PodOnNode]) -> NodeUse:
 
 
 def with_use(node: Mapping[str, Any], use: NodeUse) -> dict[str, Any]:
-    """The manifest of the Node with what is used of it; no Pods are written too, since that is known."""
+    """The Node with the sum of its Pods in its status. Zero is written, too, because it says that no Pod is there."""
     used = {PODS: 0, **use.get(str(metadata(node).get("name")), {})}
     return {**node, "status": {**mapping(node.get("status")), _REQUESTED: amounts.written(used)}}
 
 
 def is_known(nodes: Iterable[Manifest]) -> bool:
-    """Whether there are Nodes, and each says what is used of it."""
+    """Whether there are Nodes, and all of them have such a sum."""
     found = [_REQUESTED in mapping(node.get("status")) for node in nodes]
     return bool(found) and all(found)
 
 
 def pods_of(nodes: Iterable[Manifest]) -> list[Observed[object]]:
-    """For each Node one Pod that uses as much as all of its Pods, as they are watched."""
+    """For each Node one watched Pod that requests as much as all Pods on the Node together."""
     found: list[Observed[object]] = []
     for node in nodes:
         name = str(metadata(node).get("name"))

@@ -1,4 +1,4 @@
-"""An object as the API server stores it at one version, as small as decisions need it."""
+"""An object as the API server stores it at one version, reduced to what decisions need."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ K = TypeVar("K")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Key: TypeAlias = tuple[str, str]
-"""The kind and `namespace/name`, or only the name of a cluster-scoped object."""
+"""The kind of an object or view, and `namespace/name`; only the name for cluster-scoped objects."""
 
 
 def name_of(meta: Mapping[str, object], *, namespaced: bool) -> str:
-    """The name in an object's key, from its metadata."""
+    """The name in the key of an object with this metadata."""
     return joined((text(meta.get("namespace")) or "") if namespaced else "", text(meta.get("name")) or "")
 
 
@@ -28,9 +28,9 @@ def name_of(meta: Mapping[str, object], *, namespaced: bool) -> str:
 class Observed(Generic[T_co]):
     """An object at a resource version, in the view that `key` names.
 
-    `value`: what decisions need. `Observed[Workload]` is a stored Workload. `Observed[Workload | None]` may be gone:
-        its value is None then. `Observed[object]` is in any view; `WatchedKind.of` tells in which.
-    `detail`: what writes need: the packed Workload, or the status and finalizers of a queue.
+    `value`: what decisions need. `Observed[Workload]` is a stored Workload. `Observed[Workload | None]` has the value
+        None if the Workload is gone. `Observed[object]` may be in any view; see `WatchedKind.of`.
+    `detail`: what writes need: the packed manifest, or the status and finalizers.
     """
 
     key: Key
@@ -50,16 +50,16 @@ class Observed(Generic[T_co]):
 
     @property
     def stored(self) -> Stored | None:
-        """The fields that writes of its status and finalizers need; None for a view that keeps others."""
+        """What writes of its status and finalizers need; None if the view does not keep that."""
         return self.detail if isinstance(self.detail, Stored) else None
 
     @property
     def packed(self) -> Packed | None:
-        """The packed object; None for a view that does not keep it."""
+        """The packed manifest; None if the view does not keep it."""
         return self.detail if isinstance(self.detail, Packed) else None
 
     def manifest(self) -> Manifest:
-        """The object, unpacked. Raises ValueError for a view that does not keep it."""
+        """The manifest. Raises ValueError if the view does not keep it."""
         if not isinstance(self.detail, Packed):
             raise ValueError(f"the manifest of {self.key[0]} {self.key[1]} is not kept")
         return self.detail.manifest()
@@ -79,7 +79,7 @@ class Listed:
 
 
 def put_or_drop(known: dict[K, T], key: K, value: T | None) -> None:
-    """Store the value; None, as of an object that was deleted, removes what is stored."""
+    """Store the value, or remove what is stored if the value is None."""
     if value is None:
         known.pop(key, None)
     else:

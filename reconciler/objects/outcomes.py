@@ -17,7 +17,7 @@ class LeaseLost(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An action was executed. `manifest`: the object as it is stored now, or as it was when it was deleted."""
+    """An action was executed. `manifest`: the object as it is stored now, or the object that was deleted."""
 
     key: Key
     action: Action
@@ -26,7 +26,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An action failed, or its result is unknown. `action`: None if the object was to be read."""
+    """An action failed, or its result is unknown. `action`: None for a read."""
 
     key: Key
     action: Action | None
@@ -35,7 +35,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRead:
-    """An object as it is stored now, read after a write that came too late."""
+    """The object as it is stored, read after a write that came too late."""
 
     key: Key
     manifest: Manifest

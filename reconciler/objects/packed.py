@@ -1,4 +1,4 @@
-"""Compressed manifests: decisions use the values that were read from them, and only a write needs the manifest."""
+"""Compressed manifests. Decisions use the values that were read from a manifest; only a write needs all of it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cluster.resource import Manifest
 
 
 class HasManifest(Protocol):
-    """An object that keeps its manifest."""
+    """An object that keeps the manifest from which it was read."""
 
     def __hash__(self) -> int: ...
 
     def manifest(self) -> Manifest:
-        """The object as it was read."""
+        """The manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A manifest in a tenth of its size."""
+    """A manifest, compressed to about a tenth of its size."""
 
     content: bytes
 

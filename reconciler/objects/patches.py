@@ -1,7 +1,7 @@
 """The writes of a Workload after a decision, bound to the version that was read.
 
-Kueue applies a status server-side, with one field manager for each purpose. The same managers apply the same fields
-here, so that Kueue can remove what the reconciler wrote, and the other way round.
+Kueue uses server-side apply for a status, with one field manager for each purpose. Quotree applies the same fields with
+the same managers, so that each of the two can remove what the other one wrote.
 Source: Kueue v0.19 and v0.20, pkg/workload/patching.
 """
 
@@ -59,11 +59,11 @@ _CONDITIONS_OF_ADMISSION = {
     PODS_READY,
 }
 _OUR_OWN = "quotree.dev/"
-"""Conditions that Kueue does not know are written in one request with those that they belong to."""
+"""The prefix of conditions that Kueue does not have. They are written with the admission fields, in one request."""
 _LISTS = {"conditions": "type", "admissionChecks": "name"}
-"""The lists whose entries each can have their own manager, with the key of an entry."""
+"""The lists in which each entry may have its own manager, with the field that names an entry."""
 _EntryKey = tuple[str, str]
-"""A field of the status and, in one of these lists, the name of an entry."""
+"""A field of the status and, for a list, the name of an entry."""
 
 
 def condition_manager(kind: str) -> str:
@@ -72,15 +72,16 @@ def condition_manager(kind: str) -> str:
 
 
 def status_patch(before: Workload, after: Workload, manager: str) -> Patch | None:
-    """The write that leads from one status to the other; None if both are written the same.
+    """The write that turns one status into the other; None if both are equal as written.
 
-    `before`: the Workload as it was read; the write is bound to its resource version.
-    Where one write is not enough, it is the first one. The next decision leads to the others.
+    `before`: the Workload as it was read. The write is bound to its version.
+
+    If several writes are needed, this is the first one. The next decision leads to the others.
     """
     if after is before:
         return None
     if before.admission is not None and not before.reserved and after.admission not in (None, before.admission):
-        # An admission may not be changed into another one.
+        # An admission cannot be changed into another one, so it is removed first.
         return patch(before, {"status": {"admission": None}}, ADMISSION_MANAGER, "status")
     was, now = _entries(written_status(before)), _entries(written_status(after))
     changed = {key for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
@@ -91,7 +92,7 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
     owned = {
         key: value
         for key, value in then.items()
-        if _owns(owner, key) and (key in changed or owner != MULTIKUEUE)  # which owns only its own check
+        if _owns(owner, key) and (key in changed or owner != MULTIKUEUE)  # MULTIKUEUE owns only its own check
     }
     body = {"status": differences(_status(was), _status(then))}
     applied = {"apiVersion": f"{GROUP}/{WORKLOADS.version}", "kind": "Workload", "status": _status(owned)}
@@ -100,7 +101,7 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
 
 
 def _owner(changed: Iterable[_EntryKey], manager: str) -> str:
-    """The manager to write as: this one or that of admissions if it owns all entries, else the owner of one entry."""
+    """The manager to use: `manager` or that of admissions if it owns all changes, otherwise the owner of one change."""
     for each in (manager, ADMISSION_MANAGER):
         if all(_owns(each, key) for key in changed):
             return each
@@ -140,14 +141,14 @@ def _status(entries: Mapping[_EntryKey, Any]) -> dict[str, Any]:
 
 
 def spec_patch(before: Workload, after: Workload) -> Patch | None:
-    """The patch of `spec.active`. It is a write of its own, before the one of the status."""
+    """The patch of `spec.active`. It is written separately, before the status."""
     if before.active == after.active:
         return None
     return patch(before, {"spec": {"active": after.active}}, ADMISSION_MANAGER)
 
 
 def patch(workload: Workload, body: Mapping[str, Any], manager: str, subresource: str | None = None) -> Patch:
-    """A merge patch of the Workload as it was read."""
+    """A merge patch of the Workload, bound to the version that was read."""
     version = workload.resource_version
     return Patch(WORKLOADS, workload.namespace, workload.name, body, version, manager, subresource)
 
@@ -174,5 +175,5 @@ def patched(body: Mapping[str, Any]) -> list[str]:
 
 
 def alike(a: Workload, b: Workload) -> bool:
-    """Whether they differ in nothing but the version."""
+    """Whether they are equal except for the version."""
     return replace(a, resource_version="", generation=0) == replace(b, resource_version="", generation=0)

@@ -1,4 +1,4 @@
-"""How much of each kind of a cluster is known: watches, lists and answers may overtake each other."""
+"""Which objects of a cluster are known, although watches, lists and responses may overtake each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reconciler.objects.versions import older, reached
 
 
 class ListProgress:
-    """`listed`: the kinds whose objects are all known."""
+    """The progress of watches and lists. `listed`: the kinds of which all objects are known."""
 
     def __init__(self) -> None:
         self.listed: set[str] = set()
@@ -23,7 +23,7 @@ class ListProgress:
             self._passed[kind] = version
 
     def passed(self, observed: Observed[object]) -> bool:
-        """Whether the watch is past this version: its report of the object is newer."""
+        """Whether the watch has passed the version of the object. If so, it has already reported something newer."""
         return reached(self._passed.get(observed.key[0], ""), observed.version)
 
     def known(self, kinds: Iterable[str]) -> bool:
@@ -31,13 +31,13 @@ class ListProgress:
         return self._passed.keys() >= {*kinds}
 
     def awaited(self, kind: str) -> int:
-        """The request that a list which begins now answers; 0 for none. May be called from any thread."""
+        """The number of the request that a list which begins now fulfils; 0 for none. Any thread may call this."""
         return self._awaited.get(kind, 0)
 
     def ask(self, kinds: Iterable[str]) -> int:
-        """The number of a new request. Each kind counts as listed again only with the list that has this number.
+        """Request new lists. Returns a number. A kind counts as listed again only with a list that has this number.
 
-        A list that a reflector began before the request may arrive later, and lack the writes in between.
+        A list that began before the request may arrive later, and may lack the writes in between.
         """
         self._requests += 1
         for kind in kinds:
@@ -46,10 +46,10 @@ class ListProgress:
         return self._requests
 
     def replace(self, listed: Listed, known: Iterable[Key]) -> Iterator[Observed[object]]:
-        """The changes of a list: first the `known` objects of its kind that are gone, then all its objects.
+        """Process a list. Yields its changes: the `known` objects of its kind that are gone, then all its objects.
 
-        Nothing if a watch is ahead of the list; the kind counts as listed all the same if this list was requested. It
-        counts as listed once all changes were taken in.
+        If the watch is ahead of the list, there are no changes. A list that was requested still makes the kind count
+        as listed, once all changes have been consumed.
         """
         awaited, overtaken = self.awaited(listed.kind), older(listed.version, self._passed.get(listed.kind, ""))
         if not overtaken:
@@ -64,9 +64,9 @@ class ListProgress:
 
 
 def news(before: Observed[object] | None, after: Observed[object]) -> bool:
-    """Whether `after` is neither known already nor older than the known version.
+    """Whether `after` is new: it differs from the known version, and is not older.
 
-    The answer to a deletion shows the object at the version of its end, and may come before the watch reports that end.
+    The response to a deletion and the watch event of that deletion have the same version. The response may come first.
     """
     if before is None:
         return True

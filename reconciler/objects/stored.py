@@ -15,10 +15,10 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object at a resource version.
+    """The fields at a resource version.
 
-    `deleting`: its deletion was requested.
-    `annotations`: without kubectl's copy of the whole object.
+    `deleting`: whether deletion was requested.
+    `annotations`: all annotations, without the one in which kubectl keeps the whole object.
     """
 
     version: str = ""
@@ -47,7 +47,7 @@ def read_stored(manifest: Manifest) -> Stored:
 
 
 def with_condition(before: Stored, kind: str, holds: bool, reason: str, message: str, now: int) -> list[Any]:
-    """The conditions with this one replaced in place; its transition changes only with its status."""
+    """The conditions with this one replaced or added. The time of its transition changes only with its status."""
     conditions = [mapping(each) for each in listing(before.status.get("conditions"))]
     old = next((each for each in conditions if each.get("type") == kind), {})
     status = "True" if holds else "False"

@@ -1,4 +1,4 @@
-"""What places in topologies depend on: Topologies, the Nodes that take pods, and what other Pods use there."""
+"""The views that places in topologies depend on: Topologies, Nodes, and the Pods outside topologies on these Nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scheduling.topology.pods import foreign_pod
 
 
 class PodOnNode(NamedTuple):
-    """A Pod outside topologies that runs on this node. `key`: `namespace/name`. `requests` are in base units."""
+    """A Pod outside topologies that runs on a Node. `key`: `namespace/name`. `requests`: in base units."""
 
     key: str
     node: str
@@ -41,7 +41,7 @@ def _pod_on_node(manifest: Manifest) -> PodOnNode | None:
 
 @lru_cache(maxsize=4096)
 def _kept_once(requests: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
-    """Thousands of Pods have the same requests."""
+    """One mapping for all Pods with these requests, because thousands have the same."""
     return dict(requests)
 
 

@@ -1,4 +1,4 @@
-"""A write that a controller wants, and the object that its Event is about."""
+"""A write that a controller wants, and the object that its Event refers to."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ KUEUE_VERSION = f"{GROUP}/v1beta2"
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """The object that an Event is about. `refer` makes one from an observed object.
+    """The object that an Event refers to. `refer` makes one from an observed object.
 
-    `uid`: `kubectl describe` finds Events by it, so an empty one raises ValueError.
-    `version`: the resource version, if it is known; it is not part of the object's identity.
-    `trace`: the trace of the Workload that the object belongs to; empty for none.
+    `uid`: `kubectl describe` finds Events by it. An empty uid raises ValueError.
+    `version`: the resource version, if it is known. It is not part of the identity.
+    `trace`: the trace id of the Workload that the object belongs to; empty for none.
     """
 
     api_version: str
@@ -40,7 +40,7 @@ class ObjectReference:
 def refer(
     api_version: str, kind: str, name: str, uid: str, *, version: str = "", trace: str = ""
 ) -> ObjectReference | None:
-    """Refer to `name`, as in a Key. None if the uid is unknown: there can be no Event then."""
+    """Refer to the object with the name of a Key. None if the uid is unknown, because then there can be no Event."""
     namespace, bare = parted(name)
     return ObjectReference(api_version, kind, namespace, bare, uid, version, trace) if uid else None
 
@@ -57,12 +57,12 @@ def reference(workload: Workload) -> ObjectReference | None:
 
 @dataclass(frozen=True, slots=True)
 class WantedWrite:
-    """One write to the object `key`, and the Event that reports it once it is executed.
+    """A write to the object `key`, and the Event that reports the write after it was executed.
 
-    `action`: None if nothing can be written; the Event says why.
-    `reason`, `about`: without one of them there is no Event.
-    `refusal`: the reason of the Event if the API server refuses the write; empty for the usual one.
-    `workload`: `namespace/name` of the Workload whose job or Pod is written.
+    `action`: None if nothing can be written; then the Event says why.
+    `about`, `reason`: the object and the reason of the Event. Without one of them there is no Event.
+    `refusal`: the reason of the Event if the API server refuses the write; empty for the usual reason.
+    `workload`: `namespace/name` of the Workload that the written job or Pod belongs to.
     `first_report`: see `JobStep`.
     """
 

@@ -1,7 +1,7 @@
 """The kinds that the reconciler watches, and how each object changes the scheduler's world.
 
-Objects are read in the thread of their reflector, and only what decisions use is kept; the core alone changes the
-world.
+Objects are read in the thread of their reflector, and only what decisions use is kept. Only the thread of the core
+changes the world.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scheduling.world.world import World
 log = logging.getLogger(__name__)
 T_co = TypeVar("T_co", covariant=True)
 Known: TypeAlias = Callable[[Key], Observed[object] | None]
-"""Returns what was read of an object before."""
+"""Returns the object that was read before, at any version; None if there was none."""
 VERSION = "v1beta2"
 
 
@@ -50,27 +50,27 @@ def _nothing(_: Key) -> None:
 
 
 def _ignore(*_: object) -> None:
-    """The change of the world for kinds that the world does not have: controllers keep their objects."""
+    """The world does not have the objects of this kind; controllers keep them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedKind(Generic[T_co]):
-    """One view of objects that are listed and watched: each is read as a `T_co`.
+    """One view of objects that are listed and watched. Each object is read as a `T_co`.
 
     `kind`: the name of the view.
     `object_kind`: the kind of the objects; empty if it equals the name of the view.
-    `read`: reads the value from a manifest; None if nothing is kept.
-    `detail`: reads what writes need beside the value.
-    `put`, `drop`: change the world (moment in nanoseconds).
-    `label_selector`, `field_selector`: only objects with this label, with these fields.
+    `read`: reads the value from a manifest; returns None to ignore the object.
+    `detail`: reads what writes need besides the value.
+    `put`, `drop`: change the world. They get the present time in nanoseconds.
+    `label_selector`, `field_selector`: what the API server selects by.
     `selects`: whether an object that was read matches the selectors.
-    `on_demand`: the kind is not followed before the core needs it.
-    `relist`: a new leader lists the kind again before it decides, because its watch may lag behind the writes of the
-        leader before it.
+    `on_demand`: the kind is not watched before the core needs it.
+    `relist`: a new leader lists the kind again before it decides, because its watch may be late and lack writes of the
+        previous leader.
 
-    From objects in all views (`Observed[object]`), `of`, `value` and `find` select this view. They use `type: ignore`,
-    because a call of `cast` takes as long as the comparison; no other code narrows what was observed. `T_co` is
-    covariant, because a view only receives what was observed in it.
+    From objects in all views (`Observed[object]`), `of`, `value` and `find` select those of this view. They use
+    `type: ignore`, because a call of `cast` takes as long as the comparison. No other code narrows the type of observed
+    objects. `T_co` is covariant, because a view only returns what was observed in it.
     """
 
     kind: str
@@ -86,15 +86,15 @@ class WatchedKind(Generic[T_co]):
     object_kind: str = ""
     on_demand: bool = False
 
-    # --- what a manifest is in this view
+    # --- how a manifest is read in this view
 
     def identity(self, meta: Mapping[str, object]) -> tuple[Key, str]:
-        """The key of an object in this view, and its version, from its metadata."""
+        """The key and the version of an object in this view, from its metadata."""
         name = name_of(meta, namespaced=self.resource.namespaced)
         return (self.kind, name), text(meta.get("resourceVersion")) or ""
 
     def observed(self, manifest: Manifest, known: Known = _nothing) -> Observed[T_co | None]:
-        """The object as it was read. If `known` has this version, the object is not read again."""
+        """The object as it was read. If `known` returns this version, the object is not read again."""
         key, version = self.identity(metadata(manifest))
         before = known(key)
         if before is not None and before.version == version != "":
@@ -105,7 +105,7 @@ class WatchedKind(Generic[T_co]):
     # --- what was observed in this view
 
     def of(self, observed: Observed[object] | None) -> Observed[T_co] | None:
-        """The object in this view; None where it is gone, or was observed in another view."""
+        """The object; None if it is gone, or was observed in another view."""
         if observed is None or observed.key[0] != self.kind or observed.value is None:
             return None
         return observed  # type: ignore[return-value]
@@ -121,11 +121,11 @@ class WatchedKind(Generic[T_co]):
         return objects.get((self.kind, name))  # type: ignore[return-value]
 
     def selected(self, observed: Observed[object]) -> bool:
-        """Whether the watch selects this object. The object must be of this view."""
+        """Whether the watch selects this object, which must be of this view."""
         return observed.value is None or self.selects(observed.value)  # type: ignore[arg-type]
 
     def change(self, world: World, observed: Observed[object], now: int) -> None:
-        """Update the world (moment in nanoseconds). The object must be of this view."""
+        """Update the world. The object must be of this view. `now` is in nanoseconds."""
         if observed.value is None:
             self.drop(world, observed.key[1], now)
         else:
@@ -134,9 +134,9 @@ class WatchedKind(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WatchedResource:
-    """The objects that one reflector follows: those of a resource that the selectors match.
+    """What one reflector watches: a resource, with the same selectors for all views.
 
-    `views`: what is read of each object, at least one.
+    `views`: how each object is read; at least one.
     """
 
     views: tuple[WatchedKind[object], ...]
@@ -155,12 +155,12 @@ class WatchedResource:
 
     @property
     def relist(self) -> bool:
-        """Whether a new leader lists the resource again, for one of its views."""
+        """Whether a new leader lists the resource again, because one of its views needs that."""
         return any(view.relist for view in self.views)
 
     @property
     def on_demand(self) -> bool:
-        """Whether the core says when to follow the resource."""
+        """Whether the resource is watched only when the core needs it."""
         return all(view.on_demand for view in self.views)
 
     @property
@@ -168,9 +168,9 @@ class WatchedResource:
         return tuple(view.kind for view in self.views)
 
     def observed(self, manifest: Manifest, known: Known = _nothing) -> tuple[Observed[object], ...]:
-        """The object in each view, in their order; see `WatchedKind.observed`.
+        """The object in each view, in the order of the views. See `WatchedKind.observed`.
 
-        A view that fails to read the object keeps what it knew of it: one object must not stop the watch of all.
+        If a view fails to read an object, it keeps the object as it was, so that the watch continues.
         """
         return tuple(_observed(view, manifest, known) for view in self.views)
 
@@ -181,21 +181,21 @@ def _observed(view: WatchedKind[object], manifest: Manifest, known: Known) -> Ob
     except Exception:
         key, version = view.identity(metadata(manifest))
         before = known(key)
-        log.exception("%s %s cannot be read; it counts as it was, or not at all if it is new", *key)
+        log.exception("%s %s cannot be read; its last readable version is used, if there is one", *key)
         return Observed(key, version, None) if before is None else replace(before, version=version)
 
 
 def lists_of(
     watched: WatchedResource, objects: Iterable[tuple[Observed[object], ...]], version: str, request: int = 0
 ) -> Iterator[Listed]:
-    """The list of each view. `objects`: each object in all views. See `Listed` for the others."""
+    """The list of each view. `objects`: each object in all views. For the other parameters, see `Listed`."""
     views = [*zip(*objects, strict=True)] or [()] * len(watched.views)
     for view, found in zip(watched.views, views, strict=True):
         yield Listed(view.kind, found, version, request)
 
 
 def by_resource(watched: Iterable[WatchedKind[object]]) -> tuple[WatchedResource, ...]:
-    """One for each resource and selector, in the order of their first views."""
+    """One watched resource for each combination of resource and selectors, in the order of the first views."""
     found: dict[tuple[Resource, str | None, str | None], list[WatchedKind[object]]] = {}
     for each in watched:
         found.setdefault((each.resource, each.label_selector, each.field_selector), []).append(each)
@@ -217,7 +217,7 @@ QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
 
 def _queue(manifest: Manifest, *, orchestrated: bool = False) -> tuple[ClusterQueueSettings, bool]:
-    """Its settings, and whether it is being deleted."""
+    """The settings of the ClusterQueue, and whether it is being deleted."""
     return read_queue_settings(manifest, orchestrated=orchestrated), bool(metadata(manifest).get("deletionTimestamp"))
 
 
@@ -227,12 +227,12 @@ def _put_queue(world: World, value: tuple[ClusterQueueSettings, bool], now: int)
 
 
 def _local_queue(manifest: Manifest) -> tuple[LocalQueueSettings, bool]:
-    """Its settings, and whether it is being deleted."""
+    """The settings of the LocalQueue, and whether it is being deleted."""
     return read_local_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
 
 
 def _put_local_queue(world: World, value: tuple[LocalQueueSettings, bool], now: int) -> None:
-    """Put a LocalQueue into the world. One that is being deleted accepts no work, and counts as gone."""
+    """Put a LocalQueue into the world. If it is being deleted, it accepts no work, and counts as gone."""
     settings, terminating = value
     if terminating:
         world.drop_local_queue(settings.key)
@@ -241,7 +241,7 @@ def _put_local_queue(world: World, value: tuple[LocalQueueSettings, bool], now: 
 
 
 def _namespace(manifest: Manifest) -> tuple[str, dict[str, str]]:
-    """Its name and its labels."""
+    """The name and the labels of the Namespace."""
     meta = metadata(manifest)
     return text(meta.get("name")) or "", dict(texts(meta.get("labels")))
 
@@ -306,12 +306,15 @@ WATCHED_KINDS: tuple[WatchedKind[object], ...] = (
     *PRIORITY_VIEWS,
     WORKLOAD_VIEW,
 )
-"""In the order in which a world is built: kinds that others refer to come first."""
+"""In the order in which a world is built: kinds to which others refer come first."""
 
 
 def watched_kinds(*, boosted: bool, orchestrated: bool) -> tuple[WatchedKind[object], ...]:
-    """`boosted`: the annotation priority-boost of Workloads adds to their priority. `orchestrated`:
-    status.effectiveQuotas applies in place of the quotas of spec."""
+    """All kinds of the core.
+
+    `boosted`: whether the annotation priority-boost of a Workload adds to its priority.
+    `orchestrated`: whether `status.effectiveQuotas` of a ClusterQueue replaces the quotas in its spec.
+    """
     readers: Mapping[str, Callable[[Manifest], object]] = {
         WORKLOAD_VIEW.kind: partial(read_workload, boosted=boosted),
         COHORT_VIEW.kind: partial(read_cohort_settings, orchestrated=orchestrated),

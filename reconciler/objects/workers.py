@@ -1,4 +1,4 @@
-"""Worker clusters as values: the source of a kubeconfig, the state of a connection, commands and reports."""
+"""Values for worker clusters: sources of kubeconfigs, states of connections, commands and reports."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ConnectionState: TypeAlias = Literal["connected", "connecting", "lost", "misconf
 class WorkerConnection:
     """The state of the connection to a worker.
 
-    `connecting`: the worker was never reached since the process started or its kubeconfig changed.
-    `misconfigured`: its kubeconfig cannot be used, or the worker refuses its credentials.
-    `since`: the last transition (nanoseconds) of the condition Active of its MultiKueueCluster, as stored, so that a
-        restart does not change it; 0 if there is none.
-    `reason`, `message`: those of the condition.
-    `attempts`: how many attempts to reach it failed in a row.
-    `next_attempt`: when the next one is due (nanoseconds); 0 if none is.
+    `state`: `connecting` if the worker was never reached since the process started or its kubeconfig changed;
+        `misconfigured` if its kubeconfig cannot be used, or the worker refuses its credentials.
+    `reason`, `message`: those of the condition Active of its MultiKueueCluster.
+    `since`: the last transition of that condition as it is stored (nanoseconds), so that a restart does not change it;
+        0 if there is none.
+    `attempts`: how many attempts in a row have failed.
+    `next_attempt`: when the next attempt is due (nanoseconds); 0 if there is none.
     """
 
     state: ConnectionState
@@ -63,7 +63,7 @@ Source: TypeAlias = SecretSource | PathSource | ProfileSource
 
 @dataclass(frozen=True, slots=True)
 class WorkerActivity:
-    """The stored condition Active; `since` (nanoseconds) is its last transition, 0 if there is none."""
+    """The condition Active as it is stored. `since`: its last transition (nanoseconds); 0 if there is none."""
 
     status: str = "Unknown"
     reason: str = ""
@@ -74,16 +74,15 @@ class WorkerActivity:
     def holds(self) -> bool:
         return self.status == "True"
 
-
-# --- what is reported, and what is asked for
+    # --- reports and commands
 
 
 @dataclass(frozen=True, slots=True)
 class FromWorker:
-    """News of a worker: of an object, of a write, or of its connection; None: the worker is not configured any more.
+    """A report about a worker: on an object, a write or its connection. None: the worker is not configured any more.
 
-    After a connection is opened, the lists of all kinds arrive before it is reported as connected. While it is lost,
-    the objects stay as last observed; the next lists update them.
+    After a connection is opened, the lists of all kinds are reported before the state `connected`. While the connection
+    is lost, the objects stay as last observed; the next lists update them.
     """
 
     cluster: str
@@ -92,7 +91,7 @@ class FromWorker:
 
 @dataclass(frozen=True, slots=True)
 class WorkerWrite:
-    """Execute the action on a worker; the result is an Outcome, Failed if the worker cannot be reached."""
+    """Execute the action on a worker. The result is an Outcome: Failed if the worker cannot be reached."""
 
     cluster: str
     key: Key
@@ -101,7 +100,7 @@ class WorkerWrite:
 
 @dataclass(frozen=True, slots=True)
 class FollowWorker:
-    """Connect to the worker with the kubeconfig from this source, again whenever it changes."""
+    """Connect to the worker with the kubeconfig from this source, and again whenever the kubeconfig changes."""
 
     cluster: str
     source: Source | None
@@ -109,7 +108,7 @@ class FollowWorker:
 
 @dataclass(frozen=True, slots=True)
 class WorkerCondition:
-    """The condition Active of its MultiKueueCluster is stored like this; it tells since when a connection is lost."""
+    """The stored condition Active of the worker's MultiKueueCluster. It shows when the connection was lost."""
 
     cluster: str
     active: WorkerActivity

@@ -1,10 +1,11 @@
-"""Compares the decisions of another queue controller with those of our engine.
+"""Compares the decisions of another queue controller with those of Quotree's engine.
 
-After each change our engine decides on the stored world. Its decisions are expected of the other controller: quota for
-a Workload, a victim to evict. The other one has `patience` to do the same. A decision of the other that was not
-expected is checked once more against the world just before, without our expectations. Two controllers that watch the
-same changes see them at different moments. So nothing is concluded if another object changed in the same tree shortly
-before, or quotas changed shortly after.
+After each change our engine decides on the stored world. The other controller is expected to make the same decisions
+within `patience`: to give a Workload quota, or to evict a victim. If it makes another decision, our engine decides
+again on the world just before that, without the earlier expectations.
+
+Both controllers watch the same changes, but not at the same time. So a case counts as unsure if another object in the
+same tree changed shortly before it, or if quotas changed shortly after it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _SURROUNDINGS = (
     *("ResourceFlavor", "AdmissionCheck", "Cohort", "ClusterQueue", "Namespace", "LocalQueue"),
     *("LimitRange", "RuntimeClass"),
 )
-"""The kinds that both controllers decide by, and may observe at different moments."""
+"""The kinds that both controllers use for decisions, and may observe at different times."""
 _CYCLES = 100
-"""The most cycles after one change; the remaining decisions follow after the next."""
+"""The most cycles after one change. Further decisions are made after the next change."""
 
 
 class DifferenceKind(StrEnum):
@@ -54,10 +55,10 @@ class ComparisonResult(StrEnum):
 
 
 class DecisionDifference(NamedTuple):
-    """A difference.
+    """A difference between two decisions.
 
     `workload`: `namespace/name`.
-    `theirs`, `ours`: the decisions.
+    `theirs`, `ours`: the decision of the other controller, and ours.
     `why`: the reason of our decision.
     """
 
@@ -73,7 +74,13 @@ Report = Callable[[ComparisonResult, DecisionDifference | None], None]
 
 @dataclass(slots=True)
 class _Expected:
-    """Our decision at `since`, in the tree of `root`. `withdrawn`: when it stopped being expected."""
+    """A decision that the other controller is expected to make.
+
+    `decision`: our decision.
+    `root`: the name of the tree's root.
+    `since`: when it was first expected.
+    `withdrawn`: when it stopped being expected; None if it is still expected.
+    """
 
     decision: Reserve | Preempt
     root: str
@@ -82,7 +89,7 @@ class _Expected:
 
 
 class _Suspected(NamedTuple):
-    """A difference that counts if no quota changes until `until`."""
+    """A difference to report at `until`, unless a quota changes before that."""
 
     until: int
     difference: DecisionDifference
@@ -91,9 +98,18 @@ class _Suspected(NamedTuple):
 class Comparison:
     """An observer of the core.
 
-    `known`: all objects were listed; before that nothing can be concluded.
-    `report`: called with each comparison.
-    `patience`: nanoseconds.
+    `report`: called with the result of each comparison.
+    `known`: returns whether all objects have been listed. Before that nothing is compared.
+    `patience`: how long the other controller may take, in nanoseconds.
+
+    Private state:
+    `_reserved`, `_victims`: the expected decisions, by workload.
+    `_before`, `_older`: decisions that were withdrawn in the present period of `patience`, and in the one before.
+    `_reported`: the workloads whose missing decision was reported.
+    `_suspected`: the differences that are not confirmed yet.
+    `_recent_changes`: when each workload of a tree changed last, by root.
+    `_inputs`: when quotas or other inputs of decisions changed last.
+    `_outdated_roots`: the trees whose expectations have to be withdrawn.
     """
 
     def __init__(self, world: World, report: Report, known: Callable[[], bool], patience: int = PATIENCE) -> None:
@@ -109,17 +125,17 @@ class Comparison:
         self._swept = 0
         self._reported: set[str] = set()
         self._suspected: list[_Suspected] = []
-        self._moved: dict[str, dict[str, int]] = {}
+        self._recent_changes: dict[str, dict[str, int]] = {}
         self._inputs = 0
-        self._anew: set[str] = set()
+        self._outdated_roots: set[str] = set()
         self._change: tuple[Workload | None, Workload | None] | None = None
 
     @property
     def kept(self) -> int:
-        """The number of workloads that are remembered because they changed."""
-        return sum(map(len, self._moved.values()))
+        """The number of workloads whose latest change is remembered."""
+        return sum(map(len, self._recent_changes.values()))
 
-    # --- what the core shows
+    # --- calls of the core
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         if after.key[0] != WORKLOAD_VIEW.kind:
@@ -131,38 +147,40 @@ class Comparison:
         if not self._known() or old is None or new is None:
             return
         if new.reserved and not old.reserved and new.admission is not None:
-            self._given(new, new.admission, now)
+            self._reserved_by_other(new, new.admission, now)
         elif new.holds(EVICTED) and not old.holds(EVICTED) and new.conditions[EVICTED].reason == PREEMPTED:
-            self._evicted(new, now)
+            self._evicted_by_other(new, now)
 
     def changed(self, now: int) -> None:
         (old, new), self._change = self._change or (None, None), None
         for workload in (old, new):
             if workload is not None:
                 self._follow(workload, old, new, now)
-        for root in self._anew:
+        for root in self._outdated_roots:
             self._withdraw(root, now)
-        self._anew.clear()
+        self._outdated_roots.clear()
         self._decide(now)
 
     def _follow(self, workload: Workload, old: Workload | None, new: Workload | None, now: int) -> None:
-        """Take in the versions before and after a change: expectations that are met, and trees that changed."""
+        """Process a change of a workload: which expectations it fulfils, and which trees it affects."""
         if _moves(old, new):
-            self._moved.setdefault(self._root(workload), {})[workload.key] = now
+            self._recent_changes.setdefault(self._root(workload), {})[workload.key] = now
         if new is None or not new.queueable:
             self._reserved.pop(workload.key, None)
-            self._anew |= {each.root for each in self._victims.values() if _is_for(each.decision, workload.key)}
+            self._outdated_roots |= {
+                each.root for each in self._victims.values() if _is_for(each.decision, workload.key)
+            }
         if new is None or new.evicted or not new.counts:
             self._victims.pop(workload.key, None)
         if new is None or old is None or new.reserved != old.reserved:
             self._reported.discard(workload.key)
 
     def decided(self, decisions: Iterable[object], seconds: float) -> None:
-        """Nothing to do: our own process makes no decisions here."""
+        """Nothing to do, because this process makes no decisions of its own."""
 
     def passed(self, now: int, _seconds: float = 0.0, /) -> None:
-        """Time has passed: check expectations that are too old, and suspected differences that are old enough."""
-        self._miss(now)
+        """Report expectations that were not fulfilled in time, and suspected differences that are confirmed now."""
+        self._report_missed(now)
         due = [each for each in self._suspected if each.until <= now]
         self._suspected = [each for each in self._suspected if each.until > now]
         for each in due:
@@ -172,11 +190,11 @@ class Comparison:
                 self._differs(each.difference)
         if now - self._swept > self._patience:
             self._swept, self._before, self._older = now, {}, self._before
-            for root in [*self._moved]:
-                self._lately_moved(root, now)
+            for root in [*self._recent_changes]:
+                self._changes_in(root, now)
 
-    def _miss(self, now: int) -> None:
-        """Report an expectation that was not met, once; our engine then starts anew from the stored world."""
+    def _report_missed(self, now: int) -> None:
+        """Report each expectation that was not fulfilled in time, once. Then our engine decides again."""
         roots = set()
         for name, expected in [*self._reserved.items(), *self._victims.items()]:
             if name not in self._reported and now - expected.since > self._patience < now - self._inputs:
@@ -188,7 +206,7 @@ class Comparison:
         if roots:
             self._decide(now)
 
-    # --- what ours decides
+    # --- our decisions
 
     def _decide(self, now: int) -> None:
         if not self._known():
@@ -206,13 +224,13 @@ class Comparison:
     def _expect(
         self, expected: dict[str, _Expected], workload: Workload, decision: Reserve | Preempt, now: int
     ) -> None:
-        earlier = expected.get(workload.key) or self._lately(workload.key)
+        earlier = expected.get(workload.key) or self._recently_expected(workload.key)
         goes_on = earlier is not None and earlier.withdrawn in (None, now)
         since = earlier.since if earlier is not None and goes_on else now
         expected[workload.key] = _Expected(decision, self._root(workload), since)
 
     def _withdraw(self, root: str, now: int) -> None:
-        """Withdraw the expectations in this tree: its world is the stored one again."""
+        """Withdraw the expectations in this tree, so that its world equals the stored objects again."""
         for name in [name for name, each in self._reserved.items() if each.root == root]:
             expected = self._before[name] = self._reserved.pop(name)
             expected.withdrawn = now
@@ -224,23 +242,23 @@ class Comparison:
             if isinstance(expected.decision, Preempt) and stays is not None and stays.evicted:
                 self._world.put_workload(expected.decision.target.reservation.workload, now)
 
-    def _lately(self, name: str) -> _Expected | None:
-        """The decisions that were expected until a moment ago."""
+    def _recently_expected(self, name: str) -> _Expected | None:
+        """The decision about the workload that was withdrawn shortly before, if there is one."""
         return self._before.pop(name, None) or self._older.pop(name, None)
 
-    # --- what the other did
+    # --- decisions of the other controller
 
-    def _given(self, workload: Workload, admission: Admission, now: int) -> None:
+    def _reserved_by_other(self, workload: Workload, admission: Admission, now: int) -> None:
         name, root = workload.key, self._root(workload)
         expected = self._reserved.pop(name, None)
         if expected is None:
             self._withdraw(root, now)
-            self._anew.add(root)
+            self._outdated_roots.add(root)
             if self._lacking(workload):
                 self._suspect(DifferenceKind.OVER_ADMITTED, workload, self._lacking(workload), now)
                 return
             self._decide(now)
-            expected = self._reserved.pop(name, None) or self._lately(name)
+            expected = self._reserved.pop(name, None) or self._recently_expected(name)
         if expected is None or not isinstance(expected.decision, Reserve):
             self._suspect(DifferenceKind.OUT_OF_ORDER, workload, self._first(name, root), now, still=True)
             return
@@ -250,13 +268,13 @@ class Comparison:
         else:
             self._suspect(DifferenceKind.OTHER_FLAVORS, workload, f"ours chose {_flavors(ours)}", now, still=True)
 
-    def _evicted(self, workload: Workload, now: int) -> None:
+    def _evicted_by_other(self, workload: Workload, now: int) -> None:
         name, root = workload.key, self._root(workload)
         if name not in self._victims:
             self._withdraw(root, now)
-            self._anew.add(root)
+            self._outdated_roots.add(root)
             self._decide(now)
-        expected = self._victims.pop(name, None) or self._lately(name)
+        expected = self._victims.pop(name, None) or self._recently_expected(name)
         if expected is not None and isinstance(expected.decision, Preempt):
             self._report(ComparisonResult.SAME, None)
         else:
@@ -266,8 +284,8 @@ class Comparison:
             )
 
     def _suspect(self, kind: DifferenceKind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
-        """Suspect a difference. `still`: it does not count if another object changed in the tree recently."""
-        moved = self._lately_moved(self._root(workload), now)
+        """Suspect a difference. `still`: if another object in the tree changed shortly before, it counts as unsure."""
+        moved = self._changes_in(self._root(workload), now)
         if now - self._inputs <= self._patience or (still and moved.keys() - {workload.key}):
             self._report(ComparisonResult.UNSURE, None)
             return
@@ -276,11 +294,11 @@ class Comparison:
         difference = DecisionDifference(kind, workload.key, theirs, ours, wait.message if wait is not None else "")
         self._suspected.append(_Suspected(now + self._patience, difference))
 
-    def _lately_moved(self, root: str, now: int) -> dict[str, int]:
-        """The recent changes in the tree; older ones are forgotten."""
-        moved = {key: at for key, at in self._moved.pop(root, {}).items() if now - at <= self._patience}
+    def _changes_in(self, root: str, now: int) -> dict[str, int]:
+        """The recent changes in the tree. Older ones are forgotten."""
+        moved = {key: at for key, at in self._recent_changes.pop(root, {}).items() if now - at <= self._patience}
         if moved:
-            self._moved[root] = moved
+            self._recent_changes[root] = moved
         return moved
 
     def _differs(self, difference: DecisionDifference) -> None:
@@ -289,14 +307,14 @@ class Comparison:
     # --- the world
 
     def _root(self, workload: Workload) -> str:
-        """The name of the tree's root; empty if there is no ClusterQueue."""
+        """The root of the workload's tree; empty if there is no ClusterQueue."""
         local = self._world.queues.local_queues.get(workload.local_queue)
         name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
         node = self._world.state.tree.queues.get(name)
         return str(node.root) if node is not None else ""
 
     def _lacking(self, workload: Workload) -> str:
-        """The resources that are short for its quota; empty if it fits."""
+        """The resources that its quota is short of, as a sentence; empty if it fits."""
         assert workload.admission is not None
         node = self._world.state.tree.queues.get(workload.admission.cluster_queue)
         if node is None:
@@ -311,7 +329,7 @@ class Comparison:
 
 
 def _moves(old: Workload | None, new: Workload | None) -> bool:
-    """Whether the change may alter other decisions; quota that the other controller gave does not."""
+    """Whether the change may affect other decisions. Quota that the other controller reserves does not."""
     if old is None or new is None:
         return True
     if new.counts:
@@ -325,7 +343,7 @@ def _is_for(decision: Reserve | Preempt, name: str) -> bool:
 
 
 def _flavors(admission: Admission | None) -> str:
-    """The flavors by pod set and resource, as they are compared and shown."""
+    """The flavors by pod set and resource, in the form that is compared and reported."""
     sets = [
         f"{each.name}({'all' if each.count is None else each.count}): "
         + ", ".join(f"{resource}={flavor}" for resource, flavor in sorted(each.flavors.items()))

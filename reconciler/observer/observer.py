@@ -1,4 +1,4 @@
-"""The interface of observers, which watch the core: metrics count, and the comparison compares, what is passed here."""
+"""The interface of observers. The core reports changes and decisions to them, which metrics count, for example."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from scheduling.world.decisions import Decision
 
 
 class Observer(Protocol):
-    """Called in the loop's thread; methods must be quick and must not raise."""
+    """Called in the thread of the loop. Methods must be fast and must not raise."""
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
-        """An object is about to change in the world, which is not updated yet.
+        """An object is about to change. The world does not include the change yet.
 
-        `after.value`: None if the object is gone.
+        `before`: None for a new object.
+        `after`: its value is None if the object is gone.
         """
 
     def changed(self, now: int) -> None:
-        """The world now includes the change of `changing`."""
+        """The world now includes the change that was reported to `changing`."""
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """A cycle made these decisions."""
+        """A cycle made these decisions. `seconds`: its duration."""
 
     def passed(self, now: int, seconds: float, /) -> None:
-        """A round is over. `now`: the moment in nanoseconds. `seconds`: its duration without waiting."""
+        """A round of the loop is over. `now`: nanoseconds. `seconds`: its duration without waiting."""
 
 
 class NullObserver:
-    """An observer that does nothing."""
+    """Does nothing. Observers that need only some of the methods are derived from it."""
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         """Do nothing."""
@@ -45,7 +46,7 @@ class NullObserver:
 
 
 class Observers:
-    """Several observers, called in order."""
+    """Calls several observers in order."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers

@@ -1,6 +1,6 @@
-"""Spans of decisions: what happened to each Workload, and the cycles and rounds that decided it.
+"""Tracing spans of decisions: what happened to each Workload, and the cycles and rounds in which it was decided.
 
-The spans of one way to admission share a parent, `admission`, which is recorded last.
+The spans of one Workload until its admission have a common parent, `admission`, which is recorded last.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from scheduling.placement.group import placed_on
 from scheduling.world.decisions import Decision, Preempt, Reserve
 
 _LINKS = 64
-"""The most spans of one cycle: collectors keep 128 at most."""
+"""The most links of a cycle's span. Collectors keep at most 128."""
 
 
 class SpanObserver(NullObserver):
     """Records spans.
 
-    `leads`: whether this process writes. Of several replicas one records what is stored.
-    `clock`: in nanoseconds.
+    `leads`: returns whether this process writes. Changes of stored objects are recorded by one replica only.
+    `clock`: returns nanoseconds.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SpanObserver(NullObserver):
         self._round: SpanContext | None = None
         self._began = 0
 
-    # --- what is decided
+    # --- decisions
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
         ended = self._clock()
@@ -47,7 +47,7 @@ class SpanObserver(NullObserver):
         if self._round is None:
             self._round, self._began = SpanContext(secrets.token_hex(16), secrets.token_hex(8)), began
         cycle = SpanContext(self._round.trace, secrets.token_hex(8))
-        contexts = [context for each in decisions[:_LINKS] if (context := admission(_of(each))) is not None]
+        contexts = [context for each in decisions[:_LINKS] if (context := admission(_workload_of(each))) is not None]
         self._recorder.record(
             TraceSpan("cycle", cycle, began, ended, _counts(decisions), Parent(self._round.span), links=contexts)
         )
@@ -56,14 +56,14 @@ class SpanObserver(NullObserver):
                 self._recorder.record(span)
 
     def passed(self, now: int, seconds: float, /) -> None:  # noqa: ARG002
-        """Record a round; a round without decisions leaves no span."""
+        """Record the round, if it had decisions."""
         if self._round is not None:
             ended = self._clock()
             began = min(self._began, ended - int(seconds * SECOND))
             self._recorder.record(TraceSpan("round", self._round, began, ended))
             self._round = None
 
-    # --- what is stored
+    # --- stored changes
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:  # noqa: ARG002
         old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
@@ -78,7 +78,7 @@ def about(workload: Workload, **more: Attribute) -> dict[str, Attribute]:
     return {f"quotree.{key}": value for key, value in found.items()}
 
 
-def _of(decision: Decision) -> Workload:
+def _workload_of(decision: Decision) -> Workload:
     return decision.preemptor if isinstance(decision, Preempt) else decision.workload
 
 
@@ -90,20 +90,22 @@ def _counts(decisions: Sequence[Decision]) -> dict[str, Attribute]:
 
 
 def _decided(decision: Decision, cycle: SpanContext, began: int, ended: int) -> Iterator[TraceSpan]:
-    """The spans of decisions. A workload that keeps waiting gets no span: it may be tried each second."""
-    workload = _of(decision)
+    """The spans of a decision. A workload that keeps waiting gets none, because it may be tried each second."""
+    workload = _workload_of(decision)
     parent = admission(workload)
     if parent is None:
         return
     if isinstance(decision, Reserve):
         queue: Attribute = decision.queue
-        yield _part("queued", parent, queued_since(workload), began, about(workload, cluster_queue=queue))
-        yield _part("decided", parent, began, ended, about(workload, cluster_queue=queue), cycle)
+        yield _child_span("queued", parent, queued_since(workload), began, about(workload, cluster_queue=queue))
+        yield _child_span("decided", parent, began, ended, about(workload, cluster_queue=queue), cycle)
     elif isinstance(decision, Preempt):
         victim = decision.target.reservation.workload
         context = admission(victim)
         links = (cycle, *((context,) if context is not None else ()))
-        yield _part("preempts", parent, began, ended, about(workload, victim=victim.key, victim_uid=victim.uid), *links)
+        yield _child_span(
+            "preempts", parent, began, ended, about(workload, victim=victim.key, victim_uid=victim.uid), *links
+        )
 
 
 def _stored(before: Workload, after: Workload, now: int) -> Iterator[TraceSpan]:
@@ -111,24 +113,24 @@ def _stored(before: Workload, after: Workload, now: int) -> Iterator[TraceSpan]:
     if parent is None:
         return
     if (cluster := placed_on(after)) and cluster != placed_on(before):
-        yield _part("placed", parent, _reserved_at(after, now), now, about(after, cluster=cluster))
+        yield _child_span("placed", parent, _reserved_at(after, now), now, about(after, cluster=cluster))
     if _new(before, after, ADMITTED):
         queue = after.admission.cluster_queue if after.admission is not None else ""
         if after.checks:
             names = [check.name for check in after.checks]
-            yield _part("checks", parent, _reserved_at(after, now), now, about(after, checks=names))
+            yield _child_span("checks", parent, _reserved_at(after, now), now, about(after, checks=names))
         yield TraceSpan("admission", parent, queued_since(before), now, about(after, cluster_queue=queue))
     if _new(before, after, EVICTED) and before.admission is not None:
         evicted = after.conditions[EVICTED]
-        yield _part("evicted", parent, now, now, about(after, reason=evicted.reason, message=evicted.message))
+        yield _child_span("evicted", parent, now, now, about(after, reason=evicted.reason, message=evicted.message))
     if _new(before, after, FINISHED):
-        yield _part("finished", parent, now, now, about(after, reason=after.conditions[FINISHED].reason))
+        yield _child_span("finished", parent, now, now, about(after, reason=after.conditions[FINISHED].reason))
 
 
-def _part(
+def _child_span(
     name: str, parent: SpanContext, began: int, ended: int, attributes: dict[str, Attribute], *links: SpanContext
 ) -> TraceSpan:
-    """A span that is part of the way to admission, or comes after it."""
+    """A span whose parent is the workload's span `admission`."""
     own = SpanContext(parent.trace, secrets.token_hex(8))
     return TraceSpan(name, own, began, ended, attributes, Parent(parent.span), links)
 

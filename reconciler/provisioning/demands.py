@@ -1,4 +1,4 @@
-"""The requests of a workload to the autoscaler: a ProvisioningRequest, and a PodTemplate for each pod set to provision.
+"""What a workload requests from the autoscaler: a ProvisioningRequest, with a PodTemplate for each group of equal pods.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
 """
@@ -22,15 +22,17 @@ from scheduling.objects.workload import Workload
 PARAMETER = "provreq.kueue.x-k8s.io/"
 """The prefix of a Workload's annotations that are parameters of its requests."""
 _LONGEST = 247
-"""A longer name is cut, and gets a dash and five digits of a hash; 253 characters are allowed."""
+"""The length at which a name is cut. A dash and five digits of a hash are added; 253 characters are allowed."""
 _CONTAINERS = ("containers", "initContainers")
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Equal pods that new nodes are requested for.
+    """A number of equal pods for which new nodes are requested.
 
-    `pod_sets`: their pod sets; the first one names the PodTemplate.
+    `pod_sets`: their pod sets. The PodTemplate is named after the first one.
+    `count`: the number of pods.
+    `template`: their pod template.
     """
 
     pod_sets: tuple[str, ...]
@@ -52,21 +54,21 @@ def _shortened(name: str) -> str:
     return f"{name[:_LONGEST]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:5]}"
 
 
-# --- which pods
+# --- the pods
 
 
 def needing(workload: Workload, config: ProvisioningConfig) -> list[str]:
-    """The pod sets that need new nodes: their pods request a resource that the config manages."""
+    """The pod sets that need new nodes: those that request a resource that the config manages."""
     counts = _counts(workload)
     return [
         pod_set.name
         for pod_set in workload.pod_sets
-        if counts.get(pod_set.name, 0) > 0 and _asks_for(pod_set.template.spec, config.managed)
+        if counts.get(pod_set.name, 0) > 0 and _requests_any(pod_set.template.spec, config.managed)
     ]
 
 
 def _counts(workload: Workload) -> dict[str, int]:
-    """The number of pods of each pod set, as admitted."""
+    """The admitted number of pods by pod set."""
     counts = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     for assigned in workload.admission.assignments if workload.admission is not None else ():
         if assigned.count is not None:
@@ -74,7 +76,7 @@ def _counts(workload: Workload) -> dict[str, int]:
     return counts
 
 
-def _asks_for(spec: Mapping[str, Any], managed: frozenset[str]) -> bool:
+def _requests_any(spec: Mapping[str, Any], managed: frozenset[str]) -> bool:
     if not managed:
         return True
     containers = (mapping(each) for key in _CONTAINERS for each in listing(spec.get(key)))
@@ -85,9 +87,9 @@ def _asks_for(spec: Mapping[str, Any], managed: frozenset[str]) -> bool:
 def demands(
     workload: Workload, manifest: Manifest, config: ProvisioningConfig, placed: Mapping[str, PodChanges]
 ) -> list[Demand]:
-    """The demands of a workload. Raises CannotStart if a pod set contradicts its flavor.
+    """The demands of a workload. Raises CannotStart if a pod template contradicts its flavor.
 
-    `placed`: the changes of each pod set for its flavor.
+    `placed`: the changes that its flavor makes to each pod set.
     """
     counts, alike = _counts(workload), _ALIKE.get(config.merge)
     found: dict[object, Demand] = {}
@@ -107,17 +109,19 @@ def demands(
 
 
 def _template(original: Manifest, placed: PodChanges) -> Manifest:
-    """The pod template for the autoscaler: placed on the nodes of their flavor, with limits as default requests."""
+    """The pod template for the autoscaler: with the node selectors of its flavor, and limits as default requests."""
     made = started(original, replace(placed, labels={}, annotations={}))
     spec = mapping(made.get("spec"))
     asking = {
-        key: [_requesting(mapping(each)) for each in listing(spec.get(key))] for key in _CONTAINERS if key in spec
+        key: [_with_default_requests(mapping(each)) for each in listing(spec.get(key))]
+        for key in _CONTAINERS
+        if key in spec
     }
-    return {**made, "spec": _requesting({**spec, **asking})}
+    return {**made, "spec": _with_default_requests({**spec, **asking})}
 
 
-def _requesting(holder: Mapping[str, Any]) -> dict[str, Any]:
-    """A container, or a pod's spec, with its limits as requests if it has none."""
+def _with_default_requests(holder: Mapping[str, Any]) -> dict[str, Any]:
+    """A container or pod spec, in which each resource with a limit but no request gets the limit as its request."""
     resources = mapping(holder.get("resources"))
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
     if limits.keys() <= requests.keys():
@@ -130,15 +134,15 @@ def _identical(made: Manifest) -> object:
 
 
 def _scheduled_alike(made: Manifest) -> object:
-    """The fields that scheduling depends on: requests and placement, not limits, images or names."""
+    """The fields that scheduling depends on: requests and placement, but not limits, images or names."""
     spec = mapping(made.get("spec"))
     without = {
-        key: [_unlimited(mapping(each)) for each in listing(spec.get(key))] for key in _CONTAINERS if key in spec
+        key: [_without_limits(mapping(each)) for each in listing(spec.get(key))] for key in _CONTAINERS if key in spec
     }
-    return template(_unlimited({**spec, **without})).digest
+    return template(_without_limits({**spec, **without})).digest
 
 
-def _unlimited(holder: Mapping[str, Any]) -> dict[str, Any]:
+def _without_limits(holder: Mapping[str, Any]) -> dict[str, Any]:
     resources = {key: value for key, value in mapping(holder.get("resources")).items() if key != "limits"}
     return {**holder, "resources": resources} if "resources" in holder else dict(holder)
 
@@ -147,26 +151,26 @@ _ALIKE: Mapping[str, Callable[[Manifest], object]] = {
     "IdenticalPodTemplates": _identical,
     "IdenticalWorkloadSchedulingRequirements": _scheduled_alike,
 }
-"""The function that compares two pod sets for a merged request, by podSetMergePolicy."""
+"""Functions that return what must be equal in two pod templates to merge their demands, by podSetMergePolicy."""
 
 
 # --- the objects
 
 
 def eviction_count(workload: Workload) -> str:
-    """See EVICTIONS."""
+    """The value of the annotation EVICTIONS."""
     return str(sum(each.count for each in workload.evictions))
 
 
 def parameters(manifest: Manifest, config: ProvisioningConfig) -> dict[str, str]:
-    """The parameters of the config, overridden by the workload's annotations."""
+    """The parameters of the config. Annotations of the workload override them."""
     annotations = texts(metadata(manifest).get("annotations"))
     own = {key.removeprefix(PARAMETER): value for key, value in annotations.items() if key.startswith(PARAMETER)}
     return {**config.parameters, **own}
 
 
 def pod_template(name: str, workload: Workload, demand: Demand) -> dict[str, Any]:
-    """The PodTemplate to create. It belongs to the Workload until the request exists."""
+    """The PodTemplate to create. The Workload owns it until the ProvisioningRequest exists."""
     return {
         "apiVersion": "v1",
         "kind": "PodTemplate",
@@ -205,7 +209,7 @@ def _meta(name: str, workload: Workload) -> dict[str, Any]:
 
 
 def owned_by_request(request: Controlled) -> dict[str, Any]:
-    """The merge patch that makes the request own a PodTemplate."""
+    """The merge patch that makes the ProvisioningRequest the owner of a PodTemplate."""
     reference = owner(f"{AUTOSCALING}/v1", "ProvisioningRequest", request.name, request.uid)
     return {"metadata": {"ownerReferences": [reference]}}
 

@@ -17,8 +17,8 @@ from scheduling.objects.workload import Condition
 
 AUTOSCALING = "autoscaling.x-k8s.io"
 EVICTIONS = "quotree.dev/evictions"
-"""The annotation with the workload's number of evictions when the object was created. An object of an earlier
-reservation represents nodes that other workloads may use now. Objects that Kueue created have no such annotation."""
+"""The annotation with the workload's number of evictions when the object was created. If the number has changed, the
+nodes of the object may be in use by other workloads. Objects that Kueue created have no such annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class RetryStrategy:
     """How failed requests are retried.
 
     `limit`: the number of retries.
-    `base`, `most`: the first and the longest wait in seconds; each wait is twice the one before.
+    `base`, `most`: the first and the longest delay in seconds. Each delay is twice the one before.
     """
 
     limit: int = 3
@@ -39,10 +39,13 @@ class RetryStrategy:
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningConfig:
-    """The fields of a config.
+    """The fields of a ProvisioningRequestConfig.
 
-    `managed`: pod sets that request none of these resources need no new nodes; empty: all do.
-    `selectors`: a node label, and the detail of the request that has its value.
+    `name`: its name.
+    `class_name`, `parameters`: copied to the request.
+    `managed`: pod sets that request none of these resources need no new nodes; empty if all pod sets need some.
+    `backoff`: how failed requests are retried.
+    `selectors`: pairs of a node label and the detail of the request that has its value.
     `merge`: its podSetMergePolicy.
     """
 
@@ -59,8 +62,8 @@ class ProvisioningConfig:
 class Controlled:
     """An object and its controller.
 
-    `kind`, `name` and uid: those of the controller, all empty for none.
-    `evictions`: see EVICTIONS.
+    `owner_kind`, `owner_name`, `owner`: the kind, name and uid of the controller; empty for none.
+    `evictions`: the annotation EVICTIONS.
     """
 
     namespace: str
@@ -80,10 +83,12 @@ class Controlled:
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningRequest:
-    """A request.
+    """A ProvisioningRequest.
 
+    `meta`: the object and its controller.
+    `class_name`, `parameters`: those of its spec.
     `templates`: the names of its PodTemplates.
-    `details`: the details that its class reports about the new nodes.
+    `details`: what its class reports about the new nodes.
     """
 
     meta: Controlled
@@ -94,7 +99,7 @@ class ProvisioningRequest:
     details: Mapping[str, str]
 
     def holding(self, kind: str) -> Condition | None:
-        """The condition if it is True, else None."""
+        """The condition if it is True, otherwise None."""
         found = self.conditions.get(kind)
         return found if found is not None and found.status == "True" else None
 

@@ -1,4 +1,4 @@
-"""The state of a check by its ProvisioningRequest. Messages are Kueue's.
+"""Computes the state of an admission check from its ProvisioningRequest. The messages are Kueue's.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
 """
@@ -24,7 +24,7 @@ _CLASS = f"{AUTOSCALING}/provisioning-class-name"
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningAttempt:
-    """A check of a workload that holds quota.
+    """An admission check of a workload with quota, and its present request.
 
     `config`: None if it does not exist.
     `request`: None if it does not exist yet.
@@ -36,7 +36,7 @@ class ProvisioningAttempt:
     request: ProvisioningRequest | None
 
     def next(self) -> CheckState:
-        """The next state of the check. Each attempt is retried or rejected once, then an eviction resets the check."""
+        """The next state of the check. A check in Retry or Rejected stays so until an eviction resets it."""
         if self.check.state in (RETRY, REJECTED):
             return self.check
         if self.config is None:
@@ -45,16 +45,16 @@ class ProvisioningAttempt:
             return replace(self.check, state=READY, message=NOT_NEEDED, updates=())
         if self.request is None:
             return self.check
-        return self._by(self.request, self.config)
+        return self._state_from(self.request, self.config)
 
-    def _by(self, request: ProvisioningRequest, config: ProvisioningConfig) -> CheckState:
+    def _state_from(self, request: ProvisioningRequest, config: ProvisioningConfig) -> CheckState:
         if failed := request.holding(FAILED):
-            return self._again(failed, "failure", config)
+            return self._retry(failed, "failure", config)
         if revoked := request.holding(REVOKED):
             return replace(self.check, state=REJECTED, message=revoked.message)
         expired = request.holding(EXPIRED)
         if expired and not self.workload.admitted:
-            return self._again(expired, "booking expired", config)
+            return self._retry(expired, "booking expired", config)
         if self.check.state == READY:
             return self.check
         found = request.conditions.get(PROVISIONED)
@@ -67,7 +67,7 @@ class ProvisioningAttempt:
     def _pending(self, message: str) -> CheckState:
         return replace(self.check, state=PENDING, message=message, updates=())
 
-    def _again(self, why: Condition, what: str, config: ProvisioningConfig) -> CheckState:
+    def _retry(self, why: Condition, what: str, config: ProvisioningConfig) -> CheckState:
         retries = self.check.retries or 0
         if retries >= config.backoff.limit:
             return replace(self.check, state=REJECTED, message=why.message)
@@ -78,9 +78,9 @@ class ProvisioningAttempt:
 def _updates(
     workload: Workload, request: ProvisioningRequest, config: ProvisioningConfig
 ) -> Iterator[Mapping[str, Any]]:
-    """The changes of the pods that place them on the nodes that were created for them.
+    """The changes that place pods on the nodes that were created for them.
 
-    There is one update for each pod set with a PodTemplate of its own. Details that the request lacks are left out.
+    There is one update for each pod set that has its own PodTemplate. Details that the request lacks are omitted.
     """
     selector = {key: request.details[detail] for key, detail in config.selectors if detail in request.details}
     annotations = {_CONSUME: request.meta.name, _CLASS: request.class_name}

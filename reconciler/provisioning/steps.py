@@ -1,6 +1,6 @@
 """The next writes for a workload whose admission checks request new nodes.
 
-Each call starts from the objects as they are. Writes are bound to what was read: a patch to a version, a deletion to a
+The writes are computed from the stored objects alone. A patch is bound to the version that was read, a deletion to the
 uid. Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
 """
 
@@ -49,14 +49,15 @@ FAILED_CREATE = "FailedCreate"
 
 @dataclass(frozen=True)
 class ProvisioningCase:
-    """A workload and the objects around it.
+    """A workload and the objects that its requests depend on.
 
-    `configs`: the workload's checks that are ours, each with its config or None.
-    `requests`, `templates`: all existing ones, by `namespace/name`.
+    `configs`: the config of each check of this controller; None if the check is not active.
+    `requests`, `templates`: all existing objects, by `namespace/name`.
     `owned`: the keys of the workload's requests.
     `own_templates`: the keys of its PodTemplates.
-    `doomed`: the uids of objects that were deleted before.
-    `cleanup`: requests are deleted when the workload is evicted, else only when it is finished.
+    `doomed`: the uids of objects that this process has deleted. A late watch may still show them.
+    `flavors`: the ResourceFlavors by name.
+    `cleanup`: whether an eviction deletes requests; otherwise only the end of the workload does.
     """
 
     observed: Observed[Workload]
@@ -71,7 +72,7 @@ class ProvisioningCase:
     cleanup: bool = True
 
     def steps(self) -> list[WantedWrite]:
-        """The next writes; empty while another controller has to act."""
+        """The next writes; empty while the workload has to wait for another controller."""
         workload = self.workload
         if workload.finished or (workload.evicted and self.cleanup):
             return [*self._deletions(self.owned, self.own_templates)]
@@ -84,14 +85,14 @@ class ProvisioningCase:
 
     @property
     def at_work(self) -> bool:
-        """Whether the workload holds quota, so that its requests matter."""
+        """Whether the workload has quota, and so needs its requests."""
         workload = self.workload
         return (
             workload.reserved and workload.active and not (workload.evicted or workload.finished or workload.deleting)
         )
 
     def needs(self) -> Iterator[Key]:
-        """The objects that its steps depend on, whether they exist or not."""
+        """The keys of objects that its steps depend on, even if they do not exist."""
         namespace = self.workload.namespace
         for check in self._checks if self.at_work else ():
             name = self._named(check)
@@ -114,27 +115,27 @@ class ProvisioningCase:
         return [check for check in self.workload.checks if check.name in self.configs]
 
     def _named(self, check: CheckState) -> str:
-        """The name of the request of its present attempt."""
+        """The name of the request in the present attempt of the check."""
         return request_name(self.workload.name, check.name, (check.retries or 0) + 1)
 
     def _request(self, name: str) -> ProvisioningRequest | None:
         return self.requests.get(f"{self.workload.namespace}/{name}")
 
     def _mine(self, request: ProvisioningRequest | None) -> ProvisioningRequest | None:
-        """The request, if it belongs to this workload. A request with that name may belong to another one."""
+        """The request, if this workload owns it. Another workload's request may have its name."""
         return request if request is not None and request.meta.owner == self.workload.uid else None
 
     def _is_to_be_deleted(self, meta: Controlled) -> bool:
         return meta.deleting or meta.uid in self.doomed or self._stale(meta)
 
     def _stale(self, meta: Controlled) -> bool:
-        """Whether the request was made for an earlier reservation: an eviction since then may have gone unnoticed."""
+        """Whether the object belongs to an earlier reservation, because an eviction happened since."""
         return self.cleanup and meta.evictions not in ("", eviction_count(self.workload))
 
     # --- states
 
     def _states(self) -> list[WantedWrite]:
-        """The states of all checks in one write; an Event reports the change."""
+        """Write the states of all checks in one write."""
         checks = self.workload.checks
         for check in self._checks:
             request = self._current_request(check)
@@ -143,7 +144,7 @@ class ProvisioningCase:
         return self._written(checks)
 
     def _current_request(self, check: CheckState) -> ProvisioningRequest | None:
-        """The request of the present attempt, unless it is to be replaced."""
+        """The request of the present attempt; None if it has to be replaced."""
         request, config = self._mine(self._request(self._named(check))), self.configs[check.name]
         if request is None or self._is_to_be_deleted(request.meta):
             return None
@@ -151,7 +152,7 @@ class ProvisioningCase:
         return None if replaced else request
 
     def _written(self, checks: tuple[CheckState, ...], why: str = "") -> list[WantedWrite]:
-        """The result of a write. `why`: the error, if there was one."""
+        """The write of the states of checks. `why`: an error that an Event reports; empty for none."""
         patch = status_patch(self.workload, replace(self.workload, checks=checks), MANAGER)
         if patch is None:
             return []
@@ -181,14 +182,14 @@ class ProvisioningCase:
             yield from self._complete(check, config, name, request)
 
     def _in_step(self, request: ProvisioningRequest, config: ProvisioningConfig) -> bool:
-        """Whether the request equals the one that would be made now; a request cannot be changed, only replaced."""
+        """Whether the request equals the one that would be made now. A request can be replaced, but not changed."""
         wanted = config.class_name, parameters(self.manifest, config)
         return (request.class_name, request.parameters) == wanted
 
     def _complete(
         self, check: CheckState, config: ProvisioningConfig, name: str, request: ProvisioningRequest | None
     ) -> Iterator[WantedWrite]:
-        """Create what is missing: the PodTemplates first, then the request, which owns them from then on."""
+        """Create what is missing: first the PodTemplates, then the request, which becomes their owner."""
         try:
             placed = changes(self.workload, self.flavors)
             if placed is None:
@@ -209,7 +210,7 @@ class ProvisioningCase:
     def _template(
         self, check: CheckState, request_named: str, demand: Demand, request: ProvisioningRequest | None
     ) -> Iterator[WantedWrite]:
-        """The write that a PodTemplate needs. One of an earlier request with the same name may have other contents."""
+        """The write that a PodTemplate needs. The template of an earlier request with this name is deleted first."""
         name = template_name(request_named, demand.pod_sets[0])
         key = (TEMPLATES.kind, f"{self.workload.namespace}/{name}")
         there, about = self.templates.get(key[1]), reference(self.workload)
@@ -229,7 +230,7 @@ class ProvisioningCase:
             yield from self._failed(check, f'PodTemplate "{name}" exists and belongs to another object')
 
     def _usable(self, template: str) -> bool:
-        """Whether a request can name the PodTemplate: it exists, and was made for this workload."""
+        """Whether a request can refer to the PodTemplate: it exists and belongs to this workload."""
         there = self.templates.get(f"{self.workload.namespace}/{template}")
         return there is not None and not self._is_to_be_deleted(there) and there.owner == self.workload.uid
 
@@ -237,10 +238,10 @@ class ProvisioningCase:
         checks = set_check(self.workload.checks, replace(check, message=message), self.now)
         return self._written(checks, message)
 
-    # --- what goes
+    # --- deletions
 
     def _outdated_requests(self) -> Iterator[str]:
-        """Requests of earlier reservations, and of checks that the workload no longer has."""
+        """Requests of earlier reservations or attempts, and of checks that the workload no longer has."""
         kept = {
             request_name(self.workload.name, check.name, attempt)
             for check in self._checks
@@ -252,9 +253,9 @@ class ProvisioningCase:
                 yield key
 
     def _attempts(self, check: CheckState) -> range:
-        """The attempts whose requests are kept: the present one, and earlier ones that no eviction has removed.
+        """The attempts whose requests are kept: the present one and, without cleanup, the earlier ones.
 
-        None are kept where the check is not active, unless the workload runs on what was provisioned.
+        If the check is not active, none is kept, unless the workload is admitted and may run on the new nodes.
         """
         if self.configs[check.name] is None and not self.workload.admitted:
             return range(0)

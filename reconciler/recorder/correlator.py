@@ -1,8 +1,8 @@
-"""Collects Events on objects, with Kueue's reasons: what happened to the object and why.
+"""Collects Events and limits how many are written. The reasons are Kueue's.
 
-Few Events are written. An Event that repeats within a short time is counted, and written once when that time is over;
-all Events together are limited by a rate. So a tree of thousands in a cycle, or a Workload that is tried each second,
-causes no flood. Events say what happened; conditions say what is. An Event that a restart loses does no harm.
+An Event that repeats within a short time is counted, and written once after that time. All Events together have a limit
+for their rate. So thousands of objects in a cycle of Cohorts, or a Workload that is tried each second, cause no flood.
+An Event that is lost in a restart does no harm, because the conditions of objects show their present state.
 Source: Kueue v0.19, the reasons of pkg/scheduler and pkg/controller/core.
 """
 
@@ -26,16 +26,16 @@ TRACE = "quotree.dev/trace"
 """The annotation with the trace id of a Workload."""
 NORMAL, WARNING = "Normal", "Warning"
 QUIET = 5 * 60 * SECOND
-"""How long an equal Event about one object is not written again, as in Kubernetes' own recorder."""
+"""How long an equal Event on the same object is not written again, as in the recorder of Kubernetes."""
 PAUSE = 10 * SECOND
-"""The same for another message with the same reason: the last of many is written then."""
+"""The same for another message with the same reason. After that time the last message is written."""
 RATE, BURST = 20, 200
-"""Events per second, and the burst after a pause. Kueue emits two for each admission; a status is one write."""
+"""Events per second, and the burst after a pause. Kueue emits two for each admission."""
 _TRICKLE = SECOND // 4
-"""The interval between two Events while many other writes are in flight; the saved ones are sent at once after that."""
+"""The time between two Events while many other writes are in flight. Afterwards the saved burst may be used at once."""
 _BACKLOG = 2000
 _REMEMBERED = 10_000
-"""The number of objects and reasons that are remembered."""
+"""How many series of Events are remembered."""
 _LONGEST = 1024
 """The most characters of a message that the API server accepts."""
 _ELSEWHERE = "default"
@@ -50,7 +50,14 @@ class _Subject(NamedTuple):
 
 @dataclass(slots=True)
 class _Series:
-    """The Events about one object for one reason; `count` of them are not written yet."""
+    """The Events on one object with one reason.
+
+    `message`: the message of the last Event.
+    `first`, `last`: the times of the first and the last Event.
+    `said`: the message that was written last.
+    `written`: when that was; 0 for never.
+    `count`: the number of Events that are not written yet.
+    """
 
     message: str
     first: int
@@ -66,10 +73,10 @@ class _Series:
 
 @dataclass
 class EventCorrelator:
-    """Collects Events and returns those that should be written.
+    """Collects Events and returns those to write.
 
-    `source`: the component that emits the Events.
-    `dropped`: the number of Events that were recorded and never written.
+    `source`: the component that is shown as the source of the Events.
+    `dropped`: the number of Events that were recorded but never written.
     """
 
     source: str = "kueue"
@@ -78,16 +85,16 @@ class EventCorrelator:
     _waiting: deque[_Subject] = field(default_factory=deque)
     _budget: float = BURST
     _filled: int = 0
-    _given_out: int = 0
+    _last_written: int = 0
     _named: int = 0
 
     def record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> bool:
-        """Record an Event at this moment in nanoseconds. Returns whether it differs from the last one."""
+        """Record an Event. `now` is in nanoseconds. Returns whether it differs from the last one of its series."""
         subject = _Subject(about, reason, WARNING if warning else NORMAL)
         known = self._series.pop(subject, None)
         new = known is None or known.message != message or now >= known.last + QUIET
         series = known or _Series(message, now, now)
-        self._series[subject] = series  # the last one recorded is forgotten last
+        self._series[subject] = series  # moves it to the end, so that it is forgotten last
         if not series.count:
             series.first = now
             self._waiting.append(subject)
@@ -99,10 +106,10 @@ class EventCorrelator:
     def due(self, now: int, *, calm: bool = True) -> list[Create]:
         """The Events that may be written now, in the order in which they were recorded.
 
-        `calm`: few other writes are in flight.
+        `calm`: whether few other writes are in flight. Otherwise Events are written less often.
         """
         self._refill(now)
-        if not calm and now < self._given_out + _TRICKLE:
+        if not calm and now < self._last_written + _TRICKLE:
             return []
         found, quiet = list[Create](), deque[_Subject]()
         while self._waiting and self._budget >= 1 and (calm or not found):
@@ -115,7 +122,7 @@ class EventCorrelator:
                 quiet.append(subject)
         self._waiting.extendleft(reversed(quiet))
         if found:
-            self._given_out = now
+            self._last_written = now
         return found
 
     def _refill(self, now: int) -> None:
@@ -123,7 +130,7 @@ class EventCorrelator:
         self._filled = now
 
     def _forget(self) -> None:
-        """Keep within bounds: the Events that have waited longest are dropped, and the oldest series are forgotten."""
+        """Limit the memory: drop the Events that have waited longest, and forget the oldest series."""
         while len(self._waiting) > _BACKLOG:
             series = self._series.pop(self._waiting.popleft())
             self.dropped += series.count
@@ -135,7 +142,7 @@ class EventCorrelator:
                 self.dropped += series.count
 
     def _create(self, subject: _Subject, series: _Series, now: int) -> Create:
-        self._named = max(now, self._named + 1)  # no two alike
+        self._named = max(now, self._named + 1)  # no two Events may have the same name
         body = _body(subject, series, f"{subject.about.name[:200]}.{self._named:x}", self.source)
         series.said, series.count, series.written = series.message, 0, now
         return Create(EVENTS, body, MANAGER)

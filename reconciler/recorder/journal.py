@@ -1,7 +1,7 @@
-"""Events as lines of the log, with the trace id of the Workload.
+"""Writes Events to the log, with the trace id of the Workload.
 
-The rate is limited, because a burst admits two thousand Workloads a second. Rare events are logged in full; of frequent
-ones a sample is logged that tells how many it omits.
+A burst may admit two thousand Workloads a second, so the rate is limited for each reason. Of a frequent reason some
+Events are logged, with the number of those that were omitted before them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 RATE, BURST = 20, 200
 """Lines per second for each reason, and the burst after a pause."""
 _REASONS = 200
-"""The number of reasons with their own rate. Others share one, because a user who writes a status can invent some."""
+"""The most reasons with a limit of their own. The others share one, because users who write a status may invent any."""
 
 
 @dataclass(slots=True)
@@ -29,13 +29,13 @@ class _Budget:
 
 
 class Journal:
-    """Moments are in nanoseconds."""
+    """The log of Events. Times are in nanoseconds."""
 
     def __init__(self) -> None:
         self._budgets: dict[str, _Budget] = {}
 
     def note(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
-        """Log the Event, unless there were too many for this reason."""
+        """Log the Event, unless too many with this reason were logged."""
         budget = self._budget(reason, now)
         if budget.left < 1:
             budget.omitted += 1
@@ -63,7 +63,7 @@ class Journal:
 
 
 def followed(about: ObjectReference | None) -> dict[str, str]:
-    """The fields of log lines: the uid of an object and the trace of its Workload, if they are known."""
+    """Fields for log lines: the uid of the object, and the trace id of its Workload, if they are known."""
     if about is None:
         return {}
     found = {"uid": about.uid, "trace": about.trace}

@@ -1,4 +1,4 @@
-"""Records Events about Workloads, jobs, queues and Cohorts at a limited rate, and in the log as well."""
+"""Records Events about Workloads, jobs and queues at a limited rate. Most of them are logged, too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VERBS: dict[type, str] = {Create: "create", Patch: "change", Apply: "change", D
 
 
 class EventRecorder:
-    """Moments are in nanoseconds. A lost Event does no harm: conditions say what is."""
+    """Records Events. Times are in nanoseconds. A lost Event does no harm: conditions show the present state."""
 
     def __init__(self) -> None:
         self._events = EventCorrelator()
@@ -28,35 +28,35 @@ class EventRecorder:
     def _record(
         self, about: ObjectReference | None, reason: str, message: str, now: int, *, warning: bool = False
     ) -> None:
-        """Record an Event, new or repeated."""
+        """Record and log an Event."""
         if about is None:
             return
         self._events.record(about, reason, message, now, warning=warning)
         self._journal.note(about, reason, message, now, warning=warning)
 
     def workload_changed(self, before: Workload, after: Workload, now: int) -> None:
-        """A Workload was written."""
+        """A stored Workload has changed."""
         about = None
         for news in workload_news(before, after):
             about = about or reference(after)
             self._record(about, news.reason, news.message, now, warning=news.warning)
 
     def preempted(self, decision: Preempt, now: int) -> None:
-        """An Event on the preemptor that names its victim; the change of the victim records the others."""
+        """Record the Event on the preemptor. The change of the victim causes the other Events."""
         victim = decision.target.reservation.workload
         message = f"Preempted {victim.key} (UID: {victim.uid}): {decision.message}"
         self._record(reference(decision.preemptor), "PreemptedWorkload", message, now)
 
     def not_placed(self, workload: Workload, message: str, now: int) -> None:
-        """A workload that holds quota has no places for all its pods."""
+        """A workload with quota has no places for all its pods."""
         self._record(reference(workload), "SecondPassFailed", message, now, warning=True)
 
     def wanted(self, write: WantedWrite, now: int, workload: Workload | None = None) -> None:
-        """The Event of a write, if it has one. `workload`: the known Workload that it belongs to."""
+        """Record the Event of a write, if it has one. `workload`: the Workload that the written object belongs to."""
         if write.reason and write.about is not None:
             about = concerning(write.about, workload)
             new = self._events.record(about, write.reason, write.message, now, warning=write.warning)
-            if new or write.action is not None:  # a lasting condition is logged once
+            if new or write.action is not None:  # an unchanged reason without a write is logged once
                 self._journal.note(about, write.reason, write.message, now, warning=write.warning)
 
     def write_refused(
@@ -73,7 +73,7 @@ class EventRecorder:
         self._events.record(about, reason, message, now, warning=True)
 
     def write_without_effect(self, about: ObjectReference, which: str, fields: str, now: int) -> None:
-        """The API server accepted a write and stored nothing of it."""
+        """The API server accepted a write, but stored nothing of it."""
         message = (
             f"The API server accepted a change of {fields} in {which} and stored nothing of it; check whether "
             "the definition of its kind has these fields. Quotree retries later"
@@ -81,15 +81,15 @@ class EventRecorder:
         self._events.record(about, WITHOUT_EFFECT, message, now, warning=True)
 
     def due(self, now: int, *, calm: bool = True) -> list[Create]:
-        """The Events that may be written now. Fewer unless it is `calm`, that is, few other writes are in flight."""
+        """The Events that may be written now. `calm`: whether few other writes are in flight."""
         return self._events.due(now, calm=calm)
 
 
 def concerning(about: ObjectReference, workload: Workload | None) -> ObjectReference:
-    """The reference with the trace of its Workload, if that is known."""
+    """The reference with the trace id of its Workload, if that is known."""
     return about if workload is None or about.trace else replace(about, trace=workload_trace(workload))
 
 
 def _error_message(error: Exception) -> str:
-    """The message of the API server, without the request."""
+    """The message of the API server without the URL of the request."""
     return error.message or error.reason if isinstance(error, ApiError) else str(error)

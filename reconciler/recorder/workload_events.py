@@ -1,4 +1,4 @@
-"""The Events that follow from a change of a Workload.
+"""The Events that a change of a Workload causes.
 
 Source: Kueue v0.19, pkg/scheduler, pkg/workload/evict and pkg/controller/core.
 """
@@ -27,7 +27,7 @@ from scheduling.status.lifecycle import GATE_CLEARED, waits_at_gate
 from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
 
 _SILENT = (BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE)
-"""Reasons without an Event: they apply to many workloads at a time, without an attempt."""
+"""Messages without an Event. They apply to many workloads at once, and do not come from a scheduling attempt."""
 
 
 class News(NamedTuple):
@@ -39,7 +39,7 @@ class News(NamedTuple):
 
 
 def workload_news(before: Workload, after: Workload) -> Iterator[News]:
-    """The Events for a Workload that was written."""
+    """The Events for a change of a stored Workload."""
     yield from _admission(before, after)
     yield from _waiting(before, after)
     yield from _leaving(before, after)
@@ -62,7 +62,7 @@ def _admission(before: Workload, after: Workload) -> Iterator[News]:
 
 
 def _gate(before: Workload, after: Workload) -> News | None:
-    """The Event for admission gates. It is not a warning: a controller that was named in the gate is expected."""
+    """The Event for admission gates. It is not a warning, because another controller is expected to remove the gate."""
     now = after.conditions.get(QUOTA_RESERVED)
     if now is None or waits_at_gate(before) == waits_at_gate(after):
         return None
@@ -72,7 +72,7 @@ def _gate(before: Workload, after: Workload) -> News | None:
 
 
 def _waiting(before: Workload, after: Workload) -> Iterator[News]:
-    """The Event for a new reason for waiting; an eviction has its own Event for lost quota."""
+    """The Event for a new reason for waiting. Quota that is lost in an eviction has the Event of the eviction."""
     old, now = before.conditions.get(QUOTA_RESERVED), after.conditions.get(QUOTA_RESERVED)
     if now is None or now.status == "True" or before.reserved or now.message in _SILENT:
         return
@@ -80,7 +80,7 @@ def _waiting(before: Workload, after: Workload) -> Iterator[News]:
         yield gate
         return
     if waits_at_gate(before) and waits_at_gate(after):
-        return  # fewer remaining gates are not an Event
+        return  # no Event when some of several gates are removed
     if old is None or (old.reason, old.message) != (now.reason, now.message):
         yield News(now.reason, now.message, warning=True)
 
@@ -100,7 +100,7 @@ def _leaving(before: Workload, after: Workload) -> Iterator[News]:
 
 
 def _deactivation(after: Workload, target: Condition) -> Iterator[News]:
-    """The Event for the reason of a deactivation; other reasons show in the eviction that follows."""
+    """The Event for the reason of a deactivation. Other reasons are shown by the eviction that follows."""
     if target.reason == ADMISSION_CHECK:
         yield News("AdmissionCheckRejected", f"Deactivated due to {target.message}", warning=True)
     elif target.reason == MAXIMUM_EXECUTION_TIME:
@@ -110,7 +110,7 @@ def _deactivation(after: Workload, target: Condition) -> Iterator[News]:
 
 
 def _checks(before: Workload, after: Workload) -> Iterator[News]:
-    """The Events for single checks. There are none for an eviction, which resets all checks: it has its own Event."""
+    """The Events for checks. An eviction resets all checks, and has its own Event instead."""
     if not after.reserved or after.evicted:
         return
     old = {check.name: check.state for check in before.checks}

@@ -1,12 +1,14 @@
-"""The part that decides for a ClusterQueue, as the ClusterQueue's status says, and the rules for changing it.
+"""Claims: which part decides for a ClusterQueue, as the ClusterQueue's status says, and how a claim may change.
 
 Flags, labels and conditions call a shard a part, and so does this code.
 
-A claim is one or two conditions of the ClusterQueue. The type names the part: `part.quotree.dev/batch` with status True
-means that the part `batch` decides, with status Unknown that it requests the ClusterQueue. Without any such condition
-the default part decides. Only the part that decides may name another. So a claim always has one holder, whatever other
-parts have seen of it. The claim is in conditions because `kubectl replace` and GitOps tools drop annotations, but do
-not write the status.
+A claim is one or two conditions of the ClusterQueue. The type of a condition names a part. The condition
+`part.quotree.dev/batch` with status True means that the part `batch` decides; with status Unknown it means that `batch`
+requests the ClusterQueue. Without any such condition the default part decides.
+
+Only the part that decides may hand the ClusterQueue over. So a claim always has one holder, even if other parts have
+stale caches. Claims are conditions because `kubectl replace` and GitOps tools drop annotations, but do not write the
+status.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from scheduling.objects.times import written
 DEFAULT = "default"
 """The part that decides for every ClusterQueue without a claim."""
 LABEL = "quotree.dev/part"
-"""The annotation on the root of a tree that names the part to decide for it."""
+"""The annotation on the root of a tree that names the part that should decide for the tree."""
 CONDITION = "part.quotree.dev/"
 MANAGER = "quotree-parts"
 NOBODY = ""
@@ -33,22 +35,22 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
 def valid(part: str) -> bool:
-    """Whether a part may have this name, which becomes the end of a Lease's name, and of a condition's type."""
+    """Whether this is a valid name of a part. The name is a suffix of a Lease's name and of a condition's type."""
     return _NAME.fullmatch(part) is not None
 
 
 def lease_of(lease: str, part: str) -> str:
-    """The name of a part's Lease, from the default part's: two processes of one part must not have two Leases."""
+    """The name of a part's Lease, made from the default part's. Each part has one, so two of its processes compete."""
     return lease if part == DEFAULT else f"{lease}-{part}"
 
 
 @dataclass(frozen=True, slots=True)
 class TreeClaim:
-    """A claim.
+    """A claim of a ClusterQueue.
 
     `part`: the part that decides; NOBODY if the conditions contradict each other.
     `requester`: the part that requests the ClusterQueue; empty for none.
-    `in_status`: the status names the part, so the ClusterQueue may have belonged to another part before.
+    `in_status`: whether the status names the part. If so, the ClusterQueue may have belonged to another part before.
     """
 
     part: str = DEFAULT
@@ -74,10 +76,10 @@ def read_claim(status: Mapping[str, Any]) -> TreeClaim:
 
 
 def next_claim(claim: TreeClaim, wanted: str | None, me: str, *, idle: bool) -> TreeClaim | None:
-    """The claim after the turn of the part `me`; None if `me` may not change it, or has nothing to change.
+    """The claim that the part `me` should write; None if `me` may not change the claim, or need not.
 
-    `wanted`: the part that the root of the tree names; None without a root, on a cycle of Cohorts.
-    `idle`: no write of this part about the tree's work is in flight.
+    `wanted`: the part that the root of the tree names; None on a cycle of Cohorts, which has no root.
+    `idle`: whether this part has no write for the tree's work in flight.
     """
     if wanted is None or claim.part == NOBODY:
         return None
@@ -87,12 +89,12 @@ def next_claim(claim: TreeClaim, wanted: str | None, me: str, *, idle: bool) -> 
     if not claim.requester:
         return None
     if claim.requester != wanted or wanted == me:
-        return TreeClaim(me, in_status=True)  # a request that was made by another view of the tree
+        return TreeClaim(me, in_status=True)  # the request came from a part whose cache had another shape of the tree
     return TreeClaim(wanted, in_status=True) if idle else None
 
 
 def claim_status(before: Stored, claim: TreeClaim, now: int) -> dict[str, Any]:
-    """The fields of a ClusterQueue's status that hold the claim (moment in whole seconds, as nanoseconds)."""
+    """The fields of a ClusterQueue's status that hold the claim. `now` is a whole second, in nanoseconds."""
     others = [each for each in listing(before.status.get("conditions")) if not _of_part(each)]
     made = [_condition(claim.part, _DECIDES, "Decides", _message(claim), before, now)]
     if claim.requester:
@@ -102,7 +104,7 @@ def claim_status(before: Stored, claim: TreeClaim, now: int) -> dict[str, Any]:
 
 
 def claim_patch(resource: Any, name: str, before: Stored, claim: TreeClaim, now: int) -> Patch:
-    """The patch of the claim, bound to the version that was read: of two processes that change it, one fails."""
+    """The patch of the claim. It is bound to the version that was read, so one of two concurrent patches fails."""
     body = {"status": claim_status(before, claim, now)}
     return Patch(resource, None, name, body, before.version, MANAGER, "status")
 

@@ -1,14 +1,14 @@
-"""The trees that this process decides for, where several parts share a cluster.
+"""The trees that this process decides for, when several parts share a cluster.
 
-The part that holds every ClusterQueue of a tree decides for the tree, unless another part requests one of them. Claims
-give each ClusterQueue one holder (`claims`). So two parts never decide for one tree, even if they see its shape at
-different moments: if views differ, or two trees have become one, no part decides until one part holds all.
+A part decides for a tree if it holds every ClusterQueue of the tree, and no other part requests one of them. Claims
+give each ClusterQueue one holder (`claims`). So two parts never decide for the same tree, even if their caches show
+different shapes of it. If two trees have become one, no part decides until one part holds all ClusterQueues.
 
-A tree with a topology in a flavor is always the default part's. Two parts with places on one node could each give its
-room away before they hear of each other.
+A tree with a topology in a flavor always belongs to the default part. Otherwise two parts could assign the same room on
+a node before they observe each other's writes.
 
-A ClusterQueue that this part was given counts only after the Workloads were listed again, because the part before may
-have written changes that the watch has not reported yet.
+When a part gets a ClusterQueue from another part, it decides only after the Workloads have been listed again. The
+other part may have written changes that the watch has not reported yet.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scheduling.world.world import World
 
 WORKLOAD = "Workload"
 WORK_AT = "work at LocalQueue"
-"""The kind of a key for future work at a LocalQueue; the API server has no such kind."""
+"""The kind in the keys of items that wait for future work at a LocalQueue. The API server has no such kind."""
 _OF_ALL = frozenset(
     (
         "ResourceFlavor",
@@ -39,16 +39,16 @@ _OF_ALL = frozenset(
         "ProvisioningRequestConfig",
     )
 )
-"""Kinds that belong to no tree; the default part manages them."""
+"""Kinds that belong to no tree. The default part manages them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedTree:
-    """A tree.
+    """A tree, and which part decides for it.
 
-    `queues`: its ClusterQueues by name.
-    `wanted`: the part that its root names, the default part for one with topologies; None on a cycle.
-    `decides`: this process decides for the tree.
+    `queues`: the names of its ClusterQueues.
+    `wanted`: the part that its root names. A tree with topologies wants the default part, a cycle has None.
+    `decides`: whether this process decides for the tree.
     """
 
     queues: tuple[str, ...]
@@ -58,10 +58,10 @@ class PartitionedTree:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The result of a change.
+    """The result of `refresh`.
 
-    `gained`: ClusterQueues that this part now manages, or this process now decides for.
-    `freed`: objects that this process could not write before; items may wait for them.
+    `gained`: ClusterQueues that this part now holds, or that this process now decides for.
+    `freed`: objects that this process could not write before. Items may wait for them.
     """
 
     gained: Sequence[str] = ()
@@ -72,10 +72,11 @@ _NO_CHANGE = Changed()
 
 
 class TreePartition:
-    """`me` is the part of this process. Observed objects count from the next `refresh` on.
+    """The trees of the cluster. Observed objects have an effect from the next `refresh` on.
 
-    `due`: ClusterQueues whose claim this part may have to change. `world.undecided`: the ClusterQueues that this
-        process decides nothing for.
+    `me`: the part of this process.
+    `due`: ClusterQueues whose claim this part may have to change.
+    `world.undecided`: the ClusterQueues that this process decides nothing for.
     """
 
     def __init__(self, world: World, me: str = DEFAULT) -> None:
@@ -93,10 +94,10 @@ class TreePartition:
         self._listing: dict[str, int] = {}
         self._lists = 0
 
-    # --- what is observed
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
-        """Take in a ClusterQueue or a Cohort. Most of their changes are of the usage, and change nothing here."""
+        """Process a ClusterQueue or a Cohort. Most changes are of its usage, which is not relevant here."""
         key = observed.key
         if observed.value is None:
             self._seen.pop(key, None)
@@ -106,7 +107,7 @@ class TreePartition:
             return
         detail, is_queue = observed.stored or Stored(), key[0] == CLUSTER_QUEUE
         label, claim = detail.labels.get(LABEL, ""), read_claim(detail.status) if is_queue else UNCLAIMED
-        seen = (_above(observed), label, claim, _flavors(observed))
+        seen = (_parent_of(observed), label, claim, _flavors(observed))
         if self._seen.get(key) == seen:
             return
         self._seen[key] = seen
@@ -116,11 +117,11 @@ class TreePartition:
         self._stale[key] = None
 
     def topologies_changed(self) -> None:
-        """A flavor has another topology, or none any more."""
+        """A flavor now has another topology, or no topology any more."""
         self._stale.update(dict.fromkeys((CLUSTER_QUEUE, name) for name in self.claims))
 
     def lead(self) -> None:
-        """This process leads from now on. Other leaders may have changed claims that are not known yet."""
+        """This process leads from now on. Earlier leaders may have changed claims that the cache does not have yet."""
         self._held.clear()
         self._listing.clear()
         self._lists += 1
@@ -130,15 +131,15 @@ class TreePartition:
 
     @property
     def outdated(self) -> bool:
-        """Whether observed objects are still to be taken in."""
+        """Whether observed objects have not been processed by `refresh` yet."""
         return bool(self._stale)
 
     def refresh(self) -> Changed:
-        """Take in the observed objects."""
+        """Process the observed objects."""
         if not self._stale:
             return _NO_CHANGE
         changed, self._stale = self._stale, {}
-        names = {*self._below(changed)}
+        names = {*self._queues_below(changed)}
         stale = {self._root_of[name] for name in names if name in self._root_of}
         names.update(name for root in stale for name in self.trees.pop(root).queues)
         roots: dict[QuotaNode, None] = {}
@@ -153,12 +154,12 @@ class TreePartition:
         return Changed(gained, [*self.waiting_for(gained), *((COHORT, node.name) for node in cohorts)])
 
     def _root(self, node: QuotaNode) -> QuotaNode:
-        """The root of a node. Nodes on or below a cycle have no root; all share one Cohort of the cycle."""
+        """The root of a node. On or below a cycle there is no root; one Cohort of the cycle stands for it."""
         cycle = self._world.state.tree.broken(node)
         return min(cycle, key=lambda each: each.name) if cycle else node.root
 
-    def _below(self, keys: Iterable[Key]) -> Iterator[str]:
-        """The ClusterQueues at and below these nodes."""
+    def _queues_below(self, keys: Iterable[Key]) -> Iterator[str]:
+        """The ClusterQueues among these nodes and below them."""
         for kind, name in keys:
             if kind == CLUSTER_QUEUE:
                 yield name
@@ -166,7 +167,7 @@ class TreePartition:
                 yield from (node.name for node in stored_below(cohort) if node.is_queue)
 
     def _judge(self, root: QuotaNode) -> list[str]:
-        """Compute which part decides for a tree, once for all changes, and the ClusterQueues that this part gains."""
+        """Find out which part decides for a tree. Returns the ClusterQueues that this part gains."""
         key = (CLUSTER_QUEUE if root.is_queue else COHORT, root.name)
         queues = tuple(sorted(node.name for node in stored_below(root) if node.is_queue))
         for name in queues:
@@ -191,7 +192,7 @@ class TreePartition:
     def _hold(self, name: str) -> None:
         """Update whether this part holds the ClusterQueue.
 
-        One without a claim belongs to the default part at once; a claimed one waits for a list.
+        An unclaimed ClusterQueue belongs to the default part at once. A claimed one waits for a list of Workloads.
         """
         claim = self._claim(name)
         if claim.part != self.me:
@@ -220,7 +221,7 @@ class TreePartition:
         self._world.undecided.discard(name)
 
     def counts(self) -> Mapping[tuple[str, bool], int]:
-        """The number of ClusterQueues that each part holds: in trees that the part decides for, and in others.
+        """The number of ClusterQueues by the part that holds them, and by whether that part decides for the tree.
 
         May be called from any thread; the numbers may be slightly out of date.
         """
@@ -238,9 +239,9 @@ class TreePartition:
     # --- lists
 
     def ask_for_list(self) -> int:
-        """The number of a list of all Workloads that should begin now; 0 if none is needed, or one is in progress.
+        """The number of a list of all Workloads to begin now; 0 if none is needed, or one is in progress.
 
-        The number is negative: no leader waits for it, see `ListProgress.ask`.
+        The number is negative, because no new leader waits for this list; see `ListProgress.ask`.
         """
         waiting = [name for name, number in self._listing.items() if not number]
         if not waiting or any(self._listing.values()):
@@ -250,7 +251,7 @@ class TreePartition:
         return -self._lists
 
     def listed(self, request: int) -> None:
-        """The requested list was taken in."""
+        """The requested list was processed."""
         for name in [name for name, number in self._listing.items() if 0 < number == -request]:
             del self._listing[name]
             self._held.add(name)
@@ -259,7 +260,7 @@ class TreePartition:
     # --- which part manages an object
 
     def holds(self, queue: str) -> bool:
-        """Whether this part may write about the ClusterQueue and its work, or decides for it already."""
+        """Whether this part may write the statuses of the ClusterQueue and its LocalQueues. It may not decide yet."""
         return self._claim(queue).part == self.me if queue in self._world.state.queues else self.me == DEFAULT
 
     def decides(self, queue: str) -> bool:
@@ -272,18 +273,18 @@ class TreePartition:
         return self.me == DEFAULT and self._claim(queue) == UNCLAIMED
 
     def queue_of(self, workload: Workload) -> str:
-        """The ClusterQueue in which the Workload holds quota, else the one in which it waits; empty for none."""
+        """The ClusterQueue in which the Workload has quota, otherwise the one in which it waits; empty for none."""
         if workload.reserved and workload.admission is not None:
             return workload.admission.cluster_queue
         return self.behind(workload.local_queue)
 
     def behind(self, local_queue: str) -> str:
-        """The ClusterQueue that the LocalQueue (`namespace/name`) names; empty if the LocalQueue does not exist."""
+        """The ClusterQueue that the LocalQueue (`namespace/name`) points to; empty if there is no such LocalQueue."""
         local = self._world.queues.local_queues.get(local_queue)
         return local.cluster_queue if local is not None else ""
 
     def away(self, kind: str, name: str) -> bool:
-        """Whether another part manages the object, or no part does at the moment: it must not be written."""
+        """Whether this process must not write the object, because another part manages it, or no part does now."""
         if kind == WORKLOAD:
             workload = self._world.workloads.get(name)
             return workload is not None and not self.decides(self.queue_of(workload))
@@ -300,7 +301,7 @@ class TreePartition:
     def _reports(self, cohort: str) -> bool:
         """Whether this process writes the status of the Cohort.
 
-        In a tree that no part decides for, the default part does.
+        If no part decides for the tree, the default part writes it.
         """
         node = self._world.state.tree.cohorts.get(cohort)
         tree = self.trees.get((COHORT, self._root(node).name)) if node is not None else None
@@ -310,7 +311,7 @@ class TreePartition:
         return self.me in holders if len(holders) == 1 else self.me == DEFAULT
 
     def waiting_for(self, queues: Iterable[str]) -> Iterator[Key]:
-        """The keys that items may wait for until this process decides for these ClusterQueues."""
+        """The keys of all objects that items may wait for until this process decides for these ClusterQueues."""
         world = self._world
         for name in queues:
             yield CLUSTER_QUEUE, name
@@ -321,19 +322,19 @@ class TreePartition:
                 yield from self.at_local_queue(local)
 
     def at_local_queue(self, local: str) -> Iterator[Key]:
-        """The key of work that names the LocalQueue, now or later."""
+        """The keys of present and future work that names the LocalQueue."""
         yield WORK_AT, local
         for workload in (*self._world.queues.waiting_at(local), *self._world.queues.kept_out_at(local)):
             yield WORKLOAD, workload.key
 
 
-def _above(observed: Observed[object]) -> str | None:
+def _parent_of(observed: Observed[object]) -> str | None:
     """The Cohort that a ClusterQueue or a Cohort names as its parent."""
     queue, cohort = CLUSTER_QUEUE_VIEW.value(observed), COHORT_VIEW.value(observed)
     return queue[0].cohort if queue is not None else cohort.parent if cohort is not None else None
 
 
 def _flavors(observed: Observed[object]) -> tuple[str, ...]:
-    """The flavors of a ClusterQueue; none of a Cohort."""
+    """The flavors of a ClusterQueue; a Cohort has none here."""
     queue = CLUSTER_QUEUE_VIEW.value(observed)
     return tuple(name for group in queue[0].groups for name in group.flavors) if queue is not None else ()

@@ -1,4 +1,4 @@
-"""Calls that other threads run in the loop's thread, between two steps: only that thread may touch the world."""
+"""Functions that other threads have the loop's thread run between two steps. Only that thread may touch the world."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`run` must be short and must not raise: an error would end the loop."""
+    """A function to run. It must be short and must not raise, because an error would end the loop."""
 
     run: Callable[[], None]
 
 
 def call_with_result(question: Callable[[], T]) -> tuple[Call, Future[T]]:
-    """The call that answers a question, and the future for its result or error. A cancelled call is not run."""
+    """A call that computes a value, and the future of its result or error. A cancelled call is not run."""
     answer: Future[T] = Future()
 
     def run() -> None:
@@ -27,6 +27,6 @@ def call_with_result(question: Callable[[], T]) -> tuple[Call, Future[T]]:
         try:
             answer.set_result(question())
         except Exception as error:
-            answer.set_exception(error)  # the error belongs to the caller
+            answer.set_exception(error)  # the caller handles the error
 
     return Call(run), answer

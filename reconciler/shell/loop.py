@@ -1,4 +1,4 @@
-"""The thread that owns the core: it passes messages from the inbox to the core, and commands to the executors."""
+"""The thread that owns the core. It passes messages from the inbox to the core, and commands to the executors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Message: TypeAlias = Event | Call
 
 
 class Executor(Protocol):
-    """Executes commands beside the loop; the results arrive in the inbox."""
+    """Executes commands in other threads. The results arrive in the inbox."""
 
     def write(self, key: Key, action: Action) -> None: ...
 
@@ -74,10 +74,13 @@ class WorkerPort(Protocol):
 class Loop:
     """The loop.
 
+    `core`: the state machine, which only the thread of the loop may use.
+    `executor`: executes the core's commands.
+    `permit`: says whether this process may write.
     `follow`: begins to list and watch a resource.
-    `workers`: None if there are none; no command about them is executed then.
-    `spans`: None if writes are not traced.
-    `clock`: the present moment in nanoseconds.
+    `workers`: executes commands for worker clusters; None if there are no workers.
+    `spans`: records spans of writes; None if writes are not traced.
+    `clock`: returns the present time in nanoseconds.
     """
 
     core: Core
@@ -94,7 +97,7 @@ class Loop:
     _answered: bool = False
 
     def round(self, patience: float = 0.5) -> None:
-        """Wait up to `patience` seconds for a message, pass on all that have arrived, and let the core decide."""
+        """Wait up to `patience` seconds for a message, pass on all that have arrived, and run a turn of the core."""
         self._pace.listen(
             self.inbox, self._take, self.patience(patience), lambda: 0.0 if self._last_due() else patience
         )
@@ -107,13 +110,13 @@ class Loop:
         self.observer.passed(whole_second(now), self._pace.took)
 
     def patience(self, most: float) -> float:
-        """The seconds until the core has something to do without a message."""
+        """The seconds until the core has something to do without a message, at most `most`."""
         now = self.clock()
         due = self.core.due_at(now)
         return most if due is None else max(0.0, min(most, (due - now) / SECOND))
 
     def _last_due(self) -> bool:
-        """Whether the last message was the only answer that was due."""
+        """Whether the last message was the response to a write, and no other response is due."""
         return self._answered and not self.core.expects_answers
 
     def _take(self, message: Message) -> None:
@@ -126,9 +129,11 @@ class Loop:
             self._handle(message, self.clock())
 
     def _report_leadership(self, now: int) -> None:
-        """Report changes of leadership. A loss and a gain in one round are both reported: others may have written."""
+        """Report changes of leadership. If the Lease was lost and gained again within a round, report both changes:
+        another process may have written in between.
+        """
         leads = self.permit.held()
-        term = self.permit.term()  # read last: it has grown before another hold begins
+        term = self.permit.term()  # read after `held`: if the Lease was lost and is held again, it has grown by now
         if self.core.leads and not (leads and term == self._term):
             self._handle(LeadershipLost(), now)
         if leads and not self.core.leads:
@@ -145,7 +150,7 @@ class Loop:
         match command:
             case WorkerWrite() | FollowWorker() | WorkerCondition() | DropWorker():
                 if self.workers is not None:
-                    _carry_out_there(command, self.workers)
+                    _execute_on_worker(command, self.workers)
             case WriteCommand():
                 self.executor.write(command.key, command.action)
             case ReadObject():
@@ -156,7 +161,7 @@ class Loop:
                 self.follow(command.watched)
 
 
-def _carry_out_there(command: WorkerCommand, workers: WorkerPort) -> None:
+def _execute_on_worker(command: WorkerCommand, workers: WorkerPort) -> None:
     match command:
         case WorkerWrite():
             workers.write(command.cluster, command.key, command.action)

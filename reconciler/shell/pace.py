@@ -1,8 +1,9 @@
-"""The pace of the loop: after a turn it listens about as long as the turn took, or for a few milliseconds.
+"""The pace of the loop: after a turn it collects messages for about as long as the turn took.
 
-A cycle costs the same whether one workload released quota or ten. If cycles are expensive and news never stops, news is
-collected for so long that the threads of watches and writes get half of the time. If cycles are cheap, news within a
-few milliseconds shares a round, because a write takes as long. After an idle period the loop does not wait.
+A cycle costs the same whether one workload released quota or ten. If cycles are expensive and messages never stop, the
+loop collects messages for as long as the turn took. So the threads of watches and writes get half of the time. If
+cycles are cheap, the loop collects messages for a few milliseconds, about as long as a write takes. After an idle
+period the loop does not wait.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Self, TypeVar
 
 T = TypeVar("T")
 _LONGEST = 0.1
-"""Seconds."""
+"""The longest time in seconds that messages are collected."""
 _SHORTEST = 0.005
-"""Seconds; about the time that the API server needs for a write."""
+"""The shortest time in seconds that messages are collected, about as long as the API server needs for a write."""
 _HEARD = 5.0
-"""The longest time in seconds that the loop listens before it acts, if news never stops."""
+"""The most seconds that are spent on messages before the next turn, if messages never stop."""
 
 
 class RoundPace:
     """A context manager around the work of a round.
 
-    `took`: the duration of the round in seconds, with the messages taken in before it, without waiting.
+    `took`: the duration of the round in seconds, including the messages processed before it, but not the waiting.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -48,10 +49,10 @@ class RoundPace:
     def listen(
         self, inbox: queue.SimpleQueue[T], take: Callable[[T], None], first: float, rest: Callable[[], float]
     ) -> None:
-        """Take in the messages.
+        """Process the messages.
 
         `first`: seconds to wait for the first message.
-        `rest`: at most so many seconds for more of them; asked after each.
+        `rest`: returns the most seconds to wait for another message; called after each message.
         """
         self._heard = 0.0
         with suppress(queue.Empty):

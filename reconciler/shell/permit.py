@@ -1,8 +1,8 @@
-"""The permission to write: this process holds our Lease, and Kueue's own manager is not running.
+"""The permission to write: this process holds its own Lease, and Kueue's own manager is not running.
 
-Kueue's manager renews its Lease while it runs. We watch that Lease by name in all namespaces. While it is held, this
-process writes nothing: until it is released, or expires because it was not renewed. Until the Leases have been listed,
-they count as held.
+Kueue's manager renews its Lease while it runs. We watch Leases of that name in all namespaces. This process writes
+nothing until that Lease is released, or expires because it was not renewed. Until the Leases have been listed, that
+Lease counts as held.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from policies.dialects.reading import mapping, metadata, text
 
 log = logging.getLogger(__name__)
 KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
-"""The Lease of Kueue's manager by its default name."""
+"""The default name of the Lease of Kueue's manager."""
 _WATCHED = ("watching", "absent")
 _DURATION = 15.0
 """Duration, in seconds, of a Lease without leaseDurationSeconds."""
 
 
 class LeasePermit(Protocol):
-    """Checked before each write; `held` is cheap and may be called from any thread."""
+    """Checked before each write. `held` is fast, and any thread may call it."""
 
     def start(self) -> None: ...
 
@@ -40,11 +40,11 @@ class LeasePermit(Protocol):
         """Whether writes of the previous leader may still be in flight."""
 
     def term(self) -> int:
-        """A number that grows whenever another process may have written, even if the Lease is held before and after."""
+        """A number that grows whenever another process may have written, even if the Lease was regained at once."""
 
 
 class AlwaysPermitted:
-    """For a process that is the only writer in its cluster: it may write until it stops."""
+    """For a process that is the only writer in its cluster. It may write until it stops."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -66,7 +66,7 @@ class AlwaysPermitted:
 
 
 class NeverPermitted:
-    """For a process that only observes: it may never write."""
+    """For a process that only observes. It may never write."""
 
     def start(self) -> None:
         """Do nothing."""
@@ -88,9 +88,9 @@ class NeverPermitted:
 class LeaseClaim:
     """A Lease as it was observed.
 
-    `key`: namespace and name, with a slash between them.
+    `key`: `namespace/name`.
     `holder`: the identity of the holder; empty if the Lease is released.
-    `renewed`: `renewTime` as the holder wrote it, by its own clock.
+    `renewed`: `renewTime`, by the clock of the holder.
     `duration`: how long the Lease is held without a renewal, in seconds.
     """
 
@@ -112,9 +112,9 @@ class LeaseClaim:
 
 
 class RivalLease:
-    """Follows the Lease of another controller, Kueue's, from `start` to `stop`.
+    """Watches the Lease of another controller, such as Kueue's manager, from `start` to `stop`.
 
-    `controller`: its name in messages.
+    `controller`: the name of the other controller in messages.
     """
 
     def __init__(
@@ -157,9 +157,9 @@ class RivalLease:
         return False
 
     def active(self) -> LeaseClaim | None:
-        """The unexpired Lease of the rival, or None.
+        """The Lease of the other controller, unless it has expired; None if there is none.
 
-        While the watch is disconnected a renewal could be missed, so expiry is counted from the end of the outage.
+        While the watch is disconnected a renewal could be missed, so expiry is counted from the reconnection on.
         """
         now = self._clock()
         with self._lock:
@@ -186,7 +186,7 @@ class RivalLease:
                 self._seen.pop(claim.key, None)
 
     def replace(self, claims: tuple[LeaseClaim, ...]) -> None:
-        """Handle a fresh list: `claims` are all Leases with that name."""
+        """Process a fresh list of all Leases with that name."""
         with self._lock:
             for key in self._seen.keys() - {claim.key for claim in claims}:
                 del self._seen[key]
@@ -195,9 +195,9 @@ class RivalLease:
             self._listed = True
 
     def _put(self, claim: LeaseClaim) -> None:
-        """Record the claim.
+        """Store the claim.
 
-        If it is new or has changed, its duration starts now. A claim without a holder is removed.
+        If the Lease is new or has changed, its duration starts now. A Lease without a holder is removed.
         """
         before = self._seen.get(claim.key)
         if not claim.holder:
@@ -208,7 +208,7 @@ class RivalLease:
 
 
 class NoRivalLease:
-    """For an installation without another controller that does the same work."""
+    """For an installation in which no other controller does the same work."""
 
     controller = "nobody"
     known = True
@@ -228,7 +228,7 @@ class NoRivalLease:
 
 
 class ManagePermit:
-    """A permit to write while we hold our Lease and the rival does not hold its own. Logs each transition once."""
+    """Permits writes while we hold our Lease and the other controller does not hold its own. Logs each change once."""
 
     def __init__(self, lease: LeasePermit, rival: RivalLease | NoRivalLease) -> None:
         self._lease = lease
@@ -253,7 +253,7 @@ class ManagePermit:
         return self._lease.term() + self._rival.renewals
 
     def obstacle(self) -> str:
-        """Why this process may not write, in words; empty if it may."""
+        """Why this process may not write, as a sentence; empty if it may."""
         claim, other = self._rival.active(), self._rival.controller
         message = (
             f"{other} is running: {claim.holder} renews the Lease {claim.key}; nothing is written until it"

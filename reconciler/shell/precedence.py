@@ -1,8 +1,8 @@
-"""When writes that only report begin: while no other write is in flight or just was, and few beside one.
+"""When writes that only report, such as statuses of queues, may begin: after writes with precedence.
 
 The writes that start a job follow each other within milliseconds. A report between two of them takes processor time
-from the API server that the job waits for. After a short while reports no longer wait for such a pause, so that none is
-late while writes never stop.
+from the API server, and so delays the job. So a report waits until no write with precedence has been in flight for a
+moment. It does not wait long: while writes never stop, a few reports are written beside them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _PAUSE = 0.02
-"""Seconds without a write with precedence, after which no other is expected."""
+"""Seconds without a write with precedence after which no other is expected soon."""
 _PATIENCE = 0.1
-"""Seconds that a report waits for such a pause."""
+"""The most seconds that a report waits for such a pause."""
 
 
 class ReportPrecedence:
-    """For any thread.
+    """Delays reports. Any thread may use it.
 
-    `beside`: the number of reports at a time while a write with precedence is in flight.
-    `pause`, `patience`: seconds, see above.
+    `beside`: returns how many reports may be in flight together with a write with precedence.
+    `pause`, `patience`: see `_PAUSE` and `_PATIENCE`.
     """
 
     def __init__(self, beside: Callable[[], int], pause: float = _PAUSE, patience: float = _PATIENCE) -> None:
@@ -41,7 +41,7 @@ class ReportPrecedence:
             self._before += 1
 
     def done(self) -> None:
-        """The write with precedence is done, or dropped."""
+        """The write with precedence is done, or was dropped."""
         with self._changed:
             self._before -= 1
             self._done_at = time.monotonic()
@@ -50,7 +50,7 @@ class ReportPrecedence:
 
     @contextmanager
     def report(self, asked_at: float) -> Iterator[None]:
-        """Wait until a report may be written. `asked_at`: when it was asked for, by `time.monotonic`."""
+        """Wait until a report may be written. `asked_at`: when the report was requested, by `time.monotonic`."""
         with self._changed:
             while (wait := self._wait(time.monotonic(), asked_at + self._patience)) != 0:
                 self._changed.wait(wait)
@@ -63,13 +63,13 @@ class ReportPrecedence:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """Stop: no report waits any more."""
+        """Stop: reports no longer wait."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def _wait(self, now: float, patient_until: float) -> float | None:
-        """The seconds after which a report may begin or has to ask again; 0 for now, None for after the next change."""
+        """Seconds to wait before a report may begin or this is called again. 0: it may begin. None: until a change."""
         if self._ended:
             return 0
         if not self._before:

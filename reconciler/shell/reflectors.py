@@ -1,4 +1,4 @@
-"""The reflectors of the reconciler: they report each watched kind to the loop's inbox."""
+"""The reflectors of the reconciler. They report the objects of each watched kind to the loop's inbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans of writes: from the moment the core wants a write until its answer is taken in, in the thread of the loop."""
+"""Tracing spans of writes: from the core's command until the loop processes the response."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ from reconciler.objects.workers import FromWorker
 
 _VERBS: dict[type, str] = {Create: "create", Patch: "patch", Apply: "patch", Delete: "delete", Evict: "evict"}
 _MOST = 10_000
-"""The most open spans. Answers from a dropped worker never arrive."""
+"""The most open spans. The limit is needed because responses from a dropped worker never arrive."""
 _LONGEST = 200
 """The most characters of an error."""
 
 
 class _UnderWay(NamedTuple):
+    """A write without a response: its parent span, when it was sent, and the action."""
+
     parent: SpanContext
     began: int
     action: Action
 
 
 class WriteSpans:
-    """`records` belong to the core. `clock` in nanoseconds."""
+    """The open spans of writes.
+
+    `records`: the records of the core, to find the Workload of a write.
+    `clock`: returns nanoseconds.
+    """
 
     def __init__(self, records: Records, recorder: SpanRecorder, clock: Callable[[], int] = time.time_ns) -> None:
         self._records = records
@@ -40,7 +46,7 @@ class WriteSpans:
         self._under_way: dict[tuple[str, Key], _UnderWay] = {}
 
     def sent(self, key: Key, action: Action, cluster: str = "") -> None:
-        """The write was sent. `cluster`: the worker, empty for this cluster. Only writes for Workloads are recorded."""
+        """A write was sent. Only writes for Workloads are recorded. `cluster`: the worker; empty for this cluster."""
         parent = self._parent(key, action)
         if parent is not None:
             if len(self._under_way) >= _MOST:
@@ -48,7 +54,7 @@ class WriteSpans:
             self._under_way[cluster, key] = _UnderWay(parent, self._clock(), action)
 
     def answered(self, message: object) -> None:
-        """A message was passed to the core. If it is the result of a write, the span ends."""
+        """A message was passed to the core. If it is the result of a write, the span of the write ends."""
         match message:
             case Written() | Failed():
                 self._end("", message)
@@ -75,7 +81,7 @@ class WriteSpans:
         return admission(stored.value) if stored is not None else None
 
     def _name(self, key: Key, action: Action) -> str:
-        """The Workload that is written, or whose job or Pod is; the copy on a worker has its name."""
+        """The Workload that is written, or that the written job or Pod belongs to. A copy on a worker has its name."""
         if key[0] == WORKLOAD:
             return key[1]
         record = self._records.find(key)

@@ -1,10 +1,10 @@
-"""How many writes are sent at a time: more while answers take long, fewer while the API server fails.
+"""How many writes are in flight at a time: more while responses take long, fewer while the API server fails.
 
-By Little's law, `latency * rate` writes at a time give a rate. Eight suffice while answers take 5 to 20 ms, but would
-be four a second if answers take two seconds, as in a flood of creations. So the number follows the latency of the last
-writes, up to a limit, at the rate of Kueue's client. A slow API server gets no more than that. After a failure the
-number is halved, and each success after that adds a part of one, as in TCP. Failures of writes
-that were in flight together count once.
+By Little's law a rate of writes needs `latency * rate` writes in flight. Eight suffice while responses take 5 to 20 ms.
+If responses take two seconds, as in a flood of creations, eight would be only four writes a second. So the number
+follows the latency of the last writes, up to a limit, at the default rate of Kueue's client. A slow API server gets no
+higher rate than that. After a failure the number is halved, and each success adds a fraction of one, as in TCP.
+Failures of writes that were in flight together count once.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import TypeAlias
 from cluster.errors import ApiError, Unreachable
 
 LEAST, MOST = 8, 128
-"""The number of writes at a time while the API server answers quickly, and the most while it answers slowly."""
+"""The writes in flight while the API server responds quickly, and the most while it responds slowly."""
 _RATE = 50.0
 """Writes a second, the default `clientConnection.qps` of Kueue."""
 _SHARE = 0.1
-"""The weight of the last answer in the latency."""
+"""The weight of the last response in the average latency."""
 _OVERLOADED = (429, 500, 503, 504)
 Write: TypeAlias = Callable[[], Exception | None]
 """Sends one write and reports its result. Returns the error, if there was one; it must not raise."""
 
 
 class WriteWindow:
-    """Runs writes in the threads of a pool, in the order in which they were put. For any thread.
+    """Runs writes in the threads of a pool, in the order in which they were put. Any thread may use it.
 
-    `clock`: seconds.
+    `clock`: returns seconds.
     """
 
     def __init__(self, pool: ThreadPoolExecutor, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +48,7 @@ class WriteWindow:
 
     @property
     def size(self) -> int:
-        """The number of writes that may be under way now."""
+        """The number of writes that may be in flight now."""
         wanted = min(MOST, max(LEAST, math.ceil(self._latency * _RATE)))
         return max(1, min(wanted, int(self._allowed)))
 
@@ -63,7 +63,7 @@ class WriteWindow:
             self._waiting.clear()
 
     def _begin(self) -> None:
-        """Start a thread for each write that waits, as far as the window allows."""
+        """Start a thread for each waiting write, as far as the window allows."""
         with self._lock:
             free = min(self.size - self._under_way, len(self._waiting))
             writes = [self._waiting.popleft() for _ in range(free)]
@@ -83,13 +83,13 @@ class WriteWindow:
 
     def _next(self, began: float, error: Exception | None) -> Write | None:
         with self._lock:
-            self._learn(began, error)
+            self._adapt(began, error)
             if self._waiting and self._under_way <= self.size:
                 return self._waiting.popleft()
             self._under_way -= 1
             return None
 
-    def _learn(self, began: float, error: Exception | None) -> None:
+    def _adapt(self, began: float, error: Exception | None) -> None:
         now = self._clock()
         self._latency += _SHARE * (now - began - self._latency)
         if not isinstance(error, Unreachable) and not (isinstance(error, ApiError) and error.status in _OVERLOADED):

@@ -1,4 +1,4 @@
-"""Executes actions beside the loop, one at a time for each object, and only while the Lease is held."""
+"""Executes actions in other threads, one at a time for each object, and only while the Lease is held."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from reconciler.shell.write_window import LEAST, MOST, WriteWindow
 
 log = logging.getLogger(__name__)
 _REPORTS = 8
-"""The number of writes at a time that only report, in threads of their own: admissions never wait behind a thousand
-statuses, nor for the connections and the processor time of more than a few."""
+"""The most reports at a time. Reports have their own threads, so that an admission never waits behind a thousand
+statuses, and competes with only a few of them for connections and processor time."""
 
 
 class Writer:
     """Executes actions.
 
-    `report`: called with the result of each action, from another thread.
-    `may_write`: called before each action.
-    `writes`: the connections for writing. They give up before another process may write, and try once.
+    `report`: called with the result of each action, in the thread that executed it.
+    `may_write`: called before each action; returns whether this process may write.
+    `writes`: the client for writes. It tries once, and times out before another process may write.
     `known`: see `WatchedKind.observed`.
     """
 
@@ -79,10 +79,10 @@ class Writer:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _beside(self) -> int:
-        """The number of reports at a time beside other writes: one while the API server answers quickly.
+        """How many reports may be in flight together with other writes: one while the API server responds quickly.
 
-        Each of two took a tenth of its capacity from the admissions then. While answers take long the window is larger,
-        and so many more reports are written, so that no status is minutes late.
+        Then two reports would take a tenth of its capacity each from the admissions. While responses take long, the
+        window is larger, and as many more reports are written, so that no status is minutes late.
         """
         return max(1, self._window.size - LEAST)
 
@@ -123,7 +123,7 @@ class Writer:
                     attempts=1,
                 )
             except NotFound:
-                listing = ObjectListing((), "")  # not installed, or no longer
+                listing = ObjectListing((), "")  # the kind is not installed, or no longer
                 break
             except ClusterError as error:
                 log.warning("%s could not be listed: %s", watched.resource, error)

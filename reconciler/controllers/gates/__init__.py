@@ -1,1 +1,1 @@
-"""Pods at a scheduling gate of ours, for the quota of any project."""
+"""Controllers of Pods that wait at Quotree's scheduling gate until a project's quota has room for them."""

@@ -1,7 +1,7 @@
-"""Lets Pods pass the gate as a project's quota allows, in the project's order, and reports why others wait.
+"""Lets Pods pass the gate as a project's quota allows, in the project's order, and reports why other Pods wait.
 
-Each Pod has at most one write in flight, bound to the version that the decision used. A Pod that may pass counts as
-using quota from the decision on, until the API server stores or refuses the write, or the Pod is gone.
+Each Pod has at most one write in flight, bound to the version that the decision used. Once it is decided that a Pod may
+pass, the Pod counts as using quota, unless the API server refuses the write or the Pod is gone.
 """
 
 from __future__ import annotations
@@ -18,30 +18,34 @@ from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 
 PERIOD = 10 * SECOND
-"""Nanoseconds between two updates of the reasons of all Pods that wait."""
+"""Nanoseconds between two updates of the reasons of all waiting Pods."""
 
 
 class GateDecider(Protocol):
-    """Decides which Pods may pass, from the objects that it was given."""
+    """Decides which Pods may pass."""
 
     def refresh(self) -> None:
-        """Take in what was observed, without a decision."""
+        """Process what was observed, without deciding anything."""
 
     def put_pod(self, key: str, pod: None) -> None:
         """The Pod `namespace/name` is gone."""
 
     def waiting(self) -> list[str]:
-        """The Pods that wait, by `namespace/name`."""
+        """The names of the waiting Pods, as `namespace/name`."""
 
     def doubt(self, key: str) -> None:
-        """A decision about the Pod may no longer hold."""
+        """Mark a Pod whose decision may no longer be valid."""
 
 
 K = TypeVar("K", bound=GateDecider)
 
 
 class GatesController(Controller, Generic[K]):
-    """`records` has the stored Pods, in the view `pods`. `keeper` decides by the law of a project."""
+    """The base of the controllers of gates.
+
+    `records`: the stored objects, with the Pods in the view `pods`.
+    `keeper`: decides by the rules of one project.
+    """
 
     def __init__(self, records: Records, keeper: K, pods: WatchedKind[object]) -> None:
         self.records = records
@@ -50,28 +54,28 @@ class GatesController(Controller, Generic[K]):
         self._all: Key = (f"{pods.kind}s", "")
         self._due: dict[Key, None] = {}
         self.outdated = False
-        """Something was observed, so the reasons of other Pods may have changed."""
+        """Whether something was observed that may have changed the reasons of other Pods."""
         self._again = 0
 
-    # --- what a project says
+    # --- what each project implements
 
     @abstractmethod
     def decide(self, now: int) -> list[str]:
-        """The Pods that may pass from now on. `now` is in nanoseconds."""
+        """The Pods that may pass now. `now` is in nanoseconds."""
 
     @abstractmethod
     def write(self, key: Key, now: int) -> WantedWrite | None:
-        """The write that the stored object, a Pod or another, needs; None if it needs none."""
+        """The write that the stored object needs, a Pod or another object; None if it needs none."""
 
     def more(self, now: int) -> Iterator[Wanted]:
-        """The objects to write before the Pods. `now` is in nanoseconds."""
+        """Writes and reads that come before the writes of Pods. `now` is in nanoseconds."""
         del now
         yield from ()
 
-    # --- what is the same for all
+    # --- what all projects share
 
     def look_at(self, keys: Iterable[Key]) -> None:
-        """Mark these objects: they may need a write."""
+        """Mark objects that may need a write."""
         self._due.update(dict.fromkeys(keys))
 
     def gone(self, key: Key) -> None:
@@ -79,7 +83,7 @@ class GatesController(Controller, Generic[K]):
             self.keeper.put_pod(key[1], None)
 
     def wake(self, item: Key) -> None:
-        """Look at the item again, or at all Pods that wait. A decision whose write failed may no longer hold."""
+        """Look at the item again, or at all waiting Pods. A decision about the item may no longer be valid."""
         if item == self._all:
             self.look_at((self._pods, name) for name in self.keeper.waiting())
             return

@@ -1,4 +1,4 @@
-"""The writes to Pods at the gate: let one pass, report why one waits, and end one that got past the gate."""
+"""The writes to Pods at the gate: remove the gate, report why a Pod waits, and end a Pod that bypassed the gate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def about(pod: PodAtGate) -> ObjectReference | None:
 
 
 def passes(observed: Observed[PodAtGate], queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
-    """Remove the gate, and record the queue that the Pod counts in from now on. `noted`: more annotations to set."""
+    """Remove the gate, and record the queue in which the Pod is counted. `noted`: more annotations to set."""
     pod = observed.value
     left = [{"name": gate} for gate in pod.gates if gate != QUOTA_KEY]
     notes = {ADMITTED: queue, **noted, **({WAITS: None} if pod.waits else {})}
@@ -34,9 +34,10 @@ def passes(observed: Observed[PodAtGate], queue: str, noted: Mapping[str, str] =
 
 
 def waits(observed: Observed[PodAtGate], reason: str, text: str, *, amounts: bool, warning: bool) -> WantedWrite | None:
-    """Write on the Pod why it waits; None if the Pod shows this reason already.
+    """Annotate the Pod with the reason for waiting; None if the Pod shows it already.
 
-    `amounts`: the text has amounts after `=`. They change all the time, so a change of amounts alone is not written.
+    `amounts`: the text has amounts after `=`. They change all the time, so the text is not written again if only
+    amounts have changed.
     """
     pod = observed.value
     said = plain(text)[:_LONGEST]
@@ -47,7 +48,7 @@ def waits(observed: Observed[PodAtGate], reason: str, text: str, *, amounts: boo
 
 
 def preempted(observed: Observed[PodAtGate], queue: str) -> WantedWrite:
-    """End the Pod within its grace period, because a queue below its guarantee needs the quota."""
+    """Delete the Pod with its own grace period, because a queue below its guarantee needs the quota."""
     pod = observed.value
     delete = Delete(PODS, observed.namespace, observed.name, observed.version, uid=pod.uid)
     return WantedWrite(
@@ -56,10 +57,10 @@ def preempted(observed: Observed[PodAtGate], queue: str) -> WantedWrite:
 
 
 def reclaimed(observed: Observed[PodAtGate], group: str, *, evicts: bool) -> WantedWrite:
-    """End the Pod within its grace period, because the queue of a PodGroup has less than it deserves."""
+    """Delete or evict the Pod with its own grace period, because a PodGroup's queue has less than it deserves."""
     pod = observed.value
     end = (Evict if evicts else Delete)(PODS, observed.namespace, observed.name, uid=pod.uid)
-    message = f"Gives way to PodGroup {group}, whose queue has less than it deserves"
+    message = f"Reclaimed for PodGroup {group}, whose queue has less than it deserves"
     return WantedWrite(observed.key, end, about(pod), "Reclaimed", message)
 
 
@@ -71,7 +72,7 @@ def cut_off(observed: Observed[PodAtGate]) -> WantedWrite:
 
 
 def places(said: str) -> list[str]:
-    """The reason without amounts: the first sentence, and each queue with the resource that it lacks."""
+    """The reason for waiting without amounts: the first sentence, and each queue with the resource that it lacks."""
     return [item.partition("=")[0] for item in said.split("; ")]
 
 

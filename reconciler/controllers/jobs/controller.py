@@ -1,6 +1,6 @@
-"""The controller of jobs, for all kinds that are on: it observes changes, and runs each job through its transitions.
+"""The controller of jobs: it observes changes, and runs each job through its transitions.
 
-A job and its Workload are kept packed, because only a look needs the whole manifests.
+The manifests of jobs and Workloads are kept packed, because only a look at an object needs all of its fields.
 """
 
 from __future__ import annotations
@@ -45,15 +45,16 @@ log = logging.getLogger(__name__)
 
 
 def _ignore(workload: str, pods: Mapping[str, int]) -> None:
-    """No engine decides on the quota of these jobs."""
+    """The default without an engine that counts these pods."""
 
 
 class JobsController(Controller):
     """Runs the transitions of jobs.
 
-    `kinds`: the kinds of these jobs.
-    `others`: kinds whose Workloads another controller manages, even after their owner is gone.
-    `every`: jobs that name no queue are managed, too.
+    `kinds`: the kinds of jobs to manage.
+    `others`: kinds of owners whose Workloads another controller manages, even after the owner is gone.
+    `every`: whether jobs that name no queue are managed, too.
+    `elastic`: whether elastic jobs are supported.
     `counts_ending`: see `JobInputs`.
     `count_surplus`: see `KeptPods`.
     """
@@ -97,7 +98,7 @@ class JobsController(Controller):
             JobInputs(child=self._belongs, elastic=elastic, counts_ending=counts_ending),
         )
 
-    # --- what happens
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         key = observed.key
@@ -140,7 +141,7 @@ class JobsController(Controller):
         self.store.hide(record)
 
     def _leave_workload(self, record: JobRecord, before: VisibleJob) -> None:
-        """The job is gone, or another Workload represents it."""
+        """The Workload no longer represents the job, because the job is gone or has another Workload."""
         self.store.begin_look(record)
         if self._workloads.read(before.workload) is not None:
             self.store.stale_workloads[before.workload] = None
@@ -160,7 +161,7 @@ class JobsController(Controller):
         meta = metadata(packed.manifest()) if packed is not None else {}
         for job in self._questions.answered(observed.key):
             if packed is None:
-                self._answered(job, Event.FOUND)  # it cannot be read
+                self._answered(job, Event.FOUND)  # the object exists, but is not readable
             elif text(meta.get("uid")) != job.uid:
                 self._answered(job, Event.FOUND_ANOTHER)
             elif (record := self.store.jobs.get(job)) is not None:
@@ -183,7 +184,7 @@ class JobsController(Controller):
         self._happens(record, answer)
 
     def _happens(self, record: JobRecord, event: Event) -> None:
-        """An event of a job that no watch shows."""
+        """Handle an event of a job that no watch shows."""
         if record.visible is not None:
             return
         look = HiddenLook(self._around, record)
@@ -221,13 +222,13 @@ class JobsController(Controller):
             self.store.stale_workloads[workload] = None
 
     def _named(self, record: JobRecord, workload: str) -> None:
-        """A Workload names a job that no watch shows."""
+        """A Workload now names a job as its owner that no watch shows."""
         self._happens(record, Event.NAMED)
         if record.state in GONE:
             self.store.stale_workloads[workload] = None
 
     def _slice_changed(self, record: JobRecord | None) -> None:
-        """A slice of the job has changed: another slice may represent the job now, or the job may need a look at it."""
+        """A slice of the job has changed. Another slice may represent the job now, or the job may need a step."""
         if record is None or record.visible is None or not record.visible.moves:
             return
         self.store.stale[record.id.key] = None
@@ -236,7 +237,7 @@ class JobsController(Controller):
             self.store.show(record, now[1])
 
     def _pod_ends(self, workload: str | None) -> None:
-        """A Pod is gone. It may be the last of this Workload, or one that the slices of an elastic job wait for."""
+        """A Pod of this Workload has ended. Its job, or the slices of an elastic job, may have waited for that."""
         if workload is None or (self.store.pods_run(workload) and workload not in self._slicing.chains):
             return
         for name in self._slicing.chains.of(workload):
@@ -265,7 +266,7 @@ class JobsController(Controller):
         return record is not None and self._owners.top(record) is not None
 
     def _read(self, key: Key, packed: Packed) -> tuple[JobId, VisibleJob] | None:
-        """The job that was read; None, and left out, if it cannot be read."""
+        """Read a job; None if it cannot be read. Such a job is ignored."""
         try:
             job = packed.manifest()
             return JobId(*key, text(metadata(job).get("uid")) or ""), self._visible(self._kinds[key[0]], job, packed)
@@ -299,17 +300,17 @@ class JobsController(Controller):
         )
 
     def _owner(self, namespace: str, kind: JobKind, job: Manifest) -> JobId | None:
-        """The controller that the job names; None if it is not a job, or a kind that makes no such children."""
+        """The controller of the job; None if it is not a known job, or of a kind that does not make such children."""
         above = controller_of(metadata(job))
         over = self._described.get(above.kind) if above is not None else None
         if above is None or over is None or not above.uid or not over.shape.may_make(kind.shape.kind):
             return None
         return JobId(over.name, f"{namespace}/{above.name}", above.uid)
 
-    # --- what is to be written
+    # --- writes
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """The next step of each job that may have one. A job has none while its Workload is being written."""
+        """The next step of each job that may need one. A job whose Workload is being written has to wait."""
         self._halting.turn(now)
         self.store.stamp(now)
         self.store.renew_some()
@@ -359,7 +360,7 @@ class JobsController(Controller):
         yield from chosen.writes(look)
 
     def _ask_for_owner(self, look: JobLook) -> None:
-        """Look up the job's owner: the job has waited for it, and it is not known whether the owner exists."""
+        """Look up the job's owner, if the job has waited for it long enough and it is not known to exist."""
         owner = self._owners.above(look.record)
         if owner is not None and owner.visible is None and owner.exists is None and look.owner_due is None:
             self._happens(owner, Event.NEEDED)

@@ -1,4 +1,4 @@
-"""Measures how long it takes to stop jobs that run without quota because of another client's change."""
+"""Measures how long it takes to stop jobs that another client started without quota."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ RAN = "RanWithoutQuota"
 
 
 class Halting:
-    """Follows a job from the first write that stops it until no such write is needed any more, or the job is gone."""
+    """Follows each job from the first write that stops it, until no such write is needed or the job is gone."""
 
     def __init__(self, bypasses: Bypasses) -> None:
         self._bypasses = bypasses

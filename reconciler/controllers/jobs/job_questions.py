@@ -1,6 +1,6 @@
-"""Looks up jobs that no watch shows by their name: they name no queue, or do not exist.
+"""Looks up jobs by name that no watch shows: they may have no queue label, or may not exist.
 
-Only the API server's answer that a job does not exist, or has another uid, counts.
+Only a response of the API server shows that a job does not exist, or that another job has its name.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from reconciler.objects.observed import Key
 
 
 class JobQuestions:
-    """The requests. One request serves all jobs that had one name, one after the other."""
+    """The requests. If several jobs had the same name, one request serves all of them."""
 
     def __init__(self) -> None:
         self._unsent: dict[Key, dict[JobId, None]] = {}
         self._sent: dict[Key, dict[JobId, None]] = {}
 
     def ask(self, job: JobId) -> None:
-        """Ask for the job.
+        """Look up the job.
 
-        An answer that is in flight does not count, because it may be older than the reason for asking.
+        A response that is on its way is ignored, because it may be older than the event that led to this look-up.
         """
         self._unsent.setdefault(job.key, {})[job] = None
 
     def requests(self, kinds: Mapping[str, JobKind], busy: Busy) -> Iterator[ReadObject]:
-        """The requests to send. Each is sent once; after a failure of the API server it is retried like any request."""
+        """The requests to send. Each is returned once; the core sends it again if the API server fails."""
         for key in [key for key in self._unsent if not busy(*key)]:
             self._sent[key] = self._unsent.pop(key)
             yield ReadObject(key, kinds[key[0]].resource.path(key[1]))
 
     def answered(self, key: Key) -> list[JobId]:
-        """The jobs that the answer is about."""
+        """The jobs that waited for this response."""
         later = self._unsent.get(key, {})
         return [job for job in self._sent.pop(key, {}) if job not in later]

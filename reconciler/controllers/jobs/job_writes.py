@@ -22,15 +22,15 @@ WORKLOAD = "Workload"
 
 
 def awaited(job: Key, visible: VisibleJob, *, there: bool) -> tuple[Key, ...]:
-    """The objects that must be neither in flight nor managed by another part.
+    """The objects that must be free before the job gets its next step: not in flight, and managed by this part.
 
-    A job without a stored Workload (`there`) belongs to its queue's part.
+    `there`: whether the Workload is stored. Without one, the job belongs to the part that manages its queue.
     """
     return job, (WORKLOAD, visible.workload), *(() if there else ((WORK_AT, visible.local_queue),))
 
 
 def wanted(kind: JobKind, job: Key, uid: str, workload: str, step: JobStep) -> WantedWrite:
-    """The write of the job or its Workload. The Event is about the job, which has this `uid`."""
+    """The write of the job or its Workload. Its Event refers to the job with this `uid`."""
     of_job = step.action is not None and step.action.resource == kind.resource
     key = job if of_job else (WORKLOAD, workload)
     return WantedWrite(
@@ -54,7 +54,7 @@ def deletion(workload: Workload) -> Delete:
 
 
 def at_rest(kind: JobKind, job: JobId, packed: Packed) -> bool:
-    """Whether the job has no pods, and gets none until it is started."""
+    """Whether the job has no pods, and will have none until it is started."""
     try:
         return idle(kind, packed.manifest())
     except Exception:

@@ -1,7 +1,7 @@
-"""Keeps started Pods with the job that they were made for, whatever is written of them later.
+"""Counts started Pods for their job until they have ended, even if their labels or owners change.
 
-A Pod that a watch no longer shows may have lost its label, so it is looked up by name, and its labels are restored. If
-its job let go of it and made another one, it is ended.
+If a watch no longer shows a Pod, its label may have been removed. So the Pod is looked up by name, and its labels are
+restored. If the job has released a Pod and may have made another one in its place, the released Pod is ended.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _RAN, _LABEL = "RanWithoutQuota", "LabelRemoved"
 
 
 class KeptPods:
-    """The Pods of a store. Keys are `namespace/name`; moments are in nanoseconds.
+    """The started Pods in a store. Keys are `namespace/name`; times are in nanoseconds.
 
-    `count`: counts the Pods of a Workload beyond those that it was admitted with, by pod set.
-    `counts_ending`: Pods that are being deleted count until they have ended.
+    `count`: called with a Workload and the number of its Pods beyond the admitted ones, by pod set.
+    `counts_ending`: whether Pods that are being deleted count until they have ended.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class KeptPods:
         self._stale: dict[str, None] = {}
         self._changed: list[str] = []
 
-    # --- what happens; each returns the Workload that the Pod no longer runs for
+    # --- what was observed; each method returns the Workload that the Pod no longer runs for, or None
 
     def observe(self, observed: Observed[object]) -> str | None:
         name, pod = observed.key[1], STARTED_PODS.value(observed)
         if pod is not None:
             self._sight.found(name)
-            return self._put(name, pod)
+            return self._store_pod(name, pod)
         if (known := self._store.pod(name)) is not None:
             self._sight.seek(name, known.uid)
         return None
@@ -78,19 +78,19 @@ class KeptPods:
         self._sight.found(name)
         known = self._store.pod(name)
         same = known is not None and known.uid == pod.uid
-        return self._put(name, pod if same or pod.marked else None)
+        return self._store_pod(name, pod if same or pod.marked else None)
 
     def gone(self, name: str) -> str | None:
-        """The answer to a read, or to a write of a Pod that no watch shows."""
+        """A response of the API server shows that the Pod does not exist."""
         if not self._sight.answers(name):
             return None
         self._sight.found(name)
-        return self._put(name, None)
+        return self._store_pod(name, None)
 
     def _answers(self, name: str) -> bool:
         return bool(self._sight.sought(name)) and self._sight.answers(name)
 
-    def _put(self, name: str, pod: StartedPod | None) -> str | None:
+    def _store_pod(self, name: str, pod: StartedPod | None) -> str | None:
         over = pod is None or pod.ended or (pod.deleting and not self._counts_ending)
         left = self._store.put_pod(name, None if over else pod)
         kept = self._store.pod(name)
@@ -110,17 +110,17 @@ class KeptPods:
     def wake(self, workload: str) -> None:
         self._stale[workload] = None
 
-    # --- what is to be written
+    # --- writes
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         yield from self._sight.questions(busy)
-        self._undone(now)
+        self._end_bypasses(now)
         stale, self._stale = self._stale, {}
         for workload in stale:
             yield from self._look_at(workload, busy, now)
 
-    def _undone(self, now: int) -> None:
-        """End the bypasses of Pods that have ended, or whose labels are restored."""
+    def _end_bypasses(self, now: int) -> None:
+        """End the recorded bypasses of Pods that have ended, or whose labels are restored."""
         changed, self._changed = self._changed, []
         for name in changed:
             pod = self._store.pod(name)
@@ -137,10 +137,10 @@ class KeptPods:
             if busy(STARTED_PODS.kind, name):
                 yield WaitFor((STARTED_PODS.kind, workload), (STARTED_PODS.kind, name))
                 continue
-            yield self._restored_labels(name, pod, now) if not pod.marked else self._end(name, pod, now)
+            yield self._restored_labels(name, pod, now) if not pod.marked else self._deletion(name, pod, now)
 
     def _count_pods(self, workload: str, pods: Mapping[str, StartedPod]) -> None:
-        """Count all Pods of the Workload until they have ended, so that nothing is admitted into their room."""
+        """Count the Workload's Pods beyond the admitted ones until they end, so that nothing takes their room."""
         found = {
             name: count for name, count in _surplus(self._workloads.read(workload), pods.values()).items() if count > 0
         }
@@ -153,9 +153,9 @@ class KeptPods:
         return [(name, pod) for name, pod in pods.items() if not pod.marked]
 
     def _excess(self, workload: str, pods: dict[str, StartedPod]) -> Iterator[tuple[str, StartedPod]]:
-        """The Pods that grew, and those that their job gave up, as far as more Pods run than hold quota.
+        """The Pods to end: those that request more than before, and those that the job released, if too many run.
 
-        A Pod that was let go does not outlast the stop of its job: nothing else would stop it.
+        If the job has stopped, all released Pods are ended, because nothing else would stop them.
         """
         read = self._workloads.read(workload)
         stay = (pod for pod in pods.values() if not _ends_soon(pod))
@@ -168,12 +168,12 @@ class KeptPods:
                 yield name, pod
 
     def _is_stopped(self, workload: str, read: Workload | None) -> bool:
-        """Whether its job has to stop, or has stopped. A job that is being deleted may leave Pods behind."""
+        """Whether the job has stopped or has to stop. A job that is being deleted may leave its Pods running."""
         jobs = [self._store.visible[key].visible for key in self._store.represented_by(workload)]
         at_rest = any(job is not None and not (job.running or job.deleting) for job in jobs)
         return at_rest or (read is not None and read.evicted)
 
-    def _end(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
+    def _deletion(self, name: str, pod: StartedPod, now: int) -> WantedWrite:
         namespace, bare = parted(name)
         shorter = LONGEST_GRACE if pod.grace > LONGEST_GRACE else None
         self._bypasses.seen((POD.kind, name), _RAN, now)
@@ -197,7 +197,7 @@ def _ends_soon(pod: StartedPod) -> bool:
 
 
 def _surplus(read: Workload | None, pods: Iterable[StartedPod]) -> Counter[str]:
-    """The number of Pods beyond those that hold quota, by pod set.
+    """The number of Pods beyond the admitted ones, by pod set.
 
     SlicePodsController counts the Pods of elastic jobs.
     """

@@ -1,6 +1,7 @@
-"""A look: a job or a Workload at one moment with its surroundings, which transitions depend on, and the writes.
+"""A look: a snapshot of a job or a Workload, with everything that its transitions depend on.
 
-Guards say whether a condition holds; they change nothing. `writes_*` return the writes of a state.
+Guards say whether a condition holds, and change nothing. Methods named `writes_*`, and the other actions, return the
+writes of a state.
 """
 
 from __future__ import annotations
@@ -38,10 +39,17 @@ GONE = (JobState.MISSING, JobState.REPLACED)
 
 @dataclass(slots=True, eq=False)
 class JobSurroundings:
-    """The surroundings that all looks share.
+    """What all looks share.
 
     `kinds`: the kinds of jobs by name.
     `others`: kinds of owners that another controller manages.
+    `store`, `workloads`: the records, and the stored Workloads.
+    `owners`: the owner graph.
+    `slicing`: the slices of elastic jobs.
+    `questions`: looks up jobs by name.
+    `halting`: measures how long it takes to stop jobs.
+    `requested`: the requests of jobs, computed once for each.
+    `inputs`: see `JobInputs`.
     """
 
     kinds: Mapping[str, JobKind]
@@ -60,7 +68,7 @@ class JobSurroundings:
         return any(map(self.store.pods_run, self.slicing.names(workload)))
 
     def leave(self, record: JobRecord) -> None:
-        """The job is gone, and some of its running Pods may not be visible yet."""
+        """Note that the job has left its Workload. It may have running Pods that are not visible yet."""
         visible = record.visible
         if visible is None or at_rest(self.kinds[record.id.kind], record.id, visible.packed):
             return
@@ -76,8 +84,11 @@ class JobSurroundings:
 class JobLook:
     """A look at a job that a watch shows.
 
+    `around`: what all looks share.
+    `record`: the record of the job.
+    `busy`: returns whether an object cannot be written now.
     `now`: nanoseconds.
-    `entered`: the job has entered its state just now.
+    `entered`: whether the job has just entered its present state.
     """
 
     around: JobSurroundings
@@ -101,7 +112,7 @@ class JobLook:
 
     @cached_property
     def workload(self) -> tuple[Manifest | None, Workload | None]:
-        """The Workload that represents the job, with its manifest."""
+        """The manifest of the Workload that represents the job, and the Workload."""
         return self.around.workloads.with_manifest(self.visible.workload)
 
     @cached_property
@@ -114,12 +125,12 @@ class JobLook:
 
     @cached_property
     def owner_due(self) -> int | None:
-        """The moment until which the controller that the job names may become visible."""
+        """The end of the wait for the job's controller to become visible; None if the job need not wait."""
         return self.around.owners.unseen(self.record, self.now)
 
     @cached_property
     def pods_due(self) -> int | None:
-        """The moment until which Pods of the job may become visible, if it is being deleted."""
+        """The end of the wait for Pods of a job that is being deleted to become visible; None if it need not wait."""
         if not self.visible.deleting:
             return None
         self.around.leave(self.record)
@@ -127,7 +138,7 @@ class JobLook:
 
     @property
     def due(self) -> int | None:
-        """The moment until which nothing is concluded in the present state."""
+        """The time until which the job stays in its present state; None if it need not wait."""
         return self.owner_due if self.record.state is JobState.OWNER_UNSEEN else self.pods_due
 
     # --- guards
@@ -172,7 +183,7 @@ class JobLook:
         yield from ()
 
     def asks(self) -> Iterator[WantedWrite]:
-        """Ask the API server once: if the answer leaves the job in this state, the next change comes from a watch."""
+        """Look the job up once, when it enters the state. A watch reports all later changes."""
         if self.entered:
             self.around.questions.ask(self.record.id)
         yield from ()
@@ -181,7 +192,7 @@ class JobLook:
         yield from map(self._wanted, owner_not_found(*self.workload, self.around.inputs, whole_second(self.now)))
 
     def writes_of_child(self) -> Iterator[WantedWrite]:
-        """The writes of a child: it runs as long as the job above is admitted."""
+        """The writes of a child job. It may run while the job above it is admitted."""
         above = self.top
         assert above is not None
         assert above.visible is not None
@@ -196,7 +207,7 @@ class JobLook:
             yield from self._superseded()
 
     def writes_life(self) -> Iterator[WantedWrite]:
-        """The steps of a job under quota, and of its other slices and Workloads."""
+        """The steps of a queued job, and of its other slices and Workloads."""
         inputs, moment = self.around.inputs, whole_second(self.now)
         asked = self.around.requested.work
         found = steps(self.kind, self.job, *self.workload, inputs, moment, asked, pods_run=self._in_use)
@@ -212,7 +223,7 @@ class JobLook:
 
     @property
     def _in_use(self) -> bool:
-        """Whether Pods use the quota of the Workload. The job may report them before a watch shows them."""
+        """Whether Pods use the quota of the Workload. The job's status may show them before a watch does."""
         in_use = self.around.pods_run(self.visible.workload) or self.kind.terminating(self.job)
         return self.around.inputs.counts_ending and in_use
 
@@ -224,7 +235,7 @@ class JobLook:
         return wanted(self.kind, self.record.id.key, self.record.id.uid, self.visible.workload, step)
 
     def _superseded(self) -> Iterator[WantedWrite]:
-        """The job's Workloads beside the one that represents it. They must not get quota as well."""
+        """Delete the job's Workloads that do not represent it, so that they get no quota."""
         workloads, chosen = self.around.workloads, self.around.workloads.read(self.visible.workload)
         for name in [*self.record.workloads]:
             other = workloads.read(name)
@@ -251,22 +262,22 @@ class HiddenLook:
         return True
 
     def workload_depends(self) -> bool:
-        """A Workload that the job controls holds quota, or may get some."""
+        """Whether a Workload that the job controls has quota, or may get some."""
         return bool(self._dependents)
 
     # --- writes
 
     def writes_nothing(self) -> None:
-        """No writes: no decision depends on more knowledge of the job."""
+        """Nothing to do, because no decision depends on the job."""
 
     def asks(self) -> None:
-        """Ask the API server. Pods of a job that is gone may not be visible yet."""
+        """Look the job up. If it is gone, some of its Pods may not be visible yet."""
         self.around.questions.ask(self.record.id)
         for name in self._dependents if not self.record.idle else ():
             self.around.leave_workload(name)
 
     def concludes(self) -> None:
-        """The answer decides about the job's Workloads. The hidden job may have created Pods until a moment ago."""
+        """Look at the job's Workloads, now that the response is known. The job may have created Pods just before it."""
         for name in self.record.workloads:
             self.around.store.workload(name).left_at = None
             self.around.store.stale_workloads[name] = None
@@ -285,7 +296,7 @@ class HiddenLook:
 
 @dataclass(eq=False)
 class WorkloadLook:
-    """A look at a Workload that no visible job may represent. `now` is in nanoseconds."""
+    """A look at a Workload, used if it may be that it represents no visible job. `now` is in nanoseconds."""
 
     around: JobSurroundings
     name: str
@@ -321,7 +332,7 @@ class WorkloadLook:
         return self._overdue and not self._unused
 
     def represents_a_job(self) -> bool:
-        """Whether it represents a visible job. A job may name the Workload of another one."""
+        """Whether the Workload represents a visible job. The job may also name the Workload of another job."""
         jobs = [self.around.store.visible[key].id.uid for key in self.record.jobs]
         owner = controller(self.manifest) if jobs else ""
         return not all(is_of_another(self._workload, owner, uid) for uid in jobs)
@@ -346,7 +357,7 @@ class WorkloadLook:
     def job_is_gone(self) -> bool:
         if disowned(self._workload):
             return self._workload.labels[JOB_UID] not in self.around.store.by_uid
-        missing = any(owner.state in GONE for owner in self._owners)  # most are not, and need not be unpacked
+        missing = any(owner.state in GONE for owner in self._owners)  # rarely true, so that few manifests are unpacked
         return missing and self.owner is not None and self.owner.state in GONE
 
     def always(self) -> bool:
@@ -362,7 +373,7 @@ class WorkloadLook:
         yield WantedWrite((WORKLOAD, self.name), deletion(read), reference(read), "Deleted", message)
 
     def asks_again(self) -> Iterator[WantedWrite]:
-        """Ask again later: no watch reports the end of a job that it does not show."""
+        """Look the job up again later, because no watch reports the end of a job that it does not show."""
         if self.owner is not None and self.owner.visible is None:
             why = "its Workload has been in use for long, and no watch shows it"
             self.around.store.enter(self.owner, JobState.UNRESOLVED, Event.STILL_IN_USE, why)
@@ -371,7 +382,7 @@ class WorkloadLook:
         yield from ()
 
     def waits_for_job(self) -> Iterator[WantedWrite]:
-        """Look again when the job changes."""
+        """Look at the Workload again when the job changes."""
         if self.owner is not None:
             self.owner.used = tuple({*self.owner.used, self.name})
         yield from ()
@@ -388,11 +399,11 @@ class WorkloadLook:
     def _written(self, found: list[JobStep]) -> Iterator[WantedWrite]:
         yield from (WantedWrite((WORKLOAD, self.name), step.action) for step in found)
 
-    # --- what they depend on
+    # --- what the guards depend on
 
     @cached_property
     def pods_due(self) -> int | None:
-        """The moment until which Pods that run on the Workload's quota may become visible."""
+        """The end of the wait for Pods that use the Workload's quota to become visible; None if no more will."""
         return self.record.pods_due(self.now)
 
     @property
@@ -406,13 +417,13 @@ class WorkloadLook:
 
     @cached_property
     def owner(self) -> JobRecord | None:
-        """The job that controls the Workload, visible or not."""
+        """The job that is the Workload's controller, visible or not."""
         uid = controller(self.manifest)
         return next((owner for owner in self._owners if owner.id.uid == uid), None)
 
     @cached_property
     def _overdue(self) -> bool:
-        """The job has been invisible, or unqueued, for long. Whether it is gone is not known."""
+        """Whether a job of the Workload has been invisible or unqueued for long. It is not known whether it is gone."""
         if self._workload.finished or self._workload.deleting:
             return False
         late = [owner for owner in self._owners if self.around.store.is_overdue(owner, self.now)]
@@ -420,7 +431,7 @@ class WorkloadLook:
 
     @cached_property
     def _unused(self) -> bool:
-        """Whether the Workload's quota would be unused."""
+        """Whether no Pod uses the Workload's quota, as far as its job shows."""
         owner = self.owner
         if owner is None:
             return False

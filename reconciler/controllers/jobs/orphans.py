@@ -1,7 +1,7 @@
-"""Workloads that outlive their job: they finish, so that they release their quota.
+"""Workloads that outlive their job: they are finished, so that they release their quota.
 
-A watch that no longer shows a job may have lost it by its label, and no watch shows a job that was deleted while no
-process led. So the job is looked up by its name. Source: Kueue v0.19, gate FinishOrphanedWorkloads.
+If a watch no longer shows a job, only its label may have been removed. And no watch reports that a job was deleted
+while no process led. So the job is looked up by name. Source: Kueue v0.19, gate FinishOrphanedWorkloads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from scheduling.objects.workload import JOB_UID, ORIGIN, Workload
 
 
 def disowned(workload: Workload) -> bool:
-    """Whether the Workload was created for one job, not a Pod, and has lost it. Copies on a worker never had one."""
+    """Whether the Workload was created for a single job other than a Pod, and no longer has an owner reference to it.
+    Copies on a worker never have owners.
+    """
     uid = workload.labels.get(JOB_UID, "")
     if not uid or workload.owners or ORIGIN in workload.labels:
         return False
@@ -24,10 +26,10 @@ def disowned(workload: Workload) -> bool:
 
 
 def disowned_by(workload: Workload, uid: str) -> bool:
-    """Whether the Workload was created for the job with this uid, and has lost it."""
+    """Whether the Workload was created for the job with this uid, and no longer has an owner reference to it."""
     return disowned(workload) and workload.labels[JOB_UID] == uid
 
 
 def has_owner(workload: Manifest, kinds: Container[GroupKind]) -> bool:
-    """Whether one of the Workload's owners is of one of these kinds."""
+    """Whether an owner of the Workload is of one of these kinds."""
     return any(group_kind(owner) in kinds for owner in map(mapping, listing(metadata(workload).get("ownerReferences"))))

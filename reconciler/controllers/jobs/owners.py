@@ -1,7 +1,8 @@
-"""The owner graph: the parents and children of jobs, by the controller that each job names, and by their requests.
+"""The owner graph: the parents and children of jobs, and whether a child runs under the quota of a job above it.
 
-Source: Kueue v0.19, FindAncestorJobManagedByKueue. Kueue accepts any number of children of any size; here only the
-children that fit into the admission of the job above belong to it.
+The parent of a job is the controller in its owner references. A child needs no quota of its own if its requests fit
+into those of the admitted job above it. Source: Kueue v0.19, FindAncestorJobManagedByKueue. Kueue accepts any number of
+children of any size.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import OWNER_NOT_FOUND
 
 PATIENCE = 2 * SECOND
-"""Each kind has its own watch, so a child may be observed before its owner."""
+"""How long to wait for a job's owner. Each kind has its own watch, so a child may be observed before its owner."""
 
 _TOO_DEEP = JobStep(
     None,
@@ -30,14 +31,14 @@ _TOO_DEEP = JobStep(
 class Owners:
     """The jobs of a store as a graph.
 
-    A job whose controller is not visible waits until the API server answers whether the controller exists.
+    If the controller of a job is not visible, the job waits until the API server answers whether the controller exists.
     """
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
 
     def above(self, record: JobRecord) -> JobRecord | None:
-        """The controller that the job names, visible or not."""
+        """The job's controller, whether a watch shows it or not."""
         owner = record.visible.owner if record.visible is not None else None
         return self._store.jobs.get(owner) if owner is not None else None
 
@@ -46,7 +47,7 @@ class Owners:
         return above if above is not None and above.visible is not None else None
 
     def below(self, record: JobRecord) -> Iterator[JobRecord]:
-        """All jobs below: those that name the job, or a job below it, as their controller."""
+        """All descendants of the job."""
         waiting, seen = [record], {record.id}
         while waiting:
             for child in waiting.pop().children:
@@ -56,21 +57,21 @@ class Owners:
                     yield self._store.jobs[child]
 
     def beside(self, record: JobRecord) -> Iterator[JobRecord]:
-        """The job above whose slices follow the size of this one, and the other jobs that it may belong with."""
+        """If the slices of the parent follow the size of this job: the parent and all its descendants."""
         above = self._visible_above(record)
         if above is not None and _visible(above).grows:
             yield above
             yield from self.below(above)
 
     def gated_children(self, record: JobRecord) -> list[JobRecord]:
-        """The children whose Pods the slices of this job hold back, and whose size it takes over."""
+        """The children whose Pods wait at the gate of this job's slices. The slices take over the children's size."""
         if not _visible(record).grows:
             return []
         children = (self._store.jobs[each] for each in record.children)
         return [child for child in children if _visible(child).gated]
 
     def unseen(self, record: JobRecord, now: int) -> int | None:
-        """The moment until which nothing is concluded, because the job's controller is not visible; in nanoseconds."""
+        """The end of the wait for the job's controller to become visible, in nanoseconds; None if it need not wait."""
         owner = self.above(record)
         if owner is None or owner.visible is not None or owner.exists is not None:
             return None
@@ -79,22 +80,22 @@ class Owners:
         return until if now < until else None
 
     def missing(self, record: JobRecord) -> bool:
-        """Whether the job names a controller that is known not to exist. Such a job neither runs nor queues.
+        """Whether the job's controller is known not to exist. Such a job is neither started nor queued.
 
-        The garbage collector deletes such a child, or removes its reference.
+        The garbage collector deletes the job, or removes its reference to the controller.
         """
         owner = self.above(record)
         return owner is not None and owner.visible is None and not owner.exists
 
     def top(self, record: JobRecord) -> JobRecord | None:
-        """The job above that this one was admitted with; None if it is to be admitted by itself."""
+        """The ancestor that was admitted for this job as well; None if the job needs quota of its own."""
         if record.visible is None or record.visible.owner is None:
             return None
-        way = self._way(record)
-        return way[-1] if len(way) > 1 and self._fits(record, way) else None
+        path = self._path(record)
+        return path[-1] if len(path) > 1 and self._fits(record, path) else None
 
     def warnings(self, record: JobRecord) -> list[JobStep]:
-        """The warnings about a job with more ancestors than are examined, or with a missing owner."""
+        """The warnings about a missing owner, or about more ancestors than are examined."""
         owner = self.above(record)
         if owner is None:
             return []
@@ -108,56 +109,61 @@ class Owners:
             above = self._visible_above(above)
         return [_TOO_DEEP] if above is not None and above.id not in seen else []
 
-    def _way(self, record: JobRecord) -> list[JobRecord]:
-        """The path from the job up to the topmost ancestor that may be admitted for it; only the job if it has none."""
-        way, length = [record], 1
-        while len(way) <= DEEPEST:
-            above = self._visible_above(way[-1])
+    def _path(self, record: JobRecord) -> list[JobRecord]:
+        """The path from the job to its topmost ancestor that is queued; only the job itself if there is none."""
+        path, length = [record], 1
+        while len(path) <= DEEPEST:
+            above = self._visible_above(path[-1])
             if above is None:
                 break
-            if above in way:
+            if above in path:
                 return [record]
-            way.append(above)
+            path.append(above)
             if _visible(above).queued:
-                length = len(way)
-        return way[:length]
+                length = len(path)
+        return path[:length]
 
-    def _fits(self, record: JobRecord, way: list[JobRecord]) -> bool:
-        """Whether the job fits into the admission of the one above, with the siblings that run and came first.
+    def _fits(self, record: JobRecord, path: list[JobRecord]) -> bool:
+        """Whether the job fits into the admission of the topmost ancestor, together with siblings that come before it.
 
-        Jobs that wait come after all that run. Pods that slices hold back take as much as the slices, however many they
-        are; the remainder is for the others.
+        Running siblings come before waiting ones, then older ones before younger ones. Children that wait at the gate
+        of slices use what the slices request, whatever their number. The other children share the rest.
         """
-        head, branch, mine = _visible(way[-1]), way[-2], _visible(record)
-        gated = self.gated_children(way[-1])
+        topmost, own_branch, job = _visible(path[-1]), path[-2], _visible(record)
+        gated = self.gated_children(path[-1])
         if record in gated:
             return True
-        siblings = (self._store.jobs[each] for each in way[-1].children)
-        first = [
+        siblings = (self._store.jobs[each] for each in path[-1].children)
+        counted = [
             each
             for each in siblings
             if each not in gated
-            and (each is branch or not mine.running or _visible(each).created < _visible(branch).created)
+            and (each is own_branch or not job.running or _visible(each).created < _visible(own_branch).created)
         ]
-        taken = total(self._weight(each, record, {way[-1].id}) for each in first)
-        given = total((head.own_requests, head.slice_requests if gated else {}))
+        requested = total(self._subtree_requests(each, record, {path[-1].id}) for each in counted)
+        kept_back = total((topmost.own_requests, topmost.slice_requests if gated else {}))
         return all(
-            amount <= (head.requests.get(name, 0) - given.get(name, 0)) * head.generations
-            for name, amount in taken.items()
+            amount <= (topmost.requests.get(name, 0) - kept_back.get(name, 0)) * topmost.generations
+            for name, amount in requested.items()
         )
 
-    def _weight(self, record: JobRecord, asking: JobRecord, seen: set[object]) -> dict[str, int]:
-        """The requests of a job and its subtree. The subtree is a part of the job, unless it requests more."""
+    def _subtree_requests(self, record: JobRecord, candidate: JobRecord, seen: set[object]) -> dict[str, int]:
+        """The requests of a job with its descendants: the job's own, or the sum of its children if that is larger.
+
+        Only running jobs count, and `candidate`, the job that may fit.
+        """
         seen.add(record.id)
         visible = _visible(record)
-        own = visible.requests if visible.running or record is asking else {}
+        own = visible.requests if visible.running or record is candidate else {}
         below = total(
-            self._weight(self._store.jobs[each], asking, seen) for each in record.children if each not in seen
+            self._subtree_requests(self._store.jobs[each], candidate, seen)
+            for each in record.children
+            if each not in seen
         )
         return {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
 
 
 def _visible(record: JobRecord) -> VisibleJob:
-    """The controller that a visible job names."""
+    """The job as a watch shows it. The caller knows that a watch does."""
     assert record.visible is not None
     return record.visible

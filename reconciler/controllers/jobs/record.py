@@ -1,6 +1,6 @@
-"""One record for each job and each Workload: what is known of it, its state, and how it came there.
+"""A record for each job and each Workload: what is known about it, its state, and its latest state changes.
 
-A job is known as soon as a watch shows it, a Workload names it as its owner, or another job names it as its controller.
+A job is known if a watch shows it, a Workload names it as its owner, or another job names it as its controller.
 `transitions.py` has the states and the transitions.
 """
 
@@ -20,18 +20,18 @@ from reconciler.objects.packed import Packed
 from scheduling.objects.times import SECOND
 
 PODS_PATIENCE = 2 * SECOND
-"""Pods have their own watch, so the last ones may be observed after the end of their job."""
+"""How long Pods may appear after the end of their job. Pods have their own watch, which may be later."""
 _KEPT_CHANGES = 8
 """The number of state changes that a record keeps."""
 
 
 class JobId(NamedTuple):
-    """The identity of a job as its Workloads and children name it; all three fields must match.
+    """The identity of a job in owner references. All three fields must match.
 
     `kind`: the name of its JobKind.
     `name`: `namespace/name`.
-    `uid`: the uid. A client that knows a job's uid may write it beside another name. That is another job, which does
-        not exist in the API server.
+    `uid`: the uid. If a client writes a reference with the uid of one job and the name of another, it refers to a third
+        job, which does not exist.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class JobId(NamedTuple):
 
 
 class JobState(Enum):
-    """The states of a job. `transitions.py` draws them."""
+    """The states of a job; see `transitions.py`."""
 
     SHOWN = "Shown"
     OWNER_UNSEEN = "OwnerUnseen"
@@ -83,7 +83,7 @@ class WorkloadState(Enum):
 
 
 class Event(Enum):
-    """The events of a job: a watch shows it or hides it, other objects name it, the API server answers."""
+    """The events that may change the state of a job."""
 
     SHOWN = "Shown"
     HIDDEN = "Hidden"
@@ -99,7 +99,7 @@ class Event(Enum):
 class JobChange(NamedTuple):
     """One change of state.
 
-    `at`: the moment in nanoseconds; 0 until the next turn of the controller sets it.
+    `at`: the time in nanoseconds; 0 until the controller's next turn sets it.
     """
 
     at: int
@@ -109,22 +109,24 @@ class JobChange(NamedTuple):
 
 
 class VisibleJob(NamedTuple):
-    """A job as a watch shows it, and as other jobs see it.
+    """A job as a watch shows it, and what other jobs need to know about it.
 
+    `packed`: the manifest.
     `workload`: `namespace/name` of the Workload that represents the job.
-    `deleting`: the job is being deleted.
-    `elastic`: a slice represents the job.
-    `moves`: another Workload may come to represent the job without a change of the job itself.
-    `local_queue`: `namespace/name`; without a name if the job names none.
-    `owner`: the controller that the job names; None if the controller is not a job.
-    `queued`: other jobs may belong to it.
-    `running`: it may have pods.
+    `deleting`: whether the job is being deleted.
+    `elastic`: whether the Workload is a slice.
+    `moves`: whether another Workload may come to represent the job without a change of the job itself.
+    `local_queue`: `namespace/name`; the name is empty if the job names no queue.
+    `owner`: the job's controller; None if the controller is not a job.
+    `queued`: whether the job is queued, so that the quota for it may also be for its children.
+    `running`: whether the job may have pods.
+    `created`: the creation timestamp and the name, to compare the age of jobs.
     `requests`: the requests of all its pods.
-    `generations`: how many times these requests its children may take while it replaces one child by the next.
-    `gated`: all its pods wait at the gate of slices.
-    `grows`: slices open that gate for the jobs below as well.
+    `generations`: children may use this many times `requests`, because the job may replace one child by another.
+    `gated`: whether all its pods wait at the gate of slices.
+    `grows`: whether the slices of this job open that gate for its children as well.
     `slice_requests`: the part of `requests` that these slices represent.
-    `own_requests`: the part of `requests` that no child may take.
+    `own_requests`: the part of `requests` that no child may use.
     """
 
     packed: Packed
@@ -147,18 +149,19 @@ class VisibleJob(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class JobRecord:
-    """Everything that is known of one job; moments are in nanoseconds.
+    """Everything that is known about one job. Times are in nanoseconds.
 
+    `why`: the reason for its state.
     `visible`: the job as a watch shows it; None if no watch does.
     `workloads`: the Workloads that name the job as an owner.
-    `children`: the jobs that name it as their controller.
-    `why`: the reason for its state.
-    `due`: nothing is concluded before this moment.
-    `since`: since then no watch has shown the job, or it has not been queued.
-    `exists`: whether the API server has an object of its name; None if it was not asked.
-    `confirmed`: the API server confirmed this uid after the job's Workload had lost the job.
-    `idle`: the job had no pods when it was shown or looked up last.
-    `used`: Workloads that its pods may still run on, though another one represents the job now.
+    `children`: the jobs whose controller it is.
+    `due`: the time until which it stays in its state; None if it need not wait.
+    `since`: when watches stopped showing the job, or it stopped being queued; None if it is visible and queued.
+    `exists`: whether the API server has an object with its name; None if that was not looked up.
+    `confirmed`: whether the API server has confirmed the job since its Workload lost the owner reference to it.
+    `idle`: whether the job had no pods when it was last observed.
+    `used`: Workloads that do not represent the job any more, but whose quota its pods may still use.
+    `changes`: the latest changes of its state.
     """
 
     id: JobId
@@ -189,22 +192,22 @@ class JobRecord:
         return True
 
     def stamp(self, now: int) -> None:
-        """Set the moment of the changes since the last turn."""
+        """Set the time of the changes since the last turn."""
         self.changes = tuple(each if each.at else each._replace(at=now) for each in self.changes)
 
 
 @dataclass(slots=True, eq=False)
 class WorkloadRecord:
-    """The objects that refer to one Workload; moments are in nanoseconds.
+    """The objects that refer to one Workload. Times are in nanoseconds.
 
-    `owners`: its owners among the jobs.
-    `jobs`: the jobs that it represents. Most jobs have their own Workload, but several may name the same.
-    `pods`: the Pods that run on its quota.
-    `given_up`: those of them that its job gave up.
-    `left`: its job is gone and may have had pods.
-    `left_at`: when that was looked at first.
-    `state`: its state; None if it never needed a look of its own.
+    `owners`: the jobs among its owners.
+    `state`: its state; None if it never needed one.
     `why`: the reason for its state.
+    `jobs`: the visible jobs that it represents. That is usually one, but several jobs may name the same Workload.
+    `pods`: the Pods that use its quota.
+    `given_up`: the Pods among them that may have to end; see `StartedPod.given_up`.
+    `left`: whether its job is gone and may have had pods.
+    `left_at`: when that was first looked at.
     """
 
     owners: tuple[JobId, ...] = ()
@@ -221,11 +224,11 @@ class WorkloadRecord:
         return not (self.owners or self.jobs or self.pods or self.left)
 
     def bound(self) -> Counter[str]:
-        """The number of its Pods that have a node, by pod set."""
+        """The number of its Pods that are bound to a Node, by pod set."""
         return Counter(pod.pod_set for pod in self.pods.values() if pod.bound)
 
     def pods_due(self, now: int) -> int | None:
-        """The moment until which more Pods may become visible; None if no more will."""
+        """The end of the wait for more Pods to become visible; None if no more will."""
         if not self.left:
             return None
         self.left_at = now if self.left_at is None else self.left_at

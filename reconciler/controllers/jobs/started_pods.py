@@ -1,6 +1,6 @@
-"""Pods that were started for a job: while they may run, they use the quota of their Workload, whatever owns them now.
+"""Pods that were started for a job. While they may run, they use the quota of their Workload, even without an owner.
 
-Pods that have started carry the name of their Workload. Kueue releases the quota when the job is gone.
+An annotation of a started Pod names its Workload. Kueue releases the quota as soon as the job is gone.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from scheduling.objects.template import template
 
 
 class StartedPod(NamedTuple):
-    """A Pod that has been started for a Workload.
+    """A Pod that was started for a Workload.
 
-    `workload`: `namespace/name` of the Workload whose quota the Pod may use; of several slices the first. Empty if the
+    `workload`: `namespace/name` of the Workload whose quota the Pod uses, the first one of several slices. Empty if the
         Pod names none.
+    `pod_set`: the name of its pod set.
     `gates`: its scheduling gates. A Pod with the gate of elastic jobs uses no quota.
-    `deleting`: it is being deleted.
-    `bound`: it has a node, and may run there after its job has given it up.
+    `deleting`: whether it is being deleted.
+    `bound`: whether it is bound to a Node, where it may run even after its job has released it.
     `controller`: the uid of its controller; empty if it has none.
-    `let_go`: its controller has let go of it, and may have made another Pod.
-    `grace`: the seconds that it has, or would have, to terminate.
-    `marked`: it has the label that the watch selects.
-    `ended`: it has ended, and nothing else is known of it.
-    `alone`: it is queued by itself. What such a Pod requests is judged elsewhere.
+    `let_go`: whether its controller has released it, and may have made another Pod.
+    `grace`: its grace period for termination, in seconds.
+    `marked`: whether it has the label that the watch selects.
+    `ended`: whether it has ended. Then the other fields are not known.
+    `alone`: whether it is queued by itself. Then this module does not compare its requests.
     `asks`: its requests.
-    `grown`: it requests more than it did when it was started.
+    `grown`: whether it requests more than when it was started.
     """
 
     workload: str
@@ -58,11 +59,11 @@ class StartedPod(NamedTuple):
 
     @property
     def given_up(self) -> bool:
-        """Whether it may have to end: its job may have made another Pod, or it takes more than was admitted."""
+        """Whether the Pod may have to end: its job may have made another Pod, or it requests more than was admitted."""
         return self.let_go or self.grown or (self.deleting and self.grace > LONGEST_GRACE)
 
     def later(self, pod: StartedPod) -> StartedPod:
-        """The same Pod as it is later. It stays with its Workload and its job, whatever it says itself."""
+        """The Pod as observed later. It keeps its Workload and its controller, even if its fields have changed."""
         let_go = self.let_go or pod.controller != self.controller
         marked = pod.marked and (pod.workload, pod.pod_set) == (self.workload, self.pod_set)
         return pod._replace(
@@ -78,7 +79,7 @@ class StartedPod(NamedTuple):
 
 
 _ENDED = StartedPod("", ended=True)
-"""One for all, because thousands may have ended."""
+"""One object for all ended Pods, because there may be thousands of them."""
 
 
 def _started_pod(pod: Manifest) -> StartedPod:

@@ -1,4 +1,4 @@
-"""All records of jobs and Workloads, indexes of their names, and the queue of jobs to look at again."""
+"""The records of all jobs and Workloads, indexes of them, and the jobs and Workloads to look at."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 
 OVERDUE = 60 * SECOND
-"""A kind that is temporarily not served reappears sooner than that."""
+"""Nanoseconds after which an invisible or unqueued job is overdue. A kind that is briefly not served is back sooner."""
 _AT_ONCE = 250
-"""The number of renewed jobs that are looked at in one turn: about a fifth of a second."""
+"""How many of the renewed jobs are looked at in one turn. They take about a fifth of a second."""
 
 
 class JobStore:
-    """The store. Moments are in nanoseconds.
+    """The records. Times are in nanoseconds.
 
-    `visible`: the visible jobs by kind and name.
+    `visible`: the jobs that a watch shows, by kind and name.
     `by_uid`: the same jobs by uid.
-    `stale`, `stale_workloads`: to be looked at in this turn.
-    `renewed`: to be looked at in this turn or a later one.
+    `stale`, `stale_workloads`: the jobs and Workloads to look at in this turn.
+    `renewed`: the jobs to look at in this turn or a later one.
     `unresolved`: the jobs in the state Unresolved.
     """
 
@@ -54,7 +54,7 @@ class JobStore:
         return found
 
     def show(self, record: JobRecord, visible: VisibleJob) -> None:
-        """A watch shows the job, with these fields."""
+        """A watch shows the job."""
         before, record.visible = record.visible, visible
         self.visible[record.id.key] = self.by_uid[record.id.uid] = record
         self.workload(visible.workload).jobs[record.id.key] = None
@@ -64,7 +64,7 @@ class JobStore:
             self._unlink(record, before)
 
     def hide(self, record: JobRecord) -> None:
-        """No watch shows the job any more."""
+        """A watch no longer shows the job."""
         before, record.visible, record.due = record.visible, None, None
         if before is not None:
             self._unlink(record, before)
@@ -84,7 +84,7 @@ class JobStore:
             self.tidy(self.jobs[before.owner])
 
     def tidy(self, record: JobRecord) -> None:
-        """Forget a job that is not visible and that no object names."""
+        """Forget a job that is not visible and to which no object refers."""
         if record.unreferenced and self.jobs.get(record.id) is record:
             del self.jobs[record.id]
             for known in (self.unresolved, self._changed, self._waiting):
@@ -108,7 +108,7 @@ class JobStore:
         self.wait_anew(self.jobs[job])
 
     def stamp(self, now: int) -> None:
-        """Begin a turn: set the moment of the changes since the last one."""
+        """Begin a turn: set the time of the changes since the last turn."""
         for job in self._changed:
             record = self.jobs[job]
             record.stamp(now)
@@ -117,7 +117,7 @@ class JobStore:
         self._changed.clear()
 
     def wait(self, record: JobRecord, now: int) -> None:
-        """The job is not visible, or not queued, from now on, if it was until now."""
+        """The job is not visible, or not queued. Remember when that began."""
         if record.since is None:
             record.since = now
             self._waiting[record.id] = None
@@ -127,7 +127,7 @@ class JobStore:
         self._waiting.pop(record.id, None)
 
     def wait_anew(self, record: JobRecord) -> None:
-        """Start the wait again at the next turn."""
+        """Restart the wait at the next turn."""
         self.wait_no_more(record)
         self._changed[record.id] = None
 
@@ -151,12 +151,12 @@ class JobStore:
         return found.owners if found is not None else ()
 
     def represented_by(self, name: str) -> Iterable[Key]:
-        """The visible jobs that this Workload represents, or is to be created for."""
+        """The visible jobs that this Workload represents, or will represent once it is created."""
         found = self.workloads.get(name)
         return found.jobs if found is not None else ()
 
     def own(self, name: str, read: Workload | None) -> list[JobId]:
-        """Take in the owners of a Workload, None if it is gone. Returns the jobs that it newly names."""
+        """Process the owners of a Workload; None if it is gone. Returns the jobs that it did not name before."""
         owners = tuple(self._owners(name, read.owners)) if read is not None else ()
         before = self.owners(name)
         if owners == before:
@@ -187,19 +187,19 @@ class JobStore:
             self.tidy_workload(name)
 
     def tidy_workload(self, name: str) -> None:
-        """Forget a Workload that nothing refers to."""
+        """Forget a Workload to which nothing refers."""
         if name in self.workloads and self.workloads[name].unreferenced:
             del self.workloads[name]
 
     # --- Pods
 
     def pod(self, name: str) -> StartedPod | None:
-        """The Pod as it is known, with the Workload and the controller that it had first."""
+        """The Pod with the Workload and the controller that it had when it was first observed."""
         home = self._workload_of_pod.get(name)
         return self.workloads[home].pods[name] if home is not None else None
 
     def put_pod(self, name: str, pod: StartedPod | None) -> str | None:
-        """Take in a Pod, None if it has ended. Returns the Workload that it no longer runs for."""
+        """Process a Pod; None if it has ended. Returns the Workload that it no longer runs for."""
         before = self.pod(name)
         if before is not None and pod is not None and before.uid == pod.uid:
             pod = before.later(pod)
@@ -221,10 +221,10 @@ class JobStore:
         found = self.workloads.get(workload)
         return found is not None and bool(found.pods)
 
-    # --- what is to be looked at
+    # --- what to look at
 
     def begin_look(self, record: JobRecord) -> None:
-        """Mark what waited for a change of the job."""
+        """Mark the Workloads that waited for a change of the job."""
         self.stale_workloads.update(dict.fromkeys(record.used))
         record.used, record.due = (), None
 
@@ -232,7 +232,7 @@ class JobStore:
         self.renewed.update(dict.fromkeys(self.visible))
 
     def renew_some(self) -> None:
-        """Renew some of the jobs each turn after all were marked, so that other jobs need not wait."""
+        """Mark some of the renewed jobs in each turn, so that other jobs do not wait for all of them."""
         for key in [*islice(self.renewed, _AT_ONCE)]:
             del self.renewed[key]
             self.stale[key] = None

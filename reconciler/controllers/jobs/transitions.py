@@ -1,20 +1,21 @@
 """The states of jobs and Workloads: three tables of states, guards and writes.
 
-A job that a watch shows is looked at whenever something around it changes. The first row whose guard holds gives its
-state. So the state follows from the objects as they are, and none of these states is remembered:
+A job that a watch shows is looked at whenever it or a related object changes. The first row whose guard holds gives its
+state. So the state follows from the objects alone, and does not depend on the state before:
 
     Shown --> OwnerUnseen | PodsTerminating | WorkloadDisowned | Owned | OwnerMissing | Unqueued | Terminating | Queued
 
-A job that no watch shows may exist all the same, because watches are late and select by label. Only the end of
-Workloads without usage is concluded from that alone:
+A job that no watch shows may still exist, because watches are late and select by label. If such a job has Workloads
+that depend on it, it is looked up by name:
 
     any of these -- Hidden --> Unresolved -- Look --> Sought, it is looked up by name --> Hidden, Missing, Replaced
                                   |                                                         |
-                                  |-- Look --> Hidden, no object depends on the answer      |
+                                  |-- Look --> Hidden, no object depends on the response    |
                                   ^                                                         |
                                   +-- StillInUse, Named: after a while, or for another Workload
 
-The job leaves these states when a watch shows it. A Workload has its own state if no visible job represents it.
+The job leaves these states when a watch shows it. Only Workloads without usage are deleted without such a response.
+A Workload has a state of its own if no visible job is represented by it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ S = TypeVar("S")
 
 
 class Transition(NamedTuple, Generic[L, S]):
-    """A row: if `guard` holds, the object enters `then`, for the reason `why`, and `writes` gives the writes."""
+    """A row of a table: if `guard` holds, the object enters the state `then`.
+
+    `writes`: returns the writes of the state.
+    `why`: the reason for the state.
+    """
 
     guard: Callable[[L], bool]
     then: S
@@ -40,7 +45,12 @@ class Transition(NamedTuple, Generic[L, S]):
 
 
 class HiddenTransition(NamedTuple):
-    """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds."""
+    """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds.
+
+    `then`: the next state.
+    `does`: what to do in it.
+    `why`: the reason for it.
+    """
 
     at: tuple[JobState, ...]
     event: Event
@@ -79,13 +89,13 @@ SHOWN: tuple[Transition[JobLook, JobState], ...] = (
         JobLook.disowned_and_unconfirmed,
         JobState.WORKLOAD_DISOWNED,
         JobLook.asks,
-        "its Workload has lost it: the watch may be late, and a Workload whose owner is gone would be deleted",
+        "its Workload does not name it any more: it may be gone, although the watch still shows it",
     ),
     Transition(
         JobLook.owned,
         JobState.OWNED,
         JobLook.writes_of_child,
-        "the job above was admitted for it as well: it runs and stops with that",
+        "the job above was admitted for it as well, so it runs and stops with that job",
     ),
     Transition(
         JobLook.owner_missing,
@@ -115,7 +125,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         HiddenLook.workload_depends,
         JobState.SOUGHT,
         HiddenLook.asks,
-        "a Workload holds quota for it, or may: only the API server knows whether it exists",
+        "a Workload has quota for it, or may get some: only the API server knows whether it exists",
     ),
     HiddenTransition(
         (JobState.UNRESOLVED,),
@@ -131,7 +141,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         HiddenLook.always,
         JobState.SOUGHT,
         HiddenLook.asks,
-        "a job names it as its owner, and waited for it",
+        "a job names it as its owner, and has waited for it",
     ),
     HiddenTransition(
         (JobState.SOUGHT, JobState.HIDDEN),
@@ -139,7 +149,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         HiddenLook.always,
         JobState.UNRESOLVED,
         HiddenLook.writes_nothing,
-        "another Workload names it, whatever was known before",
+        "another Workload names it, so it has to be looked up again",
     ),
     HiddenTransition(
         (JobState.SOUGHT,),
@@ -174,7 +184,9 @@ WORKLOADS: tuple[Transition[WorkloadLook, WorkloadState], ...] = (
         WorkloadLook.writes_nothing,
         "its job is gone, and its last Pods may not be visible yet",
     ),
-    Transition(WorkloadLook.gone, WorkloadState.GONE, WorkloadLook.writes_nothing, "the API server has it no more"),
+    Transition(
+        WorkloadLook.gone, WorkloadState.GONE, WorkloadLook.writes_nothing, "the API server does not have it any more"
+    ),
     Transition(WorkloadLook.pods_run, WorkloadState.PODS_RUN, WorkloadLook.writes_nothing, "Pods still use its quota"),
     Transition(
         WorkloadLook.unused_for_long,

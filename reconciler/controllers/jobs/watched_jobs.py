@@ -1,4 +1,4 @@
-"""The watched views of jobs: selected by their queue, and kept packed, because only a step needs the manifest."""
+"""The watched views of jobs. They select jobs with a queue label, and keep manifests packed to save memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEEPEST = 100
 
 
 def packed(job: Manifest) -> Packed | None:
-    """The packed job; None, and left out, if it is nested too deeply to be copied and compared."""
+    """The packed job; None if it is nested too deeply to be copied and compared. Such a job is ignored."""
     if deeper(job, _DEEPEST):
         meta = metadata(job)
         what = (text(job.get("kind")), text(meta.get("namespace")), text(meta.get("name")))
@@ -28,9 +28,9 @@ def packed(job: Manifest) -> Packed | None:
 
 
 def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[WatchedKind[Packed], ...]:
-    """The watched views of these kinds. `every`: also jobs that name no queue.
+    """The watched views of these kinds. `every`: whether jobs without a queue label are watched, too.
 
-    A new leader lists jobs again, so that it does not mistake a job that the leader before it started for a stopped
+    A new leader lists jobs again. Otherwise it might mistake a job that the previous leader has started for a stopped
     one.
     """
     label, selects = (None, _any) if every else (QUEUE_NAME, _names_a_queue)
@@ -45,5 +45,5 @@ def _any(_: Packed) -> bool:
 
 
 def _names_a_queue(job: Packed) -> bool:
-    """Whether the job has a queue label. A job without one is not shown: no watch would report its deletion."""
+    """Whether the job has a queue label. Other jobs are not stored, because no watch would report their deletion."""
     return QUEUE_NAME in mapping(metadata(job.manifest()).get("labels"))

@@ -1,7 +1,7 @@
-"""Pods that may exist although the watch does not show them: any user who may write Pods can remove its label.
+"""Pods that may exist although the watch does not show them, because any user who may write Pods can remove the label.
 
-A Pod that disappears from the watch while it might run is looked up by name. So is a Pod that a Workload lists among
-its owners and that the watch never showed. A Pod counts as gone only when the API server answers that it is.
+Two groups of Pods are looked up by name: those that disappear from the watch while they might run, and those that a
+Workload has as owners but the watch never showed. A Pod counts as gone only when the API server answers that it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _V1 = ("v1", POD.kind)
 
 
 class OutOfSight:
-    """The Pods to look up, by `namespace/name`, with their uids. `view`: the view in which they are read."""
+    """The Pods to look up: `namespace/name` with the uid. `view`: the view in which they are read."""
 
     def __init__(self, view: str = POD.kind) -> None:
         self._view = view
@@ -30,20 +30,20 @@ class OutOfSight:
         self._sought[name] = uid
 
     def sought(self, name: str) -> str:
-        """The uid that is looked up under this name; empty for none."""
+        """The uid of the Pod that is looked up under this name; empty for none."""
         return self._asked.get(name) or self._sought.get(name, "")
 
     def answers(self, name: str) -> bool:
-        """Whether an answer about this name belongs to the present question, and not to an earlier one."""
+        """Whether a response about this name belongs to the present request, and not to an earlier one."""
         return name not in self._sought
 
     def found(self, name: str) -> None:
-        """A watch or an answer shows the object with this name."""
+        """A watch or a response shows the Pod with this name."""
         self._sought.pop(name, None)
         self._asked.pop(name, None)
 
     def questions(self, busy: Busy) -> Iterator[ReadObject]:
-        """The requests to send. Each is sent once; after a failure of the API server it is retried like any request."""
+        """The requests to send. Each is returned once; the core sends it again if the API server fails."""
         for name in [name for name in self._sought if not busy(self._view, name)]:
             self._asked[name] = self._sought.pop(name)
             yield ReadObject((self._view, name), PODS.path(name))
@@ -51,7 +51,7 @@ class OutOfSight:
     # --- the owners of Workloads
 
     def lists(self, workload: str, read: Workload, known: Iterable[str]) -> None:
-        """Take in the owners that the Workload lists. `shown`: the uids of Pods that the watch shows."""
+        """Process the Pods that the Workload has as owners. `known`: the uids of Pods that the watch shows."""
         owners = {owner.uid: owner.name for owner in read.owners if _is_pod(owner)}
         gone = self._gone.get(workload, set()) & owners.keys()
         self._gone[workload] = gone
@@ -61,14 +61,14 @@ class OutOfSight:
                 self.seek(name, uid)
 
     def all_gone(self, workload: str, uids: Iterable[str]) -> bool:
-        """Whether all Pods that the Workload lists are gone."""
+        """Whether all Pods among the owners of the Workload are gone."""
         return self._gone.get(workload, set()).issuperset(uids)
 
     def forget(self, workload: str) -> None:
         self._gone.pop(workload, None)
 
     def is_gone(self, name: str, uid: str, workloads: Iterable[str]) -> None:
-        """The Pod is gone, so it need not be looked up again for the Workloads that list it."""
+        """The Pod is gone. Remember that for the Workloads that have it as an owner."""
         self.found(name)
         for workload in workloads:
             self._gone.setdefault(workload, set()).add(uid)

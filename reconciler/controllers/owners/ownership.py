@@ -9,7 +9,7 @@ from scheduling.objects.workload import Owner, Workload
 
 
 class WorkloadsByOwner:
-    """The Workloads that have an owner of one of `kinds`, by the owner's uid."""
+    """The Workloads by the uids of their owners. Only owners of `kinds` count."""
 
     def __init__(self, kinds: Container[GroupKind]) -> None:
         self._kinds = kinds
@@ -17,7 +17,7 @@ class WorkloadsByOwner:
         self._owners: dict[str, tuple[str, ...]] = {}
 
     def put(self, name: str, workload: Workload | None) -> None:
-        """Take in the Workload; None if it is gone."""
+        """Process a Workload; None if it is gone."""
         owners = tuple(self._uids(workload.owners if workload is not None else ()))
         before = self._owners.get(name, ())
         if owners == before:

@@ -1,4 +1,4 @@
-"""The slices that an elastic job has had: a chain from the first slice on. Pods name the first slice."""
+"""Chains: all slices of an elastic job, from the first one on. Pods name the first slice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from scheduling.objects.workload import Workload
 
 
 class SliceChains:
-    """Chains of slices. A slice is named `namespace/name`; a chain has the name of its first slice."""
+    """Chains of slices. A slice is named `namespace/name`. A chain has the name of its first slice."""
 
     def __init__(self) -> None:
         self._slices: dict[str, dict[str, None]] = {}
         self._chain_of: dict[str, str] = {}
 
     def put(self, name: str, read: Workload | None) -> str:
-        """Store this Workload, None if it is gone; return the name of its chain, empty if it is in none."""
+        """Process a Workload; None if it is gone. Returns the name of its chain; empty if it is not a slice."""
         before = self._chain_of.pop(name, None)
         if before is not None:
             self._slices[before].pop(name)
@@ -30,5 +30,5 @@ class SliceChains:
         return first in self._slices
 
     def of(self, first: str) -> dict[str, None]:
-        """The slices of a chain in order: the first, whether it is stored or not, and its successors."""
+        """The slices of a chain in order. The first is always included, even if it is not stored any more."""
         return {first: None, **self._slices.get(first, {})}

@@ -1,7 +1,7 @@
-"""Removes the gate of elastic jobs' Pods, as many as their slice was admitted with.
+"""Removes the scheduling gate from Pods of elastic jobs, from as many as the slice was admitted with.
 
-The controller of a job creates its Pods as soon as the job grows. Pods that have passed stay. The others pass when a
-larger slice is admitted, or when Pods that passed have ended. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
+The controller of a job creates Pods as soon as the job grows. Pods without the gate keep running. Gated Pods follow
+when a larger slice is admitted, or when other Pods have ended. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PATIENCE = 10 * SECOND
 
 
 class SlicePodsController(Controller):
-    """Keys are chains: the first slice of a job as `namespace/name`. Pods and later slices name it."""
+    """Removes gates. Keys are chains: the `namespace/name` of the first slice of a job, which Pods and slices name."""
 
     watched = (STARTED_PODS,)
 
@@ -54,7 +54,7 @@ class SlicePodsController(Controller):
             self._look_at(pod.workload, waits=bool(pod.gates))
 
     def _look_at(self, first: str, *, waits: bool = False) -> None:
-        """Take in a Pod. Most Pods belong to jobs that are not elastic, and are ignored."""
+        """Look at the chain of a Pod. Pods of jobs that are not elastic are ignored."""
         if waits or first in self._chains:
             self._stale[first] = None
 
@@ -70,7 +70,7 @@ class SlicePodsController(Controller):
         self._stale[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Remove the gate of as many Pods as fit. A gate counts as removed while its write is in flight."""
+        """Remove the gate of as many Pods as were admitted. While its write is in flight, a gate counts as removed."""
         stale, self._stale = self._stale, {}
         for first in stale:
             blocked = next((name for name in self._chains.of(first) if busy(_WORKLOAD, name)), None)
@@ -79,10 +79,10 @@ class SlicePodsController(Controller):
                 continue
             pods = self._pods.get(first, {})
             if any(each.value.gates for each in pods.values()):
-                yield from self._let_go(first, pods, busy)
-            yield from self._take_back(first, pods, busy, now)
+                yield from self._remove_gates(first, pods, busy)
+            yield from self._delete_excess(first, pods, busy, now)
 
-    def _let_go(self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy) -> Iterator[Wanted]:
+    def _remove_gates(self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy) -> Iterator[Wanted]:
         room = self._most(first, _admitted)
         waiting = []
         for name, observed in sorted(pods.items()):
@@ -99,8 +99,10 @@ class SlicePodsController(Controller):
                 yield WantedWrite(observed.key, _ungated(observed))
                 yield WaitFor((_CHAIN, first), observed.key)
 
-    def _take_back(self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy, now: int) -> Iterator[Wanted]:
-        """Delete Pods without quota whose gate another client removed. The Job controller is given time first."""
+    def _delete_excess(
+        self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy, now: int
+    ) -> Iterator[Wanted]:
+        """Delete Pods without quota whose gate another client removed. First wait for the Job controller to do so."""
         excess = []
         for each in self._excess(first, pods):
             if busy(*each.key):
@@ -123,7 +125,7 @@ class SlicePodsController(Controller):
             yield WaitFor((_CHAIN, first), each.key)
 
     def _excess(self, first: str, pods: dict[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
-        """The Pods beyond what is reserved for their pod set. Nothing is concluded while nothing is reserved."""
+        """The Pods beyond the quota of their pod set; none while no slice has quota."""
         held = self._most(first, _reserved)
         for name in sorted(pods) if held else ():
             pod = pods[name].value
@@ -133,7 +135,7 @@ class SlicePodsController(Controller):
                     yield pods[name]
 
     def _most(self, first: str, counts: Callable[[Workload], dict[str, int]]) -> dict[str, int]:
-        """The number of Pods of each pod set that the slices allow: the number in the largest slice."""
+        """The number of Pods that the slices allow, by pod set: that of the largest slice."""
         most: dict[str, int] = {}
         for name in self._chains.of(first):
             found = self._stored(name)
@@ -143,12 +145,12 @@ class SlicePodsController(Controller):
 
 
 def _admitted(slice_: Workload) -> dict[str, int]:
-    """The Pods that are still admitted: a slice may have shrunk since, and a Pod that is done needs no replacement."""
+    """The number of Pods that may run, by pod set: fewer if the slice has shrunk, or if Pods have succeeded."""
     return counted_pods(slice_) if slice_.admitted and not slice_.evicted and not slice_.deleting else {}
 
 
 def counted_pods(workload: Workload) -> dict[str, int]:
-    """The number of Pods that hold quota, by pod set."""
+    """The number of Pods that have quota, by pod set."""
     if not workload.counts or workload.admission is None:
         return {}
     left = counts_after_reclaim(workload)
@@ -158,7 +160,7 @@ def counted_pods(workload: Workload) -> dict[str, int]:
 
 
 def _reserved(slice_: Workload) -> dict[str, int]:
-    """The Pods that an elastic job holds quota for. The count of Pods that are done may be late."""
+    """The number of Pods that an elastic job has quota for. It includes succeeded Pods, whose report may be late."""
     stays = slice_.elastic and slice_.counts and not slice_.evicted and not slice_.deleting
     return {pod_set.name: pod_set.count for pod_set in slice_.pod_sets} if stays else {}
 

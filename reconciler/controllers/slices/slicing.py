@@ -1,4 +1,4 @@
-"""Elastic jobs among a controller's jobs: the slice that represents each job, and the writes of its other slices."""
+"""Elastic jobs: the slice that represents each job, and the writes to its other slices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORKLOAD = "Workload"
 class Slicing:
     """The slices of elastic jobs. Workloads are named `namespace/name`.
 
-    `enabled`: Kueue's gate ElasticJobsViaWorkloadSlices is on.
+    `enabled`: whether Kueue's gate ElasticJobsViaWorkloadSlices is on.
     """
 
     def __init__(self, workloads: StoredWorkloads, store: JobStore, *, enabled: bool) -> None:
@@ -38,7 +38,7 @@ class Slicing:
         self.enabled = enabled
 
     def concerns(self, kind: JobKind, job: Manifest) -> bool:
-        """Whether slices represent the job. Kueue may have made a slice even for a job that cannot grow here."""
+        """Whether slices represent the job. Kueue may have made slices of jobs that cannot grow in Quotree."""
         return self.enabled and notes(job).get(ELASTIC) == "true" and not prebuilt(kind, job)
 
     def waits(self, kind: JobKind, job: Manifest) -> bool:
@@ -46,12 +46,12 @@ class Slicing:
         return self.enabled and size_may_differ(kind, job)
 
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
-        """The name of the Workload that represents the job, or that is to be created for it."""
+        """The name of the Workload that represents the job, or will represent it once it is created."""
         in_slices = self.concerns(kind, job)
         holder = self._chain(kind, job).holder if in_slices else None
         if holder is not None:
             return holder.key
-        usual, former = workload_key(kind, job, elastic=self.enabled), self._former(kind, job)
+        usual, former = workload_key(kind, job, elastic=self.enabled), self._other_name(kind, job)
         if former not in self._owned(kind, job) or self._workloads.read(usual) is not None:
             return usual
         read = self._workloads.read(former)
@@ -59,11 +59,11 @@ class Slicing:
         return usual if replaced else former
 
     def renamed(self, kind: JobKind, job: Manifest) -> bool:
-        """Whether the job's Workload may have been created under another name."""
-        return self._former(kind, job) != workload_key(kind, job)
+        """Whether the job's Workload may have a name that was made by another naming scheme."""
+        return self._other_name(kind, job) != workload_key(kind, job)
 
-    def _former(self, kind: JobKind, job: Manifest) -> str:
-        """The name of the Workload under the other value of the gate ShortWorkloadNames."""
+    def _other_name(self, kind: JobKind, job: Manifest) -> str:
+        """The name of the Workload if the gate ShortWorkloadNames had its other value."""
         if prebuilt(kind, job):
             return workload_key(kind, job)
         named = replace(kind.naming, short=not kind.naming.short)
@@ -74,7 +74,7 @@ class Slicing:
     def steps(
         self, kind: JobKind, job: Manifest, inputs: JobInputs, busy: Busy, now: int
     ) -> Iterator[tuple[str, JobStep]]:
-        """The writes to the job's slices that are not busy, beside the steps of the slice that represents the job."""
+        """The writes to the job's slices that are not busy, except the steps of the slice that represents the job."""
         if not (self.enabled and uses_slices(kind, job)) or kind.ending(job):
             return
         try:
@@ -92,12 +92,12 @@ class Slicing:
         yield waits.key, JobStep(report_patch(waits, {}, False, inputs, now))
 
     def _bound(self, workload: str) -> Mapping[str, int]:
-        """The number of the job's Pods that have a node, by pod set."""
+        """The number of the job's Pods that are bound to a Node, by pod set."""
         records = (self._store.workloads.get(name) for name in self.names(workload))
         return sum((record.bound() for record in records if record is not None), Counter())
 
     def names(self, workload: str) -> Iterable[str]:
-        """The Workload names that the job's Pods may carry: a Pod keeps the name of the slice that started it."""
+        """The Workload names that the job's Pods may have: the Workload's, and that of the chain's first slice."""
         read = self._workloads.read(workload)
         if read is None or not read.elastic:
             return (workload,)
@@ -108,7 +108,7 @@ class Slicing:
         return chain(each for each in found if each is not None and each.elastic)
 
     def _owned(self, kind: JobKind, job: Manifest) -> Iterable[str]:
-        """The Workloads that name the job as an owner."""
+        """The Workloads that have the job as an owner."""
         meta = metadata(job)
         name = f"{text(meta.get('namespace')) or ''}/{text(meta.get('name')) or ''}"
         found = self._store.jobs.get(JobId(kind.name, name, text(meta.get("uid")) or ""))
@@ -116,7 +116,7 @@ class Slicing:
 
 
 def carries(read: Workload | None, *, gated: bool) -> bool:
-    """Whether objects that belong to the job of this Workload may run. `gated` Pods wait, and need not be stopped."""
+    """Whether children of this Workload's job may run. `gated`: their Pods wait at a gate; reserved quota suffices."""
     if read is None or read.finished:
         return False
     return read.admitted or (gated and read.reserved and not read.evicted)

@@ -1,8 +1,9 @@
-"""Nodes that fail while pods of topologies have their places there: which workloads need another place, or leave.
+"""Replaces failed nodes: finds the workloads that have places there, and gives them another place or evicts them.
 
-The node goes into `unhealthyNodes` of a Workload, and the next cycle looks for another place. Pods that wait for a node
-where they can never run fail, so that their job makes others. Source: Kueue v0.19, pkg/controller/tas, the node
-controller. Nodes are known by their host name label, as in v0.20, since places are.
+The failed node is written to `unhealthyNodes` of the Workload, and the next cycle looks for another place. A Pod that
+waits for a node where it can never run is made to fail, so that its job creates another one. Nodes are identified by
+their host name label, as in Kueue v0.20, because places are. Source: Kueue v0.19, pkg/controller/tas, the node
+controller.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _WORKLOAD, _HOST = "Workload", "Host"
 
 
 def node_failures(state: ClusterState, gates: FailureGates) -> NodeFailuresController:
-    """The controller for this state."""
+    """Create the controller for this state of the core."""
     listed = state.records.progress.listed
     known = partial(listed.__contains__, NODE_HEALTH.kind)
     return NodeFailuresController(state.records.workload, state.world.state.flavors, known, gates)
@@ -46,14 +47,22 @@ def node_failures(state: ClusterState, gates: FailureGates) -> NodeFailuresContr
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """`stored`: the assignments of a Workload as written. `hosts`: those in them."""
+    """The places of a Workload.
+
+    `stored`: the topology assignments as they are stored.
+    `hosts`: the host names in them.
+    """
 
     stored: tuple[Mapping[str, object] | None, ...]
     hosts: frozenset[str]
 
 
 class NodeFailuresController(Controller):
-    """Keys are host names. `flavors`: those that there are, by name. `listed`: whether all Nodes are known."""
+    """Handles failed nodes. Keys are host names.
+
+    `flavors`: the flavors by name.
+    `listed`: returns whether all Nodes are known.
+    """
 
     watched = (NODE_HEALTH, PLACED_PODS)
 
@@ -76,7 +85,7 @@ class NodeFailuresController(Controller):
         self._workloads: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
 
-    # --- what is observed
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         if observed.key[0] == NODE_HEALTH.kind:
@@ -128,7 +137,7 @@ class NodeFailuresController(Controller):
     def wake(self, item: Key) -> None:
         self._stale[item[1]] = None
 
-    # --- what is to be written
+    # --- writes
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         if not self._listed():
@@ -139,7 +148,7 @@ class NodeFailuresController(Controller):
                 yield from self._look_at(host, busy, now)
 
     def failing(self, name: str) -> bool:
-        """Whether the pods on the Node of this name may have lost their places while they run there."""
+        """Whether the Node is failing, so that pods that still run there may have lost their places."""
         host = self._host_of.get(name)
         if host is None:
             return True
@@ -147,12 +156,12 @@ class NodeFailuresController(Controller):
         return not (node.ready if self._gates.pod_termination else _works(node))
 
     def _node(self, host: str) -> NodeReading | None:
-        """The Node with this host name; of several the one that is well."""
+        """The Node with this host name. If there are several, a Node that works is preferred."""
         found = sorted(self._nodes.get(host, {}).values(), key=lambda node: (not _works(node), node.name))
         return found[0] if found else None
 
     def _is_well(self, host: str) -> bool:
-        """Whether the Node works, all Pods there have their place there, and no workload says otherwise."""
+        """Whether the Node works, each waiting Pod has its place there, and no workload lists it as unhealthy."""
         node = self._node(host)
         if node is None or not _works(node):
             return False
@@ -187,14 +196,14 @@ class NodeFailuresController(Controller):
         for name in judged.strays:
             pod = pods[name]
             if pod.value.workload in waiting:
-                continue  # its Workload is written first, and then the host is looked at again
+                continue  # its Workload is written first; then the host is looked at again
             if not busy(*pod.key):
                 yield _failed(pod, moment)
             yield WaitFor((_HOST, host), pod.key)
 
 
 def _places(workload: Workload, before: _Places | None) -> _Places | None:
-    """The places that it has; None if it needs none. They are read again only where they were written anew."""
+    """The places of the Workload; None if it needs none. `before`: its places so far, reused if nothing has changed."""
     admission = workload.admission
     if not workload.admitted or workload.evicted or workload.finished or admission is None:
         return None
@@ -210,12 +219,12 @@ def _works(node: NodeReading) -> bool:
 
 
 def _can_wait(pod: TopologyPod) -> bool:
-    """Whether the Pod may wait for the node: it has passed its gate and is not bound."""
+    """Whether the Pod may be waiting for the node: its gate is removed, and it is not bound."""
     return not (pod.bound or pod.gated)
 
 
 def _failed(pod: Observed[TopologyPod], now: int) -> WantedWrite:
-    """Let the Pod fail: it can never run on its node."""
+    """Let the Pod fail, because it can never run on its node."""
     message = "Pod terminated by Kueue NodeController due to node taint"
     condition = {
         "type": "TerminatedByKueue",

@@ -11,7 +11,7 @@ from scheduling.topology.assignment import HOSTNAME
 
 
 def _health(manifest: Manifest) -> NodeReading:
-    """What the health of a Node depends on, and its host name label."""
+    """The host name label and the fields that show whether pods can run on the Node."""
     read = node_reading(manifest)
     host = {HOSTNAME: read.labels[HOSTNAME]} if HOSTNAME in read.labels else {}
     return replace(read, labels=host, allocatable={}, unschedulable=False)

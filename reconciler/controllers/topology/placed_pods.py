@@ -1,4 +1,4 @@
-"""The view of Pods whose place is assigned by their Workload."""
+"""The view of Pods that get their place from the topology assignment of their Workload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduling.topology.pods import TopologyPod, is_of_topology, topology_pod
 
 
 def _placed_pod(manifest: Manifest) -> TopologyPod | None:
-    """The Pod, if it belongs to a workload in a topology and has not ended."""
+    """The Pod, if it belongs to a workload with a topology and has not ended; otherwise None."""
     pod = pod_reading(manifest)
     if pod.ended or not (pod.waits_at(TOPOLOGY_GATE) or is_of_topology(pod.annotations)):
         return None

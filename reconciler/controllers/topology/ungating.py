@@ -1,7 +1,7 @@
-"""Sends each Pod of an admitted Workload to its place: node selectors in place of the scheduling gate.
+"""Assigns places to the Pods of an admitted Workload: removes the scheduling gate and sets node selectors.
 
-The places are in the status of the Workload. A Pod that passed its gate keeps its place, and the place of a Pod that is
-gone goes to the next one. A Pod that passed without a place is deleted, so that its job makes another one.
+The places are in the status of the Workload. A Pod without the gate keeps its place. When a Pod is gone, another Pod
+gets its place. A Pod that runs without a place is deleted, so that its job makes another one.
 Source: Kueue v0.19, pkg/controller/tas, the topology ungater.
 """
 
@@ -30,7 +30,7 @@ from scheduling.topology.ungating import BadPodIndexOffset, misplaced, ungated
 CANNOT_PLACE, MISPLACED = "CannotPlacePod", "MisplacedPodDeleted"
 _KIND, _WORKLOAD, _NAME = PLACED_PODS.kind, "Workload", "NamedByPods"
 _PATIENCE = 10 * SECOND
-"""How long a Pod may be in a place that is not its own: its job may be about to delete it."""
+"""How long a Pod may run outside its places. Its job may be about to delete it."""
 
 Pods = dict[str, Observed[TopologyPod]]
 
@@ -40,10 +40,18 @@ def _never(_: str) -> bool:
 
 
 class UngatingController(Controller):
-    """Keys are the Workloads that Pods name, as `namespace/name`: all slices of an elastic job have one key.
+    """Ungates Pods. Keys are the Workload names in Pods (`namespace/name`). All slices of an elastic job share one key.
 
-    failing: whether a node has failed. Pods that have no place any more are left there until it is well. None: nodes
-        are not watched.
+    `failing`: returns whether a node is failing. A Pod on such a node may have lost its place, and is not deleted
+        until the node works again. None: nodes are not watched.
+
+    Private state, by key:
+    `_pods`: the Pods.
+    `_workloads`: the stored slices.
+    `_over`: when Pods outside their places were first found.
+
+    `_sent`: the node selectors of writes without a response, by Pod.
+    `_left`: the keys that have Pods outside their places on a failing node, by node.
     """
 
     def __init__(self, stored: Lookup, failing: Callable[[str], bool] | None = None) -> None:
@@ -59,7 +67,7 @@ class UngatingController(Controller):
         self._left: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
 
-    # --- what is observed
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         if observed.key[0] == NODE_HEALTH.kind:
@@ -96,7 +104,7 @@ class UngatingController(Controller):
     def wake(self, item: Key) -> None:
         self._stale[item[1]] = None
 
-    # --- what is to be written
+    # --- writes
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         stale, self._stale = self._stale, {}
@@ -112,18 +120,18 @@ class UngatingController(Controller):
                 continue
             seen = self._as_sent(pods, busy)
             over = misplaced(workload, seen)
-            wrong = {pod.key for pod in over}  # these do not disturb the order of the others
-            yield from self._let_go(name, workload, pods, [pod for pod in seen if pod.key not in wrong], busy)
-            yield from self._take_back(name, workload, pods, over, busy, now)
+            wrong = {pod.key for pod in over}  # without these, the other Pods keep their order
+            yield from self._remove_gates(name, workload, pods, [pod for pod in seen if pod.key not in wrong], busy)
+            yield from self._delete_misplaced(name, workload, pods, over, busy, now)
 
     def _admitted(self, slices: Mapping[str, None]) -> Workload | None:
-        """The Workload with the places; of several slices the largest, which the others gave their quota to."""
+        """The Workload that has the places. Of several slices it is the largest, which took over the others' quota."""
         found = (self._stored(each) for each in slices)
         held = [each.value for each in found if each is not None and each.value.admitted and not each.value.finished]
         return max(held, key=lambda each: sum(pod_set.count for pod_set in each.pod_sets), default=None)
 
     def _as_sent(self, pods: Pods, busy: Busy) -> list[TopologyPod]:
-        """The Pods in the order of their creation. One whose write has no answer counts where it was sent."""
+        """The Pods, oldest first. A Pod whose write has no response yet counts as written."""
         found = []
         for key, observed in sorted(pods.items(), key=lambda item: (item[1].value.created, item[0])):
             pod = observed.value
@@ -133,7 +141,7 @@ class UngatingController(Controller):
             found.append(pod if sent is None else replace(pod, gates=(), selector=sent))
         return found
 
-    def _let_go(
+    def _remove_gates(
         self, name: str, workload: Workload, pods: Pods, seen: list[TopologyPod], busy: Busy
     ) -> Iterator[Wanted]:
         if not any(pod.gated for pod in seen):
@@ -156,10 +164,10 @@ class UngatingController(Controller):
                 yield WantedWrite(observed.key, _ungated(observed, place))
                 yield WaitFor((_NAME, name), (_KIND, key))
 
-    def _take_back(
+    def _delete_misplaced(
         self, name: str, workload: Workload, pods: Pods, over: list[TopologyPod], busy: Busy, now: int
     ) -> Iterator[Wanted]:
-        """Delete Pods that run outside the places of their Workload: another client removed their gate."""
+        """Delete Pods that run outside the places of their Workload, because another client removed their gate."""
         leaving = []
         for pod in over:
             if self._failing(pod.node):
@@ -186,7 +194,7 @@ class UngatingController(Controller):
 
 
 def _as_placed(pod: TopologyPod) -> TopologyPod:
-    """The fields that decide about places: no other change of a Pod is looked at."""
+    """The Pod without the fields that do not matter for places, to compare it with a later version."""
     return replace(pod, phase="")
 
 

@@ -1,4 +1,4 @@
-"""Manages Volcano's queues on a cluster."""
+"""Controllers of Volcano's queues, and of Pods that wait for their quota."""
 
 MANAGER_LEASE, SCHEDULER_LEASE = "vc-controller-manager", "volcano"
-"""The Leases of Volcano's controllers and of its scheduler, by their default names."""
+"""The default names of the Leases of Volcano's controllers and of its scheduler."""

@@ -1,4 +1,4 @@
-"""Commands to queues, in the order of their creation."""
+"""The Commands to Volcano queues, in the order of their creation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Commands:
         self._of: dict[str, dict[str, Observed[CommandObject]]] = {}
 
     def put(self, key: str, observed: Observed[CommandObject] | None) -> str:
-        """Take in the Command `namespace/name`, None if it is gone. Returns its queue, empty for none."""
+        """Process the Command `namespace/name`; None if it is gone. Returns its queue; empty for none."""
         before = self._queue_of.pop(key, "")
         if before:
             del self._of[before][key]
@@ -29,7 +29,7 @@ class Commands:
     def of(self, queue: str) -> list[Observed[CommandObject]]:
         """The Commands of a queue, oldest first.
 
-        Within one second they have the order in which the API server stored them.
+        Creation times are whole seconds. Within a second the order is the one in which the API server stored them.
         """
 
         def order(each: Observed[CommandObject]) -> tuple[int, int, str]:

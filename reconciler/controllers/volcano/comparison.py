@@ -1,7 +1,7 @@
 """With `--mode observe`: compares the states that Volcano's controller writes with those that ours would have written.
 
-Watches of several kinds run beside each other, so the causes of a state may arrive after the state itself. A state that
-differs from ours is looked at again after a while; it counts as a difference only if it still differs.
+The watches of different kinds are not synchronized, so the causes of a state may arrive after it. A state that differs
+from ours is checked again after a while, and is reported as a difference only if it still differs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ PATIENCE = 2 * SECOND
 
 
 class _Doubt(NamedTuple):
-    """A difference to check again at a moment. `theirs` is compared with our state of the queue as it was."""
+    """A difference to check again.
+
+    `due`: when to check it.
+    `before`: the queue before the change.
+    `theirs`: the state that Volcano's controller wrote.
+    `actions`: the possible causes of the change.
+    """
 
     due: int
     before: QueueObject
@@ -34,7 +40,8 @@ class _Doubt(NamedTuple):
 class QueueComparison:
     """An observer of queue states.
 
-    `report`: called with each queue, the state that was written, and ours: the same, or the first possible one.
+    `report`: called with the name of a queue, the state that was written, and ours. If several states of ours are
+        possible, one that equals the written state is preferred.
     """
 
     def __init__(self, report: Callable[[str, str, str], None]) -> None:
@@ -61,10 +68,10 @@ class QueueComparison:
             self._tree.put(queue)
 
     def changed(self, now: int) -> None:
-        """Nothing to do: the comparison keeps its own tree."""
+        """Nothing to do, because the comparison keeps its own tree."""
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Nothing to do: these decisions are about Kueue's queues."""
+        """Nothing to do, because these decisions are about Kueue's queues."""
 
     def passed(self, now: int, _: float, /) -> None:
         due = [doubt for doubt in self._doubts if doubt.due <= now]
@@ -74,7 +81,7 @@ class QueueComparison:
             self._report(doubt.before.name, doubt.theirs, doubt.theirs if doubt.theirs in ours else ours[0])
 
     def _compare(self, before: QueueObject, theirs: str, now: int) -> None:
-        """Compare a state.
+        """Compare a state that was written with ours.
 
         Volcano deletes a Command before it acts, so any Command since the last change may be the cause.
         """

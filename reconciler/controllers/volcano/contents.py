@@ -1,4 +1,4 @@
-"""The contents of each queue: its PodGroups by phase, and the requests of their Pods on nodes."""
+"""The contents of each queue: its PodGroups by phase, and the requests of their Pods that are bound to Nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONE = 10**9
 
 
 class Contents:
-    """Enters every change in the tree. PodGroups and Pods are keyed by `namespace/name`, and may come in any order."""
+    """Adds every change to the sums in the tree. Keys are `namespace/name`. A Pod may come before its PodGroup."""
 
     def __init__(self, tree: VolcanoQueueTree) -> None:
         self._tree = tree
@@ -22,7 +22,7 @@ class Contents:
         self._pods_of: dict[str, dict[str, None]] = {}
 
     def put_group(self, key: str, group: tuple[str, str] | None) -> None:
-        """Take in a PodGroup. `group`: its queue and phase; None: the PodGroup is gone."""
+        """Process a PodGroup: its queue and phase; None if it is gone."""
         before = self._groups.pop(key, None)
         if before == group and group is not None:
             self._groups[key] = group

@@ -1,6 +1,6 @@
-"""The kinds that the quota of Volcano's queues at gates depends on, and the fields that are kept of each.
+"""The watched kinds that decide about Volcano's quota at scheduling gates, with the fields that are kept of each.
 
-Nodes are not among them: the limits of a queue follow from queues alone.
+Nodes are not among them, because a queue's limits are computed from queues alone.
 """
 
 from __future__ import annotations

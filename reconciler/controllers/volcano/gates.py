@@ -1,4 +1,4 @@
-"""Lets Pods pass the gate as Volcano's queues have room, in Volcano's order, and reports why others wait."""
+"""Lets Pods pass the gate when Volcano's queues have room, in Volcano's order, and reports why other Pods wait."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ _SETTINGS = VolcanoSettings()
 
 
 class VolcanoGatesController(GatesController[VolcanoGatekeeper]):
-    """`records` has the stored Pods. Pods with the label of another project in `others` belong to its gate.
+    """Lets Pods pass.
 
+    `records`: the stored objects.
+    `others`: the other projects with gates. A Pod whose label names one of them is not managed here.
     `settings`: what is checked, and how Pods are reclaimed for queues that have less than they deserve.
     """
 

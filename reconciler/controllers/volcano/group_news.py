@@ -1,4 +1,4 @@
-"""Events of PodGroups whose Pods wait at the gate: one for the whole group, beside the one of each Pod."""
+"""Events on PodGroups whose Pods wait at the gate. Each Pod has its own Event as well."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _VERSION = f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}"
 
 
 class GroupNews:
-    """Records an Event when the reason for waiting changes (amounts excepted), and when the first Pods pass.
+    """Records an Event when the reason for waiting changes, and when a group's first Pods pass. Amounts do not count.
 
-    `records` has the PodGroups.
+    `records`: the stored PodGroups.
     """
 
     def __init__(self, records: Records) -> None:
@@ -28,7 +28,7 @@ class GroupNews:
             self._record(group, reason, text, warning=warning)
 
     def passes(self, group: str, queue: str, pods: int) -> None:
-        """So many Pods of the group pass together."""
+        """This number of the group's Pods pass together."""
         if group not in self._passed:
             self._passed.add(group)
             self._record(group, "QuotaAdmitted", f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}")
@@ -43,7 +43,7 @@ class GroupNews:
         return found
 
     def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
-        """Record an Event. A PodGroup that does not exist has no Events."""
+        """Record an Event, if the PodGroup exists."""
         observed = self._records.get(GATED_GROUP, group)
         if observed is None:
             return

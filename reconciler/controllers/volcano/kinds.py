@@ -1,4 +1,4 @@
-"""The kinds that the management of Volcano's queues depends on, and the fields that are kept of each."""
+"""The watched kinds that the management of Volcano's queues depends on, with the fields that are kept of each."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ class CommandObject:
     """A Command to a queue.
 
     `queue`: the queue; empty if the Command is for another kind.
+    `uid`: the uid of the queue.
+    `action`: what the Command requests.
     `created`: nanoseconds.
-    `step`: the Command is one step of an operation, which the queue or one above it records.
+    `step`: whether the Command is a step of an operation. The operation is recorded on the queue or an ancestor.
     """
 
     queue: str
@@ -43,10 +45,10 @@ class CommandObject:
 
 @dataclass(frozen=True, slots=True)
 class BoundPod:
-    """A Pod on a node.
+    """A Pod that is bound to a Node.
 
-    `group`: its PodGroup, empty for none.
-    `requests`: what it requests, in units of 1e-9.
+    `group`: its PodGroup; empty for none.
+    `requests`: its requests, in units of 1e-9.
     """
 
     group: str
@@ -57,8 +59,8 @@ class BoundPod:
 class LeaseObject:
     """A Lease.
 
-    `holder`: the holder; empty if it is not held.
-    `renewed`: the time of the last renewal by the holder's clock.
+    `holder`: the holder; empty if nobody holds it.
+    `renewed`: the time of the last renewal, by the clock of the holder.
     `seconds`: its duration.
     """
 
@@ -96,7 +98,7 @@ def _bound_pod(manifest: Manifest) -> BoundPod:
 
 
 def _node_amounts(manifest: Manifest) -> tuple[tuple[str, int], ...] | None:
-    """What a Node that is ready offers to Pods, in units of 1e-9."""
+    """The amounts that a ready Node offers to Pods, in units of 1e-9."""
     node = node_reading(manifest)
     amounts = tuple((resource, amount.nano) for resource, amount in sorted(node.allocatable.items()) if amount.nano)
     return amounts or None if node.ready else None

@@ -1,4 +1,4 @@
-"""Continues recorded operations on queues that are not complete: the client that began them may have crashed."""
+"""Continues recorded operations on queues that are not complete. The client that began them may have crashed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Operated: TypeAlias = WantedOperation | QueueWrite
 
 
 class Operating:
-    """The recorded operations that have steps left, by their queue."""
+    """The recorded operations that are not complete, by the queue that has the record."""
 
     def __init__(self, tree: VolcanoQueueTree, configuration: Configuration) -> None:
         self._tree = tree
@@ -79,15 +79,15 @@ class Operating:
 
 def follow_patch(queue: QueueObject, stored: Stored) -> Patch:
     """The patch that lets the queue open with its parent."""
-    return _marked(queue, stored, closed_by_parent=True)
+    return _closed_by_parent_patch(queue, stored, closed_by_parent=True)
 
 
 def stay_patch(queue: QueueObject, stored: Stored) -> Patch:
     """The patch that keeps the queue closed when its parent opens."""
-    return _marked(queue, stored, closed_by_parent=False)
+    return _closed_by_parent_patch(queue, stored, closed_by_parent=False)
 
 
-def _marked(queue: QueueObject, stored: Stored, *, closed_by_parent: bool) -> Patch:
+def _closed_by_parent_patch(queue: QueueObject, stored: Stored, *, closed_by_parent: bool) -> Patch:
     made = metadata_patch(queue, stored, closed_by_parent=closed_by_parent, guarded=queue.guarded, root=False)
     assert made is not None
     return made
@@ -96,8 +96,10 @@ def _marked(queue: QueueObject, stored: Stored, *, closed_by_parent: bool) -> Pa
 def checked_steps(
     tree: VolcanoQueueTree, name: str, operation: QueueOperation, configuration: Configuration
 ) -> list[Step]:
-    """The next steps. A move that is refused now, before or after the queue has its new parent, is reverted; if the
-    reversal is refused as well, the queue stays where it is.
+    """The next steps of an operation.
+
+    If the rules refuse a move now, the move is reverted, even if the queue has its new parent already. If they refuse
+    the reversal as well, the queue stays where it is.
     """
     steps = next_steps(tree, name, operation)
     source, target = operation.source, operation.target

@@ -1,7 +1,7 @@
-"""Runs an operation that a person requests on a queue, step by step, beside whatever controller manages queues.
+"""Runs an operation that a user requests on a queue, step by step, while any controller may manage the queues.
 
-Commands open and close queues; Volcano's controller executes them as well as ours. The record of an operation is
-written before its first step, so running the same command again continues the operation.
+Commands open and close queues; Volcano's controller executes them, and so does ours. The record of an operation is
+written before its first step. If the same command is run again, it continues the operation.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ _POLL_SECONDS = 0.3
 _PROMPT = 3.0
 """Seconds within which a controller usually executes a Command. After that the wait is reported."""
 _REACHED = {QueueAction.CLOSE: SHUT, QueueAction.OPEN: frozenset([VolcanoQueueState.OPEN])}
-"""The states that show that an action was executed."""
+"""The states that show that an action was executed, by action."""
 _CONTROLLERS = "Volcano's controller, or quotree serve reconciler with the dialect volcano"
 
 
 class CommandIgnored(ClusterError):
-    """No controller executes Commands."""
+    """No controller executes the Commands."""
 
 
 class OperationRunner:
-    """Operations from the command line.
+    """Runs operations from the command line.
 
     `namespace`: where Commands are created.
-    `longest`: seconds without progress until the operation gives up.
-    `begun`: called with each step, in words.
+    `longest`: seconds without progress after which the operation gives up.
+    `begun`: called with a description of each step.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class OperationRunner:
         self._reported = False
 
     def read(self, *, work: bool = True) -> VolcanoQueueTree:
-        """All queues as they are now, and the PodGroups in them if `work` is set."""
+        """All queues as they are stored now. `work`: whether to read the PodGroups in them, too."""
         tree, stored = VolcanoQueueTree(), {}
         contents = Contents(tree)
         for manifest in self._cluster.list(QUEUES):
@@ -97,9 +97,9 @@ class OperationRunner:
     def command(self, queue: QueueObject, action: QueueAction) -> None:
         """Create a Command, and wait until a controller has executed it.
 
-        Volcano's controller deletes a Command before it acts, so only the state shows that it was executed. A queue
-        that its parent closed is closed already: Volcano's controller does nothing then, nor does ours while it has not
-        seen that. So its annotation is removed here.
+        Volcano's controller deletes a Command before it acts, so only the state shows that the Command was executed. If
+        the queue was closed with its parent, a Command to close it changes nothing. So the annotation
+        that marks the queue as closed by its parent is removed here.
         """
         since = self._clock()
         name = self.give(queue, action)
@@ -134,7 +134,7 @@ class OperationRunner:
     def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
         """Record the operation and run its remaining steps. Returns the last record.
 
-        Raises CommandIgnored if nothing changes, and other ClusterErrors; completed steps stay.
+        Raises CommandIgnored if there is no progress, and other ClusterErrors. Completed steps are not reverted.
         """
         self._record(name, operation)
         before: list[Step] = []
@@ -153,13 +153,13 @@ class OperationRunner:
                 self._check(since, _next_steps(steps, name), awaited(tree, name, recorded))
                 self._sleep(_POLL_SECONDS)
             for step in (each for each in steps if each not in done):
-                with suppress(Conflict, NotFound):  # changed or gone since it was read: the next look says what is left
+                with suppress(Conflict, NotFound):  # the queue has changed or is gone, so compute the steps again
                     try:
-                        self._do(step, tree)
+                        self._execute(step, tree)
                     except (Conflict, NotFound):
                         raise
                     except ApiError:
-                        # Volcano's webhook may not have seen yet that the children are gone.
+                        # The cache of Volcano's webhook may still have the deleted children.
                         if not isinstance(step, Remove) or self._clock() - since > _PROMPT:
                             raise
                         self._sleep(_POLL_SECONDS)
@@ -167,9 +167,9 @@ class OperationRunner:
                         done.add(step)
 
     def _record(self, name: str, operation: QueueOperation) -> None:
-        """Write the record unless it is there. Raises Conflict where somebody else records another operation.
+        """Write the record, unless it is stored already. Raises Conflict if the queue has another operation's record.
 
-        A controller that writes the queue's status at the same moment only costs another look.
+        If a controller writes the queue's status at the same time, the write is tried again.
         """
         queue = self.read(work=False).queues.get(name)
         while queue is not None and read_operation(queue.operation) != operation:
@@ -181,7 +181,7 @@ class OperationRunner:
                 if queue is not None and queue.operation != before and read_operation(queue.operation) != operation:
                     raise
 
-    def _do(self, step: Step, tree: VolcanoQueueTree) -> None:
+    def _execute(self, step: Step, tree: VolcanoQueueTree) -> None:
         if not isinstance(step, OperationRecord):
             self._begun(step_text(step))
         stored = self._stored[step.queue]
@@ -201,7 +201,7 @@ class OperationRunner:
                 perform(self._cluster, record_patch(queue, stored, text))
 
     def give(self, queue: QueueObject, action: QueueAction, *, step: bool = False) -> str:
-        """Create a Command and return its name. A Command that exists already, from a run that crashed, is reused.
+        """Create a Command and return its name. A Command that a crashed run has left is reused.
 
         `step`: the Command belongs to an operation. Our controller runs an operation from its record, and skips its
             Commands.
@@ -222,7 +222,9 @@ class OperationRunner:
         return name
 
     def _check(self, since: float, what: str, awaited_work: str = "") -> None:
-        """Raise CommandIgnored when waiting is of no use any more. `awaited_work`: what no controller can change.
+        """Raise CommandIgnored if it is of no use to wait any longer.
+
+        `awaited_work`: work in a queue that the operation waits for, as a sentence; no controller can end that wait.
 
         A controller sets the state of every queue at once, so a queue without a state has no controller.
         """
@@ -264,5 +266,5 @@ def step_text(step: Step) -> str:
 
 
 def _next_steps(steps: Sequence[Step], name: str) -> str:
-    """What has to happen next, in words. Without a step it is what a finalizer waits for."""
+    """A description of the next steps. If there are none, a finalizer delays the deletion of queues."""
     return ", ".join(map(step_text, steps)) or f"the deletion of queues in {name}"

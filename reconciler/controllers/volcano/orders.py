@@ -1,4 +1,4 @@
-"""The state that a queue should have next, by its oldest Command or by an operation that is under way."""
+"""Computes the state that a queue should have next, from its oldest Command or from an operation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PATIENCE = 30 * SECOND
-"""Nanoseconds that a Command to open waits for a closed parent; Volcano tries 15 times in about that time."""
+"""How long a Command to open a queue waits for a closed parent, in nanoseconds. Volcano retries about as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedOperation:
-    """The action that an operation wants of a queue."""
+    """An action that an operation needs on a queue."""
 
     queue: str
     action: QueueAction
@@ -29,9 +29,10 @@ class WantedOperation:
 class NextOrder:
     """The state that a queue should have.
 
-    `done`: the Command that is fulfilled by this state.
+    `wanted`: the state.
+    `done`: the Command that this state fulfils.
     `refused`: why the first Command is dropped.
-    `again`: when to look at the queue again, as a moment in nanoseconds; 0 for never.
+    `again`: when to look at the queue again, in nanoseconds; 0 for never.
     """
 
     wanted: WantedQueue
@@ -50,11 +51,11 @@ def next_order(
     work: bool,
     opening: bool,
 ) -> NextOrder:
-    """The next order of a queue.
+    """Compute the next order of a queue.
 
-    `ordered`: what an operation wants if there is no Command.
-    `work`: the queue has work, or an open descendant.
-    `opening`: an ancestor is about to open.
+    `ordered`: the action of an operation, used if there is no Command.
+    `work`: whether the queue has work, or an open descendant.
+    `opening`: whether an ancestor is about to open.
     """
     above = tree.above(queue.name)
     if not commands:

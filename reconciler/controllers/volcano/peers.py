@@ -1,6 +1,6 @@
-"""Whether Volcano's own programs run: by the Leases that they renew, by their Pods, and by what they write.
+"""Finds out whether Volcano's own programs run, from their Leases, their Pods, and their writes.
 
-Volcano's manifests run them without leader election, so a missing Lease does not prove that they are down.
+Volcano's manifests run the programs without leader election, so a missing Lease does not prove that they are down.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from scheduling.objects.times import SECOND
 
 
 class Leases:
-    """The Leases of one name, by namespace. A holder counts from the moment at which its renewal was observed.
+    """The Leases with one name, by namespace. Times are in nanoseconds.
 
-    Clocks are not compared. What matters is that the Lease changed, and how long ago by our clock. Moments are in
-    nanoseconds.
+    The clocks of the holders are not used. A Lease counts as held for its duration, from the time at which its last
+    renewal was observed, by our clock.
     """
 
     def __init__(self) -> None:
@@ -28,10 +28,7 @@ class Leases:
             self._new[key] = lease
 
     def held_until(self, now: int) -> int:
-        """The moment at which the last of the Leases expires unless it is renewed.
-
-        It has passed if no process is running.
-        """
+        """When the last of the Leases expires, if none is renewed. If no process runs, this is in the past."""
         for key, lease in self._new.items():
             self._held[key] = lease, now
         self._new.clear()
@@ -39,16 +36,21 @@ class Leases:
 
 
 ALWAYS = 1 << 62
-"""A moment, in nanoseconds, that never comes."""
+"""A time in nanoseconds that never comes."""
 QUIET = 60 * SECOND
-"""How long a program counts as running after a write that was observed, in nanoseconds."""
+"""How long a program counts as running after one of its writes was observed, in nanoseconds."""
 
 
 class VolcanoProgram:
-    """One of Volcano's programs. Moments are in nanoseconds.
+    """One of Volcano's programs. Times are in nanoseconds.
 
     `name`: its name in messages.
-    `replaced`: the configuration says that it is stopped. Then only what happens from now on shows that it runs.
+    `replaced`: whether the configuration says that it is stopped. Then its earlier writes do not count.
+
+    Private state:
+    `_last_writes`: when the program wrote each queue last.
+    `_its_queues`: the queues that the program wrote later than this reconciler.
+    `_counts_until`: until then the program counts as running because of a write, in nanoseconds.
     """
 
     def __init__(self, name: str, *, replaced: bool) -> None:
@@ -56,49 +58,49 @@ class VolcanoProgram:
         self.name = name
         self._replaced = replaced
         self._pods: dict[str, None] = {}
-        self._wrote: dict[str, str] = {}
-        self._former: dict[str, None] = {}
-        self._last, self._fresh = "", False
-        self._quiet_at = 0
-        self._began = False
+        self._last_writes: dict[str, str] = {}
+        self._its_queues: dict[str, None] = {}
+        self._latest_queue, self._wrote_again = "", False
+        self._counts_until = 0
+        self._started = False
 
     def observe_pod(self, key: str, *, runs: bool) -> None:
-        """A Pod `namespace/name`. `runs`: it runs the program."""
+        """Process the Pod `namespace/name`. `runs`: whether the Pod runs the program."""
         if runs:
             self._pods[key] = None
         else:
             self._pods.pop(key, None)
 
     def observe_write(self, queue: str, at: str, ours: str = "") -> None:
-        """The program wrote the queue for the last time at `at`, and this reconciler at `ours`; empty for never."""
-        if at > self._wrote.get(queue, ""):
-            self._wrote[queue] = at
-            if self._began:
-                self._last, self._fresh = queue, True
+        """The program last wrote the queue at `at`, and this reconciler at `ours`; empty for never."""
+        if at > self._last_writes.get(queue, ""):
+            self._last_writes[queue] = at
+            if self._started:
+                self._latest_queue, self._wrote_again = queue, True
         if at and at >= ours:
-            self._former[queue] = None
+            self._its_queues[queue] = None
         else:
-            self._former.pop(queue, None)
+            self._its_queues.pop(queue, None)
 
     def drop_queue(self, queue: str) -> None:
-        self._wrote.pop(queue, None)
-        self._former.pop(queue, None)
+        self._last_writes.pop(queue, None)
+        self._its_queues.pop(queue, None)
 
     def runs_until(self, now: int) -> int:
-        """The moment at which the program counts as stopped, if nothing else shows that it runs."""
-        self._began = True
-        if self._fresh:
-            self._quiet_at = now + QUIET if self._replaced else ALWAYS
-            self._fresh = False
-        if self._pods or (self._former and not self._replaced):
+        """When the program counts as stopped, if nothing new shows that it runs."""
+        self._started = True
+        if self._wrote_again:
+            self._counts_until = now + QUIET if self._replaced else ALWAYS
+            self._wrote_again = False
+        if self._pods or (self._its_queues and not self._replaced):
             return ALWAYS
-        return max(self.leases.held_until(now), self._quiet_at)
+        return max(self.leases.held_until(now), self._counts_until)
 
     def sign(self, now: int) -> str:
-        """What shows that it runs, in words."""
+        """What shows that the program runs, as a sentence."""
         if self._pods:
             return f"Pod {next(iter(self._pods))} runs {self.name}"
         if self.leases.held_until(now) > now:
             return f"{self.name} renews its Lease"
-        queue = self._last or next(iter(self._former), "")
-        return f"{self.name} wrote queue {queue} at {self._wrote.get(queue, '')}"
+        queue = self._latest_queue or next(iter(self._its_queues), "")
+        return f"{self.name} wrote queue {queue} at {self._last_writes.get(queue, '')}"

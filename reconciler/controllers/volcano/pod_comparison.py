@@ -1,4 +1,4 @@
-"""With `--mode observe`: the quota that the Pods which Volcano's scheduler binds are compared with."""
+"""With `--mode observe`: the quota with which the Pods that Volcano's scheduler binds are compared."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ from scheduling.volcano.reading import read_pod_group
 
 
 def read_scheduled_pod(manifest: Manifest) -> VolcanoGatedPod:
-    """Read a Pod of Volcano's scheduler as if it waited at our gate until it is bound. `waits` is Volcano's reason.
+    """Read a Pod of Volcano's scheduler as if it waited at our gate until it is bound.
 
-    As in Volcano, a Pod that is being deleted uses nothing. A Pod with a scheduling gate is not considered yet.
+    `waits` is the reason that Volcano gives. As in Volcano, a Pod that is being deleted uses nothing. A Pod that
+    still has a scheduling gate is not compared.
     """
     found = read_gated_pod(manifest)
     return replace(
@@ -60,7 +61,12 @@ SCHEDULED_POD: WatchedKind[VolcanoGatedPod] = WatchedKind(
 
 
 class ScheduledGroup(NamedTuple):
-    """A PodGroup, its phase, and the minResources that it reserves once it is let into its queue."""
+    """A PodGroup.
+
+    `gated`: the PodGroup as our gates see it.
+    `phase`: its phase.
+    `minimum`: its minResources, which it reserves once it is let into its queue.
+    """
 
     gated: GatedGroup
     phase: str
@@ -78,7 +84,7 @@ SCHEDULED_GROUP: WatchedKind[ScheduledGroup] = WatchedKind(
 
 
 class VolcanoComparedPods(Controller):
-    """Watches the objects that are compared. It writes nothing."""
+    """Watches the kinds that the comparison needs. It writes nothing."""
 
     watched = (GATED_CLASS, GATED_QUEUE, SCHEDULED_GROUP, SCHEDULED_POD)
 
@@ -86,8 +92,8 @@ class VolcanoComparedPods(Controller):
 class VolcanoJudge(Judge[VolcanoGatekeeper]):
     """Judges by quota alone.
 
-    A gang is compared with the room for all Pods that start together. Whether the gang is complete is Volcano's own
-    affair, and a PodGroup may be observed later than its Pods.
+    A gang is compared with the room for all Pods that start together. Whether the gang is complete is not compared,
+    because a PodGroup may be observed later than its Pods.
     """
 
     pods = SCHEDULED_POD
@@ -103,7 +109,7 @@ class VolcanoJudge(Judge[VolcanoGatekeeper]):
         return super().put_pod(observed)
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
-        """Take in an object. A PodGroup with another queue, or other members, changes what its namespace may run."""
+        """Process an object. A new queue or new members of a PodGroup change the quota of its namespace."""
         kind, name = after.key
         if kind == GATED_QUEUE.kind:
             self.keeper.put_queue(name, GATED_QUEUE.value(after))
@@ -119,10 +125,10 @@ class VolcanoJudge(Judge[VolcanoGatekeeper]):
         return None
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
-        """A PodGroup changes from Pending to Inqueue.
+        """A PodGroup that changes from Pending to Inqueue.
 
         As in Volcano, what other PodGroups use beyond their minResources does not count here. Their unused reservations
-        are not counted either.
+        do not count either.
         """
         name, was, now = after.key[1], SCHEDULED_GROUP.value(before), SCHEDULED_GROUP.value(after)
         if was is None or now is None or (was.phase, now.phase) != ("Pending", "Inqueue"):

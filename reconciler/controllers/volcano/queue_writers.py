@@ -1,7 +1,8 @@
-"""The managed fields of a queue show who wrote it: this reconciler, or Volcano's own programs.
+"""Finds out from managed fields who wrote a queue: this reconciler, or one of Volcano's own programs.
 
-The state is applied with the field manager of Volcano's controller, so that both may change it. An empty `reservation`
-beside it, which Volcano's controller never applies, shows which of the two applied it last.
+The state is applied with the field manager of Volcano's controller, so that both controllers may change it. Ours also
+applies an empty `reservation`, which Volcano's controller never does. So that field shows which of the two applied the
+state last.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ FIELD_MANAGER = "quotree-volcano-queues"
 STATE_MANAGER = "queue-controller"
 OUR_FIELD = "reservation"
 AMOUNTS = ("capability", "deserved")
-"""The fields of the spec that follow the Nodes at root."""
+"""The fields of root's spec that are set from the Nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueWriters:
-    """When each wrote the queue for the last time, as the API server writes times; empty for never.
+    """When each writer wrote the queue last, as the API server writes times; empty for never.
 
     `ours`: this reconciler.
     `controller`: Volcano's controller.
-    `scheduler`: Volcano's scheduler. Empty where another writer has changed `status.allocated` since.
-    `holds_state`: a patch of an earlier version of this reconciler owns `status.state`.
-    `amounts`: the fields of the spec that others own, and one of their managers each.
+    `scheduler`: Volcano's scheduler; empty if another writer has changed `status.allocated` since.
+    `holds_state`: whether `status.state` belongs to a patch of an earlier version of this reconciler.
+    `amounts`: the fields of the spec that others have set, each with one of their field managers.
     """
 
     ours: str = ""

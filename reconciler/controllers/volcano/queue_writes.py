@@ -1,4 +1,4 @@
-"""The writes of a Volcano queue: its status, and our fields in its metadata."""
+"""The writes of a Volcano queue: its status, and its annotations, finalizer and parent."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _BINARY = ("memory", "ephemeral-storage", "hugepages-")
 def metadata_patch(
     queue: QueueObject, stored: Stored, *, closed_by_parent: bool, guarded: bool, root: bool, broken: str | None = None
 ) -> Patch | None:
-    """The patch of its annotations, its finalizer and its parent; None if nothing has to change.
+    """The patch of the annotations, the finalizer and the parent; None if nothing has to change.
 
-    `root`: the queue belongs below root, which it has to name if it names no parent.
-    `guarded`: it has our finalizer.
-    `broken`: why its whole tree is stopped; empty if it is not; None leaves what the queue says.
+    `closed_by_parent`: whether the queue is marked as closed with its parent.
+    `guarded`: whether the queue should have our finalizer.
+    `root`: whether a queue without a parent should name root as its parent.
+    `broken`: why the whole tree is stopped; empty if it is not; None leaves the annotation as it is.
     """
     notes: dict[str, str | None] = {}
     if closed_by_parent != queue.closed_by_parent:
@@ -47,9 +48,9 @@ def metadata_patch(
 
 
 def state_patch(queue: QueueObject, stored: Stored, state: VolcanoQueueState, *, holds_state: bool) -> Apply | None:
-    """The write of its state, with the field manager of Volcano's controller, which may change it afterwards.
+    """The write of the state. It uses the field manager of Volcano's controller, which may change the state afterwards.
 
-    `holds_state`: see QueueWriters. The write gives the field up, so that Volcano's controller may change it.
+    `holds_state`: see QueueWriters. If set, the write gives up that ownership.
     """
     if state.value == stored.status.get("state") and not holds_state:
         return None
@@ -66,10 +67,10 @@ def state_patch(queue: QueueObject, stored: Stored, state: VolcanoQueueState, *,
 
 
 def counts_patch(queue: QueueObject, stored: Stored, sums: Sums, *, allocates: bool) -> Patch | None:
-    """The patch of its counts, and of its allocation unless another process `allocates`.
+    """The patch of the counts, and of the allocation unless another process `allocates`.
 
-    Counts and allocation are those of the whole subtree. Zero and absent are the same: Volcano's programs write some
-    zeros, and leave others out.
+    Both are sums over the whole subtree. Zero equals a missing value, because Volcano's programs write some zeros and
+    leave others out.
     """
     before = {key: value for key, value in stored.status.items() if key in _WRITTEN}
     counts = {phase.lower(): sums["phase", phase] for phase in PHASES}
@@ -100,7 +101,7 @@ def delete_command(command: Observed[object]) -> Delete:
 
 
 def _allocated(before: Mapping[str, Any], sums: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """Amounts by resource. An amount that has not changed keeps the text that another client wrote."""
+    """The allocation by resource. An amount that has not changed keeps the text in which it was written."""
     found = {resource: text for resource, text in before.items() if _nano(text) == 0}
     for (what, resource), nano in sorted(sums.items()):
         if what == "amount" and (nano or resource in before):
@@ -110,7 +111,7 @@ def _allocated(before: Mapping[str, Any], sums: Mapping[tuple[str, str], int]) -
 
 
 def quantity(resource: str, nano: int) -> Quantity:
-    """The amount as Kubernetes writes one of the resource."""
+    """The amount in the notation that Kubernetes uses for the resource."""
     return Quantity.of_nano(nano, "BinarySI" if resource.startswith(_BINARY) else "DecimalSI")
 
 

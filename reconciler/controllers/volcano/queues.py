@@ -1,9 +1,8 @@
 """Manages Volcano's queues: their state, Commands, counts, finalizers and operations.
 
-Each queue has at most one write in flight. It is computed from the stored queue, and carries the resource version that
-the decision used. A queue that closes gets its annotation first and then its state; a queue that opens, the other way
-round. A Command is deleted last. The counts of a queue are written at most once a second. While Volcano's own
-controller runs, nothing is written.
+Each queue has at most one write in flight. The write is computed from the stored queue, and is bound to its version. To
+close a queue, its annotation is written before its state; to open it, the state is written first. A Command is deleted
+last. The counts of a queue are written at most once a second. While Volcano's own controller runs, nothing is written.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 log = logging.getLogger(__name__)
 COUNTS_PERIOD = SECOND
-"""The shortest interval in nanoseconds between two writes of one queue's counts."""
+"""The shortest time in nanoseconds between two writes of one queue's counts."""
 _LEASE: Key = (MANAGER.kind, "")
 _STOP = (
     "stop Volcano's queue controller, list vc-controller-manager in reconciler.replaces, and restart this process"
@@ -65,12 +64,12 @@ _STOP = (
 class VolcanoQueuesController(Controller):
     """Manages Volcano's queues.
 
-    `look`: returns the stored queue, as far as writes need it; None if it does not exist.
+    `look`: returns the fields of the stored queue that writes need; None if the queue does not exist.
     `configuration`: the settings that moves are checked against.
 
-    Its state, by the name of the queue:
+    Private state, by the name of the queue:
     `_due`: the queues to look at in the next turn.
-    `_holds_state`: the queues whose `status.state` an earlier version of this reconciler owns.
+    `_holds_state`: the queues whose `status.state` belongs to a patch of an earlier version of this reconciler.
     `_counts_due`: when the counts may be written again, in nanoseconds.
     """
 
@@ -98,7 +97,7 @@ class VolcanoQueuesController(Controller):
         self._counts_due: dict[str, int] = {}
         self._root_due = 0
 
-    # --- what is observed
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         kind, key = observed.key
@@ -149,13 +148,13 @@ class VolcanoQueuesController(Controller):
         else:
             self.tree.drop(name)
             self._counts_due.pop(name, None)
-            self._due[name] = None  # its Commands are deleted, too
+            self._due[name] = None  # the Commands of a queue that is gone are deleted, too
 
     def wake(self, item: Key) -> None:
         if item[0] == QUEUE.kind:
             self._due[item[1]] = None
 
-    # --- what is wanted
+    # --- writes
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         until = self._manager.runs_until(now)
@@ -171,7 +170,7 @@ class VolcanoQueuesController(Controller):
             due[TOP] = None
         self._due = {}
         actions: dict[str, QueueAction] = {}
-        if due:  # otherwise nothing has changed for the recorded operations either
+        if due:  # without a change the recorded operations have no next steps either
             yield from self._operate(actions, busy)
         for name in dict.fromkeys([*due, *actions]):
             if busy(QUEUE.kind, name):
@@ -182,7 +181,7 @@ class VolcanoQueuesController(Controller):
     def _operate(self, actions: dict[str, QueueAction], busy: Busy) -> Iterator[Wanted]:
         """Continue the recorded operations.
 
-        `actions`: receives the action that an operation wants of a queue.
+        `actions`: filled with the actions that operations need, by queue.
         """
         for step in self._operating.steps():
             if isinstance(step, WantedOperation):
@@ -202,7 +201,7 @@ class VolcanoQueuesController(Controller):
             yield WakeAt((QUEUE.kind, TOP), self._root_due)
         commands = self._commands.of(name)
         gone = stored is None or queue is None
-        # Commands for the steps of an operation are dropped: the steps follow from the record of the operation.
+        # Commands for steps of an operation are dropped, because the steps are computed from its record.
         for command in commands:
             if gone or command.value.step:
                 yield from _drop_command(command, busy)
@@ -231,7 +230,7 @@ class VolcanoQueuesController(Controller):
         return next((each for each in self.tree.ancestors(name) if each in queues and queues[each].takes_children), "")
 
     def _ancestor_will_open(self, name: str) -> bool:
-        """Whether a Command to open waits at an ancestor."""
+        """Whether an ancestor has a Command to open."""
         return any(
             command.value.action == QueueAction.OPEN
             for ancestor in self.tree.ancestors(name)
@@ -239,7 +238,7 @@ class VolcanoQueuesController(Controller):
         )
 
     def _state_or_metadata_write(self, queue: QueueObject, stored: Stored, wanted: WantedQueue) -> WantedWrite | None:
-        """The next write of the state or of the metadata; None if both are right."""
+        """The next write of the state or of the metadata; None if neither has to change."""
         broken = self._sums.broken if self._sums is not None else ""
         meta = metadata_patch(
             queue,
@@ -263,7 +262,7 @@ class VolcanoQueuesController(Controller):
         )
 
     def _counts_write(self, queue: QueueObject, stored: Stored, now: int) -> Iterator[Wanted]:
-        """The next write of the counts, if any, and when to look at them again."""
+        """The next write of the counts, if they have changed, or the time of the next look."""
         key, scheduler_until = (QUEUE.kind, queue.name), self._scheduler.runs_until(now)
         counts = counts_patch(queue, stored, self.tree.sums(queue.name), allocates=scheduler_until > now)
         if now < scheduler_until < ALWAYS:
@@ -278,7 +277,7 @@ class VolcanoQueuesController(Controller):
     def _needs_finalizer(self, queue: QueueObject) -> bool:
         """Whether the queue should have the finalizer.
 
-        It is removed when the queue is closed, empty and without children.
+        The finalizer is removed when the queue is closed, empty and without children.
         """
         if queue.name in BUILT_IN:
             return False
@@ -300,7 +299,7 @@ class VolcanoQueuesController(Controller):
 
 
 def _write_and_wait(write: WantedWrite) -> Iterator[Wanted]:
-    """The write. Afterwards the controller is woken for the queue when it may be written again."""
+    """The write. After it the controller looks at the queue again."""
     yield write
     yield WaitFor(write.key, write.key)
 
@@ -324,9 +323,9 @@ def _delete_queue(queue: QueueObject, stored: Stored, ancestor: str) -> WantedWr
 def _drop_command(
     command: Observed[CommandObject], busy: Busy, queue: QueueObject | None = None, refused: str = ""
 ) -> Iterator[Wanted]:
-    """Delete a Command that is fulfilled or refused.
+    """Delete a Command that was executed or refused.
 
-    `queue`, `refused`: the queue whose Event reports the refusal, and its reason.
+    `queue`, `refused`: the reason for a refusal, and the queue on which an Event reports it.
     """
     if busy(*command.key):
         yield WaitFor((QUEUE.kind, command.value.queue), command.key)

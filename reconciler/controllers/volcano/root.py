@@ -1,7 +1,7 @@
-"""Keeps the amounts of the queue root: `deserved` and `capability` are what the Nodes have that are ready.
+"""Sets `deserved` and `capability` of the queue root to the sum of the ready Nodes.
 
-Volcano's design has its scheduler update both in each session; Volcano's scheduler does not. A field that somebody else
-has set is not written. While no Node is ready the amounts stay.
+In Volcano's design the scheduler does that in each session, but Volcano's scheduler does not implement it. A field that
+another client has set is not written. While no Node is ready, the amounts are not changed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from scheduling.volcano_queues.vcctl import new_queue
 
 log = logging.getLogger(__name__)
 ROOT_PERIOD = 10 * SECOND
-"""The shortest interval in nanoseconds between two writes of root's amounts."""
+"""The shortest time in nanoseconds between two writes of root's amounts."""
 
 
 class RootAmounts:
-    """What the Nodes have, and who wrote the amounts of root."""
+    """The sum of the Nodes, and which amounts of root other clients have set."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[tuple[str, int], ...]] = {}
@@ -47,11 +47,11 @@ class RootAmounts:
             self._total.update(dict(amounts))
 
     def observe_writers(self, writers: QueueWriters | None) -> None:
-        """Take in who wrote the amounts of root."""
+        """Remember which amounts of root other clients have set."""
         self._others = writers.amounts if writers is not None else {}
 
     def write(self, queue: QueueObject | None, stored: Stored | None) -> Action | None:
-        """The next write: root is created, or its amounts follow the Nodes; None if nothing has to change."""
+        """The write that creates root or updates its amounts; None if nothing has to change."""
         if queue is None or stored is None:
             return Create(QUEUES, self._new(), FIELD_MANAGER)
         others, self._reported = self._others.items() - self._reported.items(), self._others
@@ -73,7 +73,7 @@ class RootAmounts:
         return patch(TOP, body, stored.version) if body else None
 
     def _new(self) -> Mapping[str, Any]:
-        """Root as Volcano's scheduler creates it, with the amounts."""
+        """A new root as Volcano's scheduler would create it, with the amounts added."""
         made = new_queue(TOP, 1, "")
         amounts = dict.fromkeys(AMOUNTS, self._written()) if self._nodes else {}
         notes = {"annotations": {AMOUNTS_FROM_NODES: ",".join(AMOUNTS)}} if amounts else {}

@@ -1,4 +1,4 @@
-"""Why a tree of queues is stopped as a whole: the children of a queue are promised more than it has."""
+"""Whether a tree of queues is stopped as a whole, because the children of a queue are promised more than it has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduling.volcano.queues import QueueAccounts
 class TreeSums:
     """The amounts of all queues.
 
-    `root_from_nodes`: the capability of root is what the Nodes have, and breaks no sum.
+    `root_from_nodes`: whether the capability of root is the sum of the Nodes. Then root's sums are not checked.
     """
 
     def __init__(self, *, root_from_nodes: bool) -> None:
@@ -19,7 +19,7 @@ class TreeSums:
         self._queues = QueueAccounts(nodes=False)
         self._outdated = False
         self.broken = ""
-        """The first queue that has less than its children are promised, and the amounts; empty if there is none."""
+        """The first queue that has less than its children are promised, with the amounts; empty if there is none."""
 
     def observe(self, observed: Observed[object]) -> None:
         name, queue = observed.key[1], GATED_QUEUE.value(observed)
@@ -32,7 +32,7 @@ class TreeSums:
             self._outdated = True
 
     def changed(self) -> bool:
-        """Compare the sums anew; whether `broken` differs from what it was."""
+        """Check the sums again. Returns whether `broken` has changed."""
         if not self._outdated:
             return False
         self._outdated = False

@@ -1,4 +1,4 @@
-"""Keeps Pods within the quota of YuniKorn's queues by scheduling gates."""
+"""Keeps Pods within the quota of YuniKorn's queues with scheduling gates."""
 
 QUOTA_NAMESPACE = "QuotaNamespace"
 """The view of a Namespace with its quota."""

@@ -1,4 +1,4 @@
-"""With `--mode observe`: the quota that the Pods which YuniKorn's scheduler binds are compared with."""
+"""With `--mode observe`: the quota with which the Pods that YuniKorn's scheduler binds are compared."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from scheduling.yunikorn.queue import QueueLack
 
 
 def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
-    """Read a Pod of YuniKorn's scheduler as if it waited at our gate until it is bound. `waits` is YuniKorn's reason.
+    """Read a Pod of YuniKorn's scheduler as if it waited at our gate until it is bound.
 
-    Each Pod of a gang counts by itself, placeholders as well. A Pod with a scheduling gate is not considered yet.
+    `waits` is the reason that YuniKorn gives. Each Pod of a gang counts by itself, and so does a placeholder. A Pod
+    that still has a scheduling gate is not compared.
     """
     found = read_gated_pod(manifest)
     return replace(
@@ -51,7 +52,7 @@ SCHEDULED_POD: WatchedKind[YuniKornGatedPod] = WatchedKind(
 
 
 class YuniKornComparedPods(Controller):
-    """Watches the objects that are compared. It writes nothing."""
+    """Watches the kinds that the comparison needs. It writes nothing."""
 
     watched = (QUEUE_DEFAULTS, QUEUE_CONFIGS, NAMESPACE, SCHEDULED_POD)
 
@@ -94,7 +95,7 @@ class YuniKornJudge(Judge[YuniKornGatekeeper]):
         return {ask.key: application.leaf.path for application, ask in self.keeper.scheduler.fitting()}
 
     def _is_over(self, lack: QueueLack) -> bool:
-        """Whether the queue still exceeds its limit. The limits of users are not counted again."""
+        """Whether the queue still exceeds its limit. Limits of users are not checked again."""
         queue = self.keeper.scheduler.tree.queues.get(lack.queue)
         return bool(lack.whose) or (queue is not None and queue.allocated.get(lack.resource, 0) > lack.limit)
 

@@ -27,9 +27,10 @@ _PLACES: Key = ("QuotaPlaces", "")
 
 
 class QuotaGatesController(GatesController[YuniKornGatekeeper]):
-    """`records` has the stored Pods and Namespaces.
+    """Lets Pods pass, and writes conditions of Namespaces.
 
-    Pods with the label of another project in `others` belong to its gate.
+    `records`: the stored objects.
+    `others`: the other projects with gates. A Pod whose label names one of them is not managed here.
     """
 
     watched = WATCHED
@@ -40,7 +41,7 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
         self._used: dict[str, None] = {}
         self._used_again = 0
 
-    # --- what is observed
+    # --- observed changes
 
     def observe(self, observed: Observed[object]) -> None:
         self.outdated = True
@@ -62,7 +63,7 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
         if item not in (_IN_USE, _PREEMPTION, _PLACES):
             super().wake(item)
 
-    # --- what is wanted
+    # --- writes
 
     def decide(self, now: int) -> list[str]:
         passing = self.keeper.decide(now)
@@ -86,7 +87,7 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
             yield WakeAt(_PLACES, moment)
 
     def _count(self, now: int) -> Iterator[WakeAt]:
-        """Write the usage of Namespaces whose Pods came, passed or went: at once, then at intervals."""
+        """Write the usage of Namespaces whose Pods have changed: the first time at once, then at intervals."""
         if not self._used:
             return
         if now < self._used_again:
@@ -114,7 +115,7 @@ class QuotaGatesController(GatesController[YuniKornGatekeeper]):
         return waits(observed, waiting.reason, text, amounts=amounts, warning=not waiting.queue)
 
     def _namespace(self, observed: Observed[Namespace], now: int) -> WantedWrite | None:
-        """The conditions of a Namespace: whether its quota can be read, and how much of it is used."""
+        """The conditions of a Namespace: whether its quota is valid, and how much of it is used."""
         name = observed.key[1]
         flaw = self.keeper.spaces.flaw(name) if self.keeper.spaces.has_quota(name) else ""
         return conditions(observed, flaw, self.keeper.usage(name), now)

@@ -1,4 +1,4 @@
-"""The kinds that quota at gates depends on, and the fields that are kept of each."""
+"""The watched kinds that decide about YuniKorn's quota at scheduling gates, with the fields that are kept of each."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ QUEUE_CONFIGS: WatchedKind[QueueConfigMap] = WatchedKind(
 )
 WATCHED = (QUEUE_DEFAULTS, QUEUE_CONFIGS, NAMESPACE, GATED_POD)
 MAPS = {QUEUE_DEFAULTS.kind: (QUEUE_DEFAULTS, DEFAULTS), QUEUE_CONFIGS.kind: (QUEUE_CONFIGS, CONFIGS)}
-"""The name of the ConfigMap of each of these views, by kind."""
+"""The name of the ConfigMap that each of these views watches, by kind."""

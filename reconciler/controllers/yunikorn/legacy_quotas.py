@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def warn_of_legacy(before: Mapping[str, str] | None, namespace: Namespace | None) -> None:
-    """Warn once per change. `before`: the annotations when it was observed last; None for a new Namespace."""
+    """Warn once per change. `before`: the annotations as last observed; None for a new Namespace."""
     if namespace is None or yunikorn.enabled(namespace) is False:
         return
     present = [key for key in yunikorn.LEGACY if namespace.annotations.get(key)]

@@ -30,10 +30,10 @@ class _Condition(NamedTuple):
 
 
 def conditions(observed: Observed[object], flaw: str, usage: Usage | None, now: int) -> WantedWrite | None:
-    """The conditions to write; None if nothing is new.
+    """The conditions to write; None if nothing has to change.
 
-    `flaw`: why the quota cannot be read.
-    `usage`: the usage; None if there is no quota that can be read.
+    `flaw`: why the quota cannot be read; empty if it can.
+    `usage`: the usage; None if there is no readable quota.
     """
     stored = observed.stored or Stored()
     before = {each.get("type"): each for each in stored.status.get("conditions") or ()}
@@ -71,14 +71,14 @@ def _full(usage: Usage | None) -> _Condition:
 
 
 def _is_news(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
-    """Whether the condition is worth writing. A first condition is, if it holds; the usage always has one."""
+    """Whether the condition has to be written. A condition that does not exist is added if it is true, or has usage."""
     if before is None:
         return wanted.holds or (wanted.kind == FULL and wanted.message.endswith("in use"))
     return _turns(before, wanted) or (before.get("message") != wanted.message and (wanted.holds or wanted.kind == FULL))
 
 
 def _is_event(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
-    """Whether the change is worth an Event. Quota that is available again is not, because that changes often."""
+    """Whether the change deserves an Event. That quota is available again does not, because it changes often."""
     return _turns(before, wanted) and (wanted.holds or wanted.kind == UNREADABLE)
 
 

@@ -1,4 +1,4 @@
-"""The reason for waiting that a Pod in YuniKorn's queues shows itself."""
+"""The reason for waiting that is written on a Pod in YuniKorn's queues."""
 
 from __future__ import annotations
 

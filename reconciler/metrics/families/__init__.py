@@ -1,4 +1,4 @@
-"""The metrics, one file by topic; importing this package registers all but those of `other_queues`."""
+"""The metrics, one file for each topic. Importing this package registers all metrics except `other_queues`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quota reservations and admissions, and the waits from the creation of a job to Pods without a gate.
+"""Quota reservations and admissions, and the waiting times from the creation of a job to Pods without a gate.
 
 Source: Kueue v0.19, the callers of pkg/metrics.
 """
@@ -82,7 +82,7 @@ def recoveries(change: WorkloadChange) -> Iterator[Sample]:
 
 @source(WorkloadChange, *READY_WAIT, *ADMITTED_READY)
 def readiness(change: WorkloadChange) -> Iterator[Sample]:
-    """The time until the pods were ready after a start. Pods that recover were ready before, and are not counted."""
+    """The time until the pods were ready after a start. A recovery is not counted, because they were ready before."""
     ready, admitted = change.new(PODS_READY), change.after.holding(ADMITTED)
     if ready is not None and ready.reason == STARTED and admitted is not None:
         labels = change.queue, change.local, change.priority_class

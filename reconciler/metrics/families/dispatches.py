@@ -1,7 +1,7 @@
-"""Worker clusters of ClusterQueues, and the Workloads that go there.
+"""The worker clusters of ClusterQueues, and the Workloads that are dispatched to them.
 
-Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; `multikueue_cluster_status` and
-`multikueue_workloads_evicted_total` are of v0.20.
+Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; v0.20 for `multikueue_cluster_status` and
+`multikueue_workloads_evicted_total`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ LATENCY = waiting_times(
     "workload_eviction_latency_seconds", "From eviction to the release of quota.", CLUSTER_QUEUE, "reason"
 )
 _PREEMPTOR = re.compile(r"preemptor path: \S*?([^/;\s]+);")
-"""The ClusterQueue of the preemptor, in the message of the condition Preempted."""
+"""Finds the preemptor's ClusterQueue in the message of the condition Preempted."""
 
 
 @source(WorkloadChange, *EVICTIONS, EVICTED_ONCE, READY_EVICTED)
@@ -66,7 +66,7 @@ def latency(change: WorkloadChange) -> Iterator[Sample]:
 
 
 def _counted_anew(before: Workload, after: Workload) -> Iterator[Eviction]:
-    """The count from status.schedulingStats, which counts each eviction by its reason and cause."""
+    """The entries of `status.schedulingStats` that have increased. It counts evictions by reason and cause."""
     known = {(each.reason, each.cause): each.count for each in before.evictions}
     for each in after.evictions:
         if each.count > known.get((each.reason, each.cause), 0):

@@ -39,7 +39,7 @@ def statuses(world: World) -> Iterator[Sample]:
 
 @source(World, RESERVED, USED)
 def amounts(world: World) -> Iterator[Sample]:
-    """The amount in every flavor of the ClusterQueue, also 0."""
+    """The amounts for every flavor of the ClusterQueue. Amounts of 0 are included."""
     for local in world.queues.local_queues.values():
         queue = world.state.queues.get(local.cluster_queue)
         if queue is not None:

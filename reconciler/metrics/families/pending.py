@@ -32,9 +32,10 @@ REQUESTED = gauge(
 
 @source(World, HASHES, REQUESTED)
 def waiting(world: World) -> Iterator[Sample]:
-    """The pending requests for every resource of a ClusterQueue, also 0. In an inactive queue all are inadmissible.
+    """The pending requests for every resource of a ClusterQueue, even if they are 0, and the distinct Workloads.
 
-    Resources that only Workloads name have no series: any user can name new ones.
+    In an inactive queue all Workloads are inadmissible. Resources that only Workloads name have no series, because any
+    user can name new ones.
     """
     covered = {pair.resource for queue in world.state.queues.values() for pair in queue.settings.terms}
     for queue in world.state.queues.values():
@@ -53,7 +54,7 @@ def waiting(world: World) -> Iterator[Sample]:
 
 
 def _requests(world: World, entry: PendingEntry) -> Requests:
-    """The requests of all its pods, cached with the entry because they are expensive to compute."""
+    """The requests of all pods of a Workload. They are cached with the entry, because it takes long to compute them."""
     if entry.requests is None:
         entry.requests = total_requests(entry.workload, world.counting)
     return total(each.requests for each in entry.requests)

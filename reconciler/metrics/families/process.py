@@ -1,6 +1,6 @@
 """This process: its version, its certificate, its part of the cluster and its loop.
 
-The loop is read while it runs, so one number may be a step ahead of another.
+The values are read while the loop runs, so they may belong to different steps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reconciler.metrics.occasions import BuildInfo, Certificate, ProcessScrape, 
 from reconciler.metrics.source import source
 
 ROUNDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Seconds; a round of an idle cluster takes about the first."""
+"""The bounds of the buckets in seconds. A round of an idle cluster takes about as long as the first one."""
 
 
 def _gauge(name: str, help: str) -> Family:

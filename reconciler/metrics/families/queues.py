@@ -26,7 +26,7 @@ LOCAL_ADMITTED = local_gauge("admitted_active_workloads", "Workloads that are ad
 def cluster_queues(world: World) -> Iterator[Sample]:
     for queue in world.state.queues.values():
         pending = world.queues.pending[queue.name]
-        active = pending.count_active() if world.is_ready(queue.name) else 0  # else the engine tries no workload of it
+        active = pending.count_active() if world.is_ready(queue.name) else 0  # an inactive queue tries no workload
         yield PENDING.sample(active, queue.name, "active")
         yield PENDING.sample(len(pending) - active, queue.name, "inadmissible")
         yield RESERVING.sample(queue.usage.reserving, queue.name)
@@ -56,7 +56,7 @@ def local_queues(world: World) -> Iterator[Sample]:
 
 
 def _waiting(world: World, queue: str, local: str) -> tuple[int, int]:
-    """The numbers of waiting workloads that will be tried, and of all that wait. An inactive queue tries none."""
+    """The number of waiting workloads that will be tried, and of all waiting ones. An inactive queue tries none."""
     keys = [workload.key for workload in world.queues.waiting_at(local)]
     pending = world.queues.pending.get(queue)
     if pending is None or not world.is_ready(queue):

@@ -52,7 +52,7 @@ def of_cluster_queues(world: World) -> Iterator[Sample]:
 
 @source(World, SUBTREE_QUOTA, SUBTREE_RESERVED, SUBTREE_ADMITTED)
 def of_cohorts(world: World) -> Iterator[Sample]:
-    """The Cohorts. One whose object was deleted is left out, as in Kueue, until something below it changes."""
+    """The Cohorts. As in Kueue, a Cohort whose object was deleted is omitted until a node below it changes."""
     sums, counts = _below(world)
     state = world.state
     for node in state.tree.cohorts.values():
@@ -63,14 +63,14 @@ def of_cohorts(world: World) -> Iterator[Sample]:
 
 
 def _above_nothing(family: Family, node: QuotaNode, amounts: Mapping[FlavorResource, int]) -> Iterator[Sample]:
-    """The amounts above 0; an amount of 0 has no series."""
+    """The samples of amounts above 0. An amount of 0 has no series."""
     for pair, amount in amounts.items():
         if amount > 0:
             yield family.sample(_amount(pair, amount), node.name, *pair)
 
 
 def _below(world: World) -> tuple[Mapping[QuotaNode, Mapping[FlavorResource, int]], Mapping[QuotaNode, int]]:
-    """The usage and the number of admitted workloads below each Cohort, in one pass over the ClusterQueues."""
+    """The usage and the number of admitted workloads in the subtree of each Cohort, from one pass over all queues."""
     sums: dict[QuotaNode, dict[FlavorResource, int]] = {}
     counts: dict[QuotaNode, int] = {}
     for queue in world.state.queues.values():

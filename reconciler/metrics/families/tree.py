@@ -52,7 +52,7 @@ def infos(world: World) -> Iterator[Sample]:
 
 @source(World, QUEUE_SHARE, COHORT_SHARE, applies=lambda world: world.state.options.fair_sharing)
 def shares(world: World) -> Iterator[Sample]:
-    """The weighted shares of ClusterQueues, and of Cohorts that exist as an object."""
+    """The weighted shares of ClusterQueues, and of Cohorts that are not implicit."""
     all_shares, tree = Shares(), world.state.tree
     for queue in tree.queues.values():
         yield QUEUE_SHARE.sample(_share(world, all_shares, queue, nan), queue.name, _parent_name(queue))
@@ -66,7 +66,7 @@ def _parent_name(node: QuotaNode) -> str:
 
 
 def _share(world: World, all_shares: Shares, node: QuotaNode, if_infinite: float) -> float:
-    """The exact share of a node, which its status shows rounded up; 0 on or below a cycle.
+    """The exact share of a node. Its status shows it rounded up. On or below a cycle it is 0.
 
     `if_infinite`: the value for a node that borrows with weight 0.
     """

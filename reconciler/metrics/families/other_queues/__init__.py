@@ -1,6 +1,6 @@
-"""The metrics of Volcano's and YuniKorn's queues, one file by topic; importing this package registers them.
+"""The metrics of Volcano's and YuniKorn's queues, one file for each topic. Importing this package registers them.
 
-They are apart because their imports take long, and most processes manage only Kueue's queues.
+They are separate because their imports are slow, and most processes manage only Kueue's queues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The usage and the limits of Volcano's queues whose Pods wait at gates."""
+"""The usage and the limits of Volcano's queues, if their Pods wait at gates."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ LIMIT = Family(
 
 @source(VolcanoGates, USAGE, LIMIT)
 def queues(gates: VolcanoGates) -> Iterator[Sample]:
-    """The queues. Only resources that Queues name have series: any user can name new ones. `pods` does not count."""
+    """The queues. Only resources that a Queue names have series, because any user can name new ones in a Pod. `pods` in
+    Queues does not count.
+    """
     every = gates.keeper.queues.queues
     named = sorted({*BASIC, *(name for node in every for name in _named(node))} - {PODS})
     for node in every:
-        yield from _of(every, node, named)
+        yield from _samples(every, node, named)
 
 
-def _of(every: QueueAccounts, node: Node, named: list[str]) -> Iterator[Sample]:
+def _samples(every: QueueAccounts, node: Node, named: list[str]) -> Iterator[Sample]:
     used, limits, unnamed = node.amounts(ALLOCATED), every.limit(node), every.unnamed
     for resource in named:
         amount, limit = used.get(resource, 0), limits.get(resource, unnamed)

@@ -40,7 +40,7 @@ QUOTA = Family(
 
 @source(VolcanoQueues, MILLI_CPU, MEMORY_BYTES, SCALARS, *GROUPS.values(), QUOTA)
 def queues(volcano: VolcanoQueues) -> Iterator[Sample]:
-    """The queues. Only resources that some Queue names have series: Pods may name any, even without nodes for them."""
+    """The queues. Only resources that a Queue names have series, because any user can name new ones in a Pod."""
     every = volcano.tree.queues
     named = {name for queue in every.values() for amounts in queue.quota.values() for name in amounts}
     for name, queue in every.items():

@@ -33,7 +33,7 @@ _STATES = {"max": "max", "guaranteed": "guaranteed", "used": "allocated", "pendi
 def queues(gates: YuniKornGates) -> Iterator[Sample]:
     """The queues.
 
-    Only resources that some queue limits or guarantees have series: any user can name a new one in a Pod.
+    Only resources in a limit or guarantee of a queue have series, because any user can name new ones in a Pod.
     """
     every = [*gates.keeper.scheduler.tree.root.walk()]
     named = {*_ALWAYS, *(name for queue in every for name in _limited(queue))}

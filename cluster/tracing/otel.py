@@ -1,7 +1,7 @@
-"""Spans to OpenTelemetry's exporter. The only module that imports OpenTelemetry; loaded where traces are on.
+"""Exports spans with OpenTelemetry. Only this module imports OpenTelemetry, and it is loaded only if tracing is on.
 
-The library's queue is bounded and its thread alone waits for the collector: where that hangs or is gone, spans are
-dropped and one line of the log reports it.
+The library's queue is bounded, and only the library's thread waits for the collector. While the collector does not
+answer, spans are dropped, and one log line reports that.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from cluster.tracing.span import Parent, SpanContext, TraceSpan
 
 log = logging.getLogger(__name__)
 _UNNAMED = "unknown_service"
-"""The library's name for a service without a name."""
+"""The prefix of the library's name for a service without a name."""
 _SAMPLER = "OTEL_TRACES_SAMPLER"
 _CLOSING = 2.0
-"""Seconds for what is left at the end: the process does not stay for a collector that hangs."""
+"""Seconds that `close` waits for the collector at most, so that the process can end."""
 
 
 class OtelRecorder:
-    """Where to, how much of it and how often is read from OpenTelemetry's environment variables, but for the name of
-    the service where they have none.
+    """Exports spans as OpenTelemetry's environment variables configure it.
+
+    `service`: the name of the service if these variables do not set one.
     """
 
     def __init__(self, service: str, exporter: SpanExporter | None = None) -> None:
@@ -76,7 +77,7 @@ class OtelRecorder:
     def _samples(self, trace: int, name: str) -> bool:
         """Whether a trace is sampled.
 
-        The trace id alone decides, so that all its spans are kept or none, in every process.
+        Only the trace id decides, so that every process keeps either all spans of a trace or none.
         """
         return self._provider.sampler.should_sample(None, trace, name).decision is Decision.RECORD_AND_SAMPLE
 
@@ -85,11 +86,11 @@ class OtelRecorder:
         closing.start()
         closing.join(_CLOSING)
         if closing.is_alive():
-            self._exporter.shutdown()  # no further attempt
+            self._exporter.shutdown()  # ends the retries of the export that hangs
 
 
 class _GivenIds(IdGenerator):
-    """The ids of the next span of this thread; the library asks for them one by one."""
+    """An id generator that returns the ids that `give` set for this thread's next span, otherwise random ids."""
 
     def __init__(self) -> None:
         self._next = threading.local()
@@ -110,7 +111,10 @@ class _GivenIds(IdGenerator):
 
 
 class _LibraryLog(logging.Handler):
-    """Hears what the library logs instead of the log, where each batch that fails would be some lines."""
+    """Keeps the library's log records out of the log, where each failed batch would add several lines.
+
+    `last`: the last message, for the warning of `_Watched`.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -128,7 +132,7 @@ class _LibraryLog(logging.Handler):
 
 
 class _Watched(SpanExporter):
-    """Logs that spans are lost, and that they are not any more, once each."""
+    """Wraps an exporter. Logs once when exports begin to fail, and once when they succeed again."""
 
     def __init__(self, exporter: SpanExporter, library_log: _LibraryLog) -> None:
         self._exporter, self._library_log = exporter, library_log
@@ -138,7 +142,7 @@ class _Watched(SpanExporter):
         self._library_log.last = ""
         try:
             result = self._exporter.export(spans)
-        except Exception as error:  # a proxy that answers nonsense, say
+        except Exception as error:  # such as for a malformed response of a proxy
             result, self._library_log.last = SpanExportResult.FAILURE, str(error)
         failed = result is not SpanExportResult.SUCCESS
         if failed != self._failing:

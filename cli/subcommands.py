@@ -6,10 +6,10 @@ import click
 
 
 class SubCommands(click.Group):
-    """Names the command that was meant by one that it does not have, or all of its commands."""
+    """A group that answers an unknown command with a similar one, or with the list of its commands."""
 
     def known_words(self, ctx: click.Context) -> list[str]:
-        """The commands, and other names of theirs."""
+        """The names of the commands, including their other names."""
         return self.list_commands(ctx)
 
     def resolve_command(

@@ -1,4 +1,4 @@
-"""Write down the findings of today, so that only new ones fail."""
+"""Record the present findings, so that only new ones fail."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _FILE = ".quotree-baseline.jsonl"
 
 @click.group(cls=SubCommands)
 def baseline() -> None:
-    """Keep a file of old findings for `quotree validate --baseline FILE`.
+    """Keep a file of known findings for `quotree validate --baseline FILE`.
 
-    A finding is known by its rule, object and field, whatever its line and its numbers. Put the file under version
-    control, and take out what has been repaired.
+    A finding is identified by its rule, object and field. Its line and the amounts in its message do not count. Put the
+    file under version control, and remove the entries of findings that are fixed.
 
     \b
     Examples:
@@ -69,9 +69,9 @@ def create(selection: InputSelection, question: ValidationQuestion, file: str, o
 @question_options
 @_into
 def prune(selection: InputSelection, question: ValidationQuestion, file: str) -> None:
-    """Remove from the baseline what the manifests in PATH... no longer have.
+    """Remove findings from the baseline that the manifests in PATH... no longer have.
 
-    Name the inputs and options that `validate` gets. Nothing is removed while an input cannot be read.
+    Use the same inputs and options as for `validate`. Nothing is removed while an input cannot be read.
 
     \b
     Examples:
@@ -88,7 +88,7 @@ def prune(selection: InputSelection, question: ValidationQuestion, file: str) ->
 
 
 def _answered(selection: InputSelection, question: ValidationQuestion) -> tuple[Answered, Sequence[Proposal]]:
-    """Judge the input. Raises OutOfReach if it cannot be judged, since then there are no findings to write."""
+    """Judge the inputs. Raises OutOfReach if they cannot be judged, since then there are no findings to write."""
     answered = answer(selection, question)
     note_problems(answered.report)
     if not answered.proposals:

@@ -1,4 +1,4 @@
-"""Fix manifests where a rule knows the right value, and keep the rest of each file as it is."""
+"""Fix manifests where a rule knows the right value, without changing the rest of a file."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _diff(file: str, before: str, after: str) -> Iterator[str]:
 
 
 def _in_patch(file: str) -> str:
-    """The file relative to the working directory, where the patch is applied; git takes no absolute path."""
+    """The file relative to the working directory, where the patch is applied. git refuses absolute paths."""
     path = Path(file)
     relative = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     return relative.as_posix().lstrip("/")

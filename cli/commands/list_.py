@@ -36,7 +36,7 @@ def list_() -> None:
 
 
 def _listing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """-l, --field-selector, -o and what a cluster needs."""
+    """Add -l, --field-selector, -o and the options of a login to a command."""
     for option in (
         click.option(
             "-o",
@@ -145,7 +145,7 @@ def workload(
 
 
 def _local_queues_of(login: ClusterLogin, cluster_queue: str, namespace: str | None) -> dict[tuple[Any, str], str]:
-    """The LocalQueues that lead to it, by namespace and name."""
+    """The LocalQueues that point to this ClusterQueue, by namespace and name."""
     with login.connected() as cluster:
         found = list(cluster.list(cluster.newest(versions(kueue.LOCAL_QUEUE)), namespace=namespace))
     names = ((metadata(each).get("namespace"), str(metadata(each).get("name")), each) for each in found)

@@ -1,7 +1,7 @@
-"""Explanations as text: why work waits, or what it holds.
+"""Renders explanations as text: why work waits, or which quota it uses.
 
-The input is an answer as JSON, of `analysis.why`, of `scheduling.visibility.as_json`, or of a reconciler, which leaves
-out what the caller may not read.
+The input is JSON from `analysis.why`, from `scheduling.visibility.as_json`, or from a reconciler, which leaves out what
+the caller may not read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def waiting_lines(found: Found) -> Iterator[str]:
 
 
 def _moment(found: str | int) -> str:
-    """A time; in a simulation a number of seconds."""
+    """A time; in a simulation, a number of seconds."""
     return found if isinstance(found, str) else after(found)
 
 
@@ -75,7 +75,7 @@ def _lack_lines(lack: Found) -> Iterator[str]:
 
 
 def _way_out(lack: Found) -> str:
-    """How much is short, and each way to make room."""
+    """The missing amount, and each way to make room."""
     missing = lack["obstacle"]["lacking"]
     places = list(_places(lack.get("raise", ())))
     if lack.get("raiseElsewhere"):
@@ -89,7 +89,7 @@ def _way_out(lack: Found) -> str:
 
 
 def _places(raises: Iterable[Found]) -> Iterator[str]:
-    """Each limit that could be raised. The node or limit is not repeated if it is the same as before."""
+    """Each limit that could be raised. A node or limit that is the same as in the previous one is not repeated."""
     node = limit = ""
     for each in raises:
         if _node(each) == node:
@@ -123,14 +123,14 @@ def _leaving(found: Found) -> Iterator[str]:
 
 
 def running_text(found: Found) -> str:
-    """The quota of a workload that does not wait."""
+    """A sentence with the quota of a workload that does not wait."""
     quota = "; ".join(map(_placed, found["podSets"]))
     state = "is admitted" if found["admitted"] else f"waits for AdmissionCheck {', '.join(found['waitsForChecks'])}"
     return plain(f"{job_text(found['job'])} {state} in {found['clusterQueue']}: {quota}")
 
 
 def explained_lines(found: Found) -> Iterator[str]:
-    """The lines of an answer about one workload, which /v1 returns and `quotree why -o json` prints."""
+    """The lines about one workload, from the JSON that /v1 returns and `quotree why -o json` prints."""
     if found.get("kind") == "PodGroupExplanation":
         yield from (plain(_running_group(each)) for each in found["running"])
         yield from group_lines(found["waiting"])
@@ -146,7 +146,7 @@ def _workload_lines(found: Found) -> Iterator[str]:
         yield from waiting_lines(found)
     elif found["state"] == "running":
         yield running_text(found)
-        if "sentence" in found and "placement" not in found:  # which says the same of the workers
+        if "sentence" in found and "placement" not in found:  # a placement has the same facts about workers
             yield plain(f"    {found['sentence']}")
     elif found["state"] == "inNoQueue":
         yield plain(f"{job_text(found['job'])} is in no queue: {found['reason']}")
@@ -160,7 +160,7 @@ def _workload_lines(found: Found) -> Iterator[str]:
 
 
 def _elsewhere(placement: Found) -> str:
-    """Where MultiKueue runs the work."""
+    """A sentence about the worker cluster on which MultiKueue runs the work."""
     if placement["cluster"]:
         where = f"its worker cluster is {placement['cluster']}"
     elif placement["nominated"]:
@@ -172,7 +172,7 @@ def _elsewhere(placement: Found) -> str:
 
 
 def placed_text(placed: AdmittedPodSet) -> str:
-    """A pod set with its quota, flavor by flavor, and its domains in a topology."""
+    """A pod set with its quota by flavor, and its domains in a topology."""
     return _placed(pod_set_json(placed))
 
 
@@ -206,7 +206,7 @@ def job_state_lines(job: Found) -> Iterator[str]:
 
 
 def group_lines(every: Iterable[Found]) -> Iterator[str]:
-    """PodGroups that wait."""
+    """The lines about PodGroups that wait."""
     for each in every:
         where = f" in {each['queue']} ({each['phase']})" if each["queue"] else ""
         yield plain(f"{each['for']}{where}: {_pods_waiting(each)}")
@@ -242,7 +242,7 @@ def _amounts(amounts: Mapping[str, str]) -> str:
 
 
 def allocation_lines(every: Iterable[Found]) -> Iterator[str]:
-    """Pods that wait for an allocation."""
+    """The lines about Pods that wait for an allocation."""
     for each in every:
         where = f" in {each['queue']}" if each["queue"] else ""
         message = f": {each['message']}" if each["message"] else ""
@@ -264,5 +264,5 @@ def _running_pod(found: Found) -> str:
 
 
 def pod_name(key: str) -> str:
-    """A Pod as a person names it; a placeholder of a gang has no namespace."""
+    """The name of a Pod in messages. A placeholder of a simulated gang has no namespace."""
     return f"Pod {key}" if "/" in key else key

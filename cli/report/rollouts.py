@@ -1,4 +1,4 @@
-"""A safe order: as text, as tables, and as JSON of docs/schemas/order.schema.json."""
+"""Renders a safe order of a change as text, tables, and JSON (docs/schemas/order.schema.json)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def as_json(rollout: Rollout) -> dict[str, Any]:
 
 
 def _edit_json(edit: Edit) -> dict[str, Any]:
-    """`manifest` is only there for an intermediate version, which is in no file."""
+    """The edit as JSON. Only an intermediate version has a `manifest`, since it is in no file."""
     found: dict[str, Any] = {"operation": str(edit.operation), **edit.ref._asdict(), "intermediate": edit.detour}
     return {**found, "manifest": edit.after.manifest} if edit.detour and edit.after else found
 

@@ -1,4 +1,4 @@
-"""Check the APIService through which the API server forwards requests to the reconciler."""
+"""Checks the APIService through which the API server forwards requests to the reconciler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that CRDs are installed and served in a version that Quotree reads."""
+"""Checks that CRDs are installed and served in a version that Quotree reads."""
 
 from __future__ import annotations
 

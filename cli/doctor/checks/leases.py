@@ -1,4 +1,4 @@
-"""Check which reconciler leads, and whether Kueue's manager still runs."""
+"""Checks which reconciler leads, and whether Kueue's manager still runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from policies.takeover.objects import LEASE, ObjectRef
 _DURATION = 15.0
 """The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
 _LENIENT = 5.0
-"""How far the clocks of two machines may differ, in seconds."""
+"""The tolerated difference between the clocks of two machines, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseWork:
-    """What the holder of a Lease does. `idle`: the consequence while no process holds it."""
+    """The work of a Lease's holder. `idle`: the consequence while nobody holds the Lease. `fix`: what to do then."""
 
     idle: str
     fix: str
@@ -89,7 +89,7 @@ def check_manager(leases: Sequence[Manifest], installed: bool, now: datetime) ->
 
 
 def lease_of_process(deployment: Manifest | None, usual: ObjectRef) -> ObjectRef:
-    """The Lease of a Deployment's process."""
+    """The Lease of a Deployment's process: the value of --lease, otherwise `usual`."""
     namespace, _, name = (option(deployment, "--lease") or "").partition("/")
     return ObjectRef("Lease", name, namespace) if namespace and name else usual
 
@@ -103,7 +103,7 @@ def holder_of(lease: Manifest) -> str:
 
 
 def age_of(lease: Manifest, now: datetime) -> float | None:
-    """The seconds since the Lease was renewed."""
+    """The seconds since the Lease was renewed; None if it was never renewed."""
     renewed = text(mapping(lease.get("spec")).get("renewTime"))
     return (now - datetime.fromisoformat(renewed)).total_seconds() if renewed else None
 

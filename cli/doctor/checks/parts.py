@@ -1,4 +1,4 @@
-"""Check the parts of a cluster: a reconciler runs for each part that a root names or that holds ClusterQueues."""
+"""Checks the parts (shards) of a cluster: a reconciler must run for each part that a root names or that decides now."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from reconciler.shards.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
 
 _SHOWN = 4
 _MOST = 10
-"""The most results about single trees; the rest is counted."""
+"""The maximum number of results of each kind; the rest are counted."""
 _LONGEST_HANDOVER = timedelta(minutes=5)
-"""How long a handover may take: two writes for each ClusterQueue, and one list of all Workloads."""
+"""The maximum duration of a handover, which needs two writes for each ClusterQueue and one list of all Workloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningParts:
-    """The parts: `live` with the holder of each Lease, `deployed` those with a Deployment."""
+    """The parts that run. `live`: a part to the holder of its Lease. `deployed`: the parts with a Deployment."""
 
     live: Mapping[str, str]
     deployed: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ def _running(target: CheckedCluster) -> RunningParts:
 def check_parts(
     nodes: Sequence[PartNode], running: RunningParts, now: datetime, with_topology: Iterable[str] = ()
 ) -> Iterator[CheckResult]:
-    """with_topology: the flavors that name a Topology."""
+    """Check all parts and trees. `with_topology`: the flavors that name a Topology."""
     every = list(trees(nodes, filter(None, with_topology)))
     wanted = {tree.wanted for tree in every if tree.wanted and valid(tree.wanted)}
     holding = {holder for tree in every for holder in tree.holders} - {NOBODY}
@@ -102,14 +102,16 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
         return warning(subject, "it does not run, and it has all trees without a label", "see reconciler-lease")
     fix = f"{start}; or take the label off: kubectl label {_written(roots[0])} {LABEL}-"
     message = (
-        f"it does not run, and is named by {first_of(roots, _SHOWN)}: a part that holds all of such a tree goes on"
+        f"it does not run, and is named by {first_of(roots, _SHOWN)}: a part that holds the whole tree still decides"
     )
     return warning(subject, message, fix)
 
 
 def _of_label(node: PartNode) -> CheckResult:
     if not valid(node.label):
-        message = f"names the part {node.label}, and no part can have that name: the part that holds the tree goes on"
+        message = (
+            f"names the part {node.label}, and no part can have that name: the part that holds the tree still decides"
+        )
         fix = "use at most 40 lower-case letters, digits and hyphens, with a letter or digit at both ends"
         return warning(f"{node}: {LABEL}", message, fix)
     fix = f"label the root of the tree instead, and take this label off: kubectl label {_written(str(node))} {LABEL}-"
@@ -127,7 +129,7 @@ def _of_placed(root: PartNode, queue: str) -> CheckResult:
 
 
 def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator[CheckResult]:
-    """Why no part decides for a tree, apart from a part that is not running."""
+    """Results for a tree for which no part decides. `_of_part` reports parts that do not run."""
     for each in tree.queues:
         if each.claim.part == NOBODY:
             fix = f"leave one of them: kubectl edit clusterqueue {each.name} --subresource=status"
@@ -147,7 +149,7 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
             )
         return
     if not holders <= live.keys():
-        return  # no process runs that part, and its own result reports that
+        return  # one of the holders does not run; `_of_part` reports that
     yield _of_move(tree, away, wanted, now)
 
 
@@ -165,7 +167,7 @@ def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetim
 
 
 def _first(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    """The most severe results, and how many were left out."""
+    """The most severe results, and one that counts the others."""
     order = (HealthState.FAILURE, HealthState.WARNING, HealthState.SKIPPED, HealthState.OK)
     every = sorted(results, key=lambda each: order.index(each.state))
     yield from every[:_MOST]
@@ -174,6 +176,6 @@ def _first(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
 
 
 def _written(node: str) -> str:
-    """The node as an argument of kubectl."""
+    """The node as arguments of kubectl, such as `cohort company`."""
     kind, _, name = node.partition(" ")
     return f"{kind.lower()} {name}"

@@ -1,4 +1,4 @@
-"""Check that the audit can write its reports, and that no reports are left without an audit."""
+"""Checks that the audit can write its reports, and that no reports are left without an audit."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NONE = "neither OpenReports nor PolicyReports are installed, so none are writte
 
 @dataclass(frozen=True, slots=True)
 class ReportKeeper:
-    """The audit, which keeps the reports up to date.
+    """The state of the audit, which keeps the reports up to date.
 
     `installed`: whether its Deployment exists.
     `expired`: whether its Lease has expired.
-    `renewed`: when the Lease was last renewed, as it says; empty if it was never renewed.
+    `renewed`: the time in the Lease at which it was last renewed; empty if it was never renewed.
     """
 
     installed: bool

@@ -1,4 +1,4 @@
-"""What the person who looks may open: menus and links lead nowhere else."""
+"""Finds out which pages the user may open, so that menus and links only lead to these."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
 
 _TREES = {"Kueue": "trees", "Volcano": "volcano", "YuniKorn": "yunikorn"}
-"""The answer of each dialect."""
+"""The name in /v1/self for the right to read the trees of each dialect."""
 _KEPT = 60.0
-"""Seconds for which the answer is kept."""
+"""Seconds for which the response is cached."""
 _PAGES = {"ClusterQueue": "trees", "Cohort": "trees", "Queue": "volcano"}
-"""The answers that pages of these kinds are made of."""
+"""The name in /v1/self for the right to open the page of a kind."""
 
 
 class SelfAccess:
-    """The answer of /v1/self, which is asked for once a minute.
+    """The rights of the user according to /v1/self, which is read once a minute.
 
-    If the reconciler does not answer, or is not installed, everything counts as open. The page then says what it cannot
-    show.
+    If the reconciler does not answer or is not installed, everything counts as allowed. Then the pages themselves show
+    their errors.
     """
 
     def __init__(self, reader: CachedReader) -> None:
@@ -36,7 +36,7 @@ class SelfAccess:
             return None  # the page reports its own error
 
     def _asked(self) -> Manifest | None:
-        """None, which is kept as well, so that a server that hangs delays one page and not each."""
+        """The response of /v1/self, or None. None is cached too, so that a hanging server delays only one page."""
         try:
             return self._reader.reader.ask("/v1/self")
         except Unauthorized:
@@ -49,9 +49,9 @@ class SelfAccess:
 
     @property
     def user(self) -> str:
-        """The name under which the cluster knows this person; empty where nobody says.
+        """The name of the user in the cluster; empty if it is unknown.
 
-        While the reconciler is away, the API server says it.
+        It comes from the reconciler, or from the API server if the reconciler does not answer.
         """
         return str(self._found["user"]) if self._found else self._reader.aside(("user",), self._named, _KEPT)
 
@@ -63,26 +63,26 @@ class SelfAccess:
 
     @cached_property
     def dialects(self) -> Sequence[str]:
-        """The projects whose trees this person may see."""
+        """The projects whose trees the user may see."""
         return [dialect for dialect, answer in _TREES.items() if self._reads(answer)]
 
     @property
     def trees(self) -> bool:
-        """The trees of some project, and what if something changed there."""
+        """Whether the user may see trees of any project, and the what-if about them."""
         return bool(self.dialects)
 
     @property
     def everywhere(self) -> bool:
-        """The Workloads of all namespaces."""
+        """Whether the user may see the Workloads of all namespaces."""
         return self._found is None or bool(self._found["allNamespaces"])
 
     @property
     def now(self) -> bool:
-        """Something of what the first page sums up."""
+        """Whether the user may see anything on the first page."""
         return self.trees or self.clusters
 
     def opens(self, kind: str) -> bool:
-        """The page of an object of this kind."""
+        """Whether the user may open the page of an object of this kind."""
         answer = _PAGES.get(kind)
         return answer is None or self._reads(answer)
 
@@ -96,7 +96,7 @@ class SelfAccess:
 
     @property
     def namespaces(self) -> Sequence[str]:
-        """Namespaces with LocalQueues in which this person may list Workloads, as far as they were tried."""
+        """Namespaces with LocalQueues in which the user may list Workloads. The reconciler checks a limited number."""
         return [str(each) for each in self._found["namespaces"]] if self._found else []
 
     @property

@@ -1,4 +1,4 @@
-"""Edits, as a form has them: new quota, a new parent, a stop, new work. Each is a line of text that the form keeps."""
+"""The edits of the what-if form: new quota, a new parent, a stop, new work. The form keeps each as one line of text."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from urllib.parse import parse_qsl, urlencode
 from policies.model.quantity import BadQuantity, Quantity
 
 MOST = 50
-"""Edits of one change."""
+"""The maximum number of edits in one change."""
 _LONGEST = 400
-"""Characters of what is typed into one field."""
+"""The maximum number of characters in one field."""
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "ClusterQueue": ("nominalQuota", "borrowingLimit", "lendingLimit"),
     "Cohort": ("nominalQuota", "borrowingLimit", "lendingLimit"),
     "Queue": ("capability", "deserved", "guarantee"),
     "Namespace": ("max", "guaranteed"),
 }
-"""The numbers of a quota by the kind of its node: of Kueue twice, of Volcano, and of YuniKorn."""
+"""The fields of a quota by the kind of its node: two kinds of Kueue, one of Volcano, and one of YuniKorn."""
 LIMITS = ("borrowingLimit", "lendingLimit", "capability", "deserved", "guarantee", "max", "guaranteed")
-"""Numbers that a node may lack: an empty amount removes them."""
+"""Optional fields of a quota. An empty amount removes them."""
 
 STOPPED = ("ClusterQueue",)
-"""The kinds that an edit can stop."""
+"""The kinds that an edit can stop or resume."""
 STOPS: Mapping[str, str] = {
     "None": "admits work",
     "Hold": "admits no more work",
     "HoldAndDrain": "evicts its work and admits no more",
 }
-"""The values of `stopPolicy` of a ClusterQueue, each with what it does."""
+"""The values of a ClusterQueue's `stopPolicy`, each with its effect."""
 
 
 class BadEdit(ValueError):
-    """What is wrong with what was typed, for the person who typed it."""
+    """The input of the user is not valid. The message is for the user."""
 
 
 class EditedNode(NamedTuple):
@@ -49,9 +49,10 @@ class EditedNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuotaEdit:
-    """`amount` empty: the number is removed; with a sign before it: so much more or less than there is.
+    """A change of one field of a quota.
 
-    `flavor` is empty where the node's project has none.
+    `flavor`: empty for projects without flavors.
+    `amount`: the new amount; with a sign, the difference from the present amount; empty removes the field.
     """
 
     node: EditedNode
@@ -77,7 +78,7 @@ class QuotaEdit:
 
 @dataclass(frozen=True, slots=True)
 class MoveEdit:
-    """`parent` empty: it becomes a root."""
+    """A move of a node. `parent`: the name of the new parent; if empty, the node becomes a root."""
 
     node: EditedNode
     parent: str
@@ -88,7 +89,7 @@ class MoveEdit:
 
 @dataclass(frozen=True, slots=True)
 class StopEdit:
-    """`policy` is one of STOPS."""
+    """A change of a ClusterQueue's stopPolicy. `policy`: one of STOPS."""
 
     node: EditedNode
     policy: str
@@ -99,7 +100,7 @@ class StopEdit:
 
 @dataclass(frozen=True, slots=True)
 class WorkEdit:
-    """A Workload of `pods` equal pods, each with these requests."""
+    """A new Workload of `pods` equal pods, each with these requests."""
 
     namespace: str
     queue: str
@@ -119,7 +120,7 @@ Edit: TypeAlias = QuotaEdit | MoveEdit | StopEdit | WorkEdit
 
 
 def encoded(edit: Edit) -> str:
-    """The edit as a form keeps it; `parse` reads it."""
+    """The edit as a line of text for the form. The inverse of `parse`."""
     return urlencode(_fields(edit))
 
 

@@ -1,4 +1,4 @@
-"""Where in the objects the values go."""
+"""Puts the values of the chart into their places in the objects."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from generators.chart.source import CONFIGURATION, Object, replicas_of
 from generators.chart.template import Chunk, Code, When, replace_key
 
 FOLLOWED = 'dig "yunikorn" "follow" true .Values.webhook.configuration'
-"""Whether the webhook follows YuniKorn: without, docs/operations.md says that its role is not needed."""
+"""The Helm expression for whether the webhook follows YuniKorn. Otherwise its role is not needed."""
 
 
 def placed(obj: Object) -> Object:
-    """The object with the values in their places."""
+    """The object, with references to the values in their places."""
     kind, name = obj["kind"], obj["metadata"]["name"]
     if kind in WEBHOOKS:
         for webhook, _ in webhooks_of(obj):
@@ -44,22 +44,22 @@ def placed(obj: Object) -> Object:
 
 
 def _block(key: str, value: str) -> Chunk:
-    """The key with the YAML of the value, also where it is empty."""
+    """The key with the YAML of the value, even if the value is empty."""
     return Chunk(f"{key}: {{{{- toYaml {value} | nindent 2 }}}}")
 
 
 def _given(key: str, value: str) -> Chunk:
-    """The key with the YAML of the value, where there is one."""
+    """The key with the YAML of the value, if the value is not empty."""
     return Chunk(f"{{{{- with {value} }}}}\n{key}: {{{{- toYaml . | nindent 2 }}}}\n{{{{- end }}}}")
 
 
 def _more(value: str) -> Chunk:
-    """Further items or entries."""
+    """The items or entries of the value, which are added to those of the manifest."""
     return Chunk(f"{{{{- with {value} }}}}\n{{{{- toYaml . | nindent 0 }}}}\n{{{{- end }}}}")
 
 
 def _process(name: str) -> str:
-    """Whose values count; those of the reconciler for its parts, too."""
+    """The process whose values apply to an object. The reconcilers of parts use the values of the reconciler."""
     return next(process for process in PROCESSES if name.startswith(f"quotree-{process}"))
 
 
@@ -73,7 +73,7 @@ def _deployment(deployment: Object, process: str) -> None:
     pod.setdefault("priorityClassName", "")
     replace_key(pod, "priorityClassName", Chunk(priority))
     replace_key(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
-    if deployment["metadata"]["name"] == f"quotree-{process}":  # the Pods of a part spread by a label of their own
+    if deployment["metadata"]["name"] == f"quotree-{process}":  # Pods of a part are spread by their own label
         spread = _given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")
         replace_key(pod, "topologySpreadConstraints", spread)
     pod.update(dict.fromkeys(_given(key, f"{at}.{key}") for key in ("affinity", "nodeSelector", "tolerations")))
@@ -121,7 +121,7 @@ def _monitor(obj: Object) -> None:
 
 
 def _verbatim(node: Any) -> Any:
-    """Texts that have `{{` for Prometheus, so that Helm leaves them alone."""
+    """The node, with escapes for texts that contain `{{` for Prometheus, so that Helm does not evaluate them."""
     if isinstance(node, dict):
         return {key: _verbatim(value) for key, value in node.items()}
     if isinstance(node, list):
@@ -167,7 +167,7 @@ def _webhook(webhook: Object, side: str) -> None:
 
 
 def conditional(obj: Object) -> Any:
-    """The object, under its condition if it has one."""
+    """The object, inside its condition if it has one."""
     when = obj.get("when")
     body = {key: value for key, value in obj.items() if key != "when"}
     return {When(when, body): None} if when else body

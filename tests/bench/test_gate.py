@@ -1,4 +1,4 @@
-"""When a row counts as slower, by made up samples, and what others took of the machine."""
+"""Rows that count as slower, with simulated samples; and the share of the machine that other processes used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_is_as_fast_or_faster_is_never_slower_than_its_noise() -> None:
 
     failures = {noise: sum(sample(chance, 1.0, noise).slower for _ in range(2000)) for noise in (0.01, 0.1, 0.5)}
 
-    assert all(count <= 2000 * 22 / 1024 for count in failures.values()), failures  # twice what may be
+    assert all(count <= 2000 * 22 / 1024 for count in failures.values()), failures  # twice the expected rate
     assert not PairedRow("row", [0.5] * PAIRS).slower
 
 

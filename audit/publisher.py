@@ -101,7 +101,7 @@ class Publisher:
         chosen = next((each for each in self.followed if each.installed), None)
         for each in self.followed:
             wanted = self._reports(audit, each.api) if each is chosen else {}
-            if not self._bring(each, wanted):
+            if not self._write_api(each, wanted):
                 self._again = now + _RETRY_AFTER
 
     def _reports(self, audit: Audit, api: ReportApi) -> dict[ReportKey, _Wanted]:
@@ -111,7 +111,7 @@ class Publisher:
             self._wanted = audit, api, made
         return self._wanted[2]
 
-    def _bring(self, followed: FollowedReports, wanted: Mapping[ReportKey, _Wanted]) -> bool:
+    def _write_api(self, followed: FollowedReports, wanted: Mapping[ReportKey, _Wanted]) -> bool:
         """Write the reports of one API. Returns whether all writes succeeded."""
         if not followed.installed:
             return True
@@ -120,7 +120,7 @@ class Publisher:
             if not self._permit.held():
                 return False  # the new leader continues
             try:
-                self._act(followed, key, action, wanted)
+                self._perform(followed, key, action, wanted)
             except NotFound:
                 continue  # the namespace of the report is gone, or the report to delete is
             except ClusterError as error:
@@ -149,7 +149,7 @@ class Publisher:
         """
         return stored.digest == wanted or self._written.get(stored.key) == (wanted, stored.version)
 
-    def _act(
+    def _perform(
         self, followed: FollowedReports, key: ReportKey, action: Action, wanted: Mapping[ReportKey, _Wanted]
     ) -> None:
         try:

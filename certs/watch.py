@@ -54,14 +54,14 @@ class _Last:
         return Reflector(
             cluster,
             caller.resource if caller else SECRETS,
-            lambda change, seen, _: self._note(None if change == "DELETED" else seen),
-            on_replace=lambda every, _: self._note(next(iter(every), None)),
+            lambda change, seen, _: self._compare(None if change == "DELETED" else seen),
+            on_replace=lambda every, _: self._compare(next(iter(every), None)),
             keep=keep,
             namespace=namespace,
             field_selector=f"metadata.name={name}",
         )
 
-    def _note(self, seen: object) -> None:
+    def _compare(self, seen: object) -> None:
         before, self._seen = self._seen, seen
         if seen != before:
             self._changed()

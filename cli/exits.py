@@ -48,20 +48,20 @@ def strongest(codes: Iterable[Exit]) -> Exit:
     return min(codes, key=_STRONGEST_FIRST.index, default=Exit.CLEAN)
 
 
-class _Told(click.ClickException):
+class _PrintedError(click.ClickException):
     """An error that is printed on one line. Its text is escaped, since it may contain text of a file."""
 
     def format_message(self) -> str:
         return plain(self.message)
 
 
-class Misused(_Told):
+class Misused(_PrintedError):
     """The command line or the configuration is wrong. The message has the place and the fix."""
 
     exit_code = Exit.USAGE
 
 
-class OutOfReach(_Told):
+class OutOfReach(_PrintedError):
     """A cluster, a port, a folder or another resource is not available."""
 
     exit_code = Exit.UNJUDGED

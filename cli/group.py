@@ -56,7 +56,7 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command, and suggest a similar one. click itself only suggests commands that are loaded."""
         if args and not args[0].startswith("-") and args[0] not in _modules() and not ctx.resilient_parsing:
-            from policies.model.suggestion import close  # here, since only a slip needs it
+            from policies.model.suggestion import close  # here, since only a misspelled command needs it
 
             near = close(args[0], _modules())
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near!r}?' if near else ''}")

@@ -17,7 +17,7 @@ class SubCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         asked = args[0] if args and not ctx.resilient_parsing else "-"
         if not asked.startswith("-") and self.get_command(ctx, asked) is None:
-            from policies.model.suggestion import close  # here, since only a slip needs it
+            from policies.model.suggestion import close  # here, since only a misspelled command needs it
 
             known = self.list_commands(ctx)
             near = close(asked, self.known_words(ctx))

@@ -31,7 +31,7 @@ _METRICS = PathAccess("get", "/metrics")
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
+class ExpiringCache(Generic[T]):
     """A thread-safe cache of at most `most` values. Each value expires after `seconds`."""
 
     def __init__(self, seconds: float, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -65,8 +65,8 @@ class Reviews:
     def __init__(self, cluster: ClusterClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
         self._room = threading.BoundedSemaphore(_AT_ONCE)
-        self._callers: Remembered[tuple[Caller | None]] = Remembered(KEPT, _MOST, clock)
-        self._rights: Remembered[tuple[bool]] = Remembered(KEPT, _MOST, clock)
+        self._callers: ExpiringCache[tuple[Caller | None]] = ExpiringCache(KEPT, _MOST, clock)
+        self._rights: ExpiringCache[tuple[bool]] = ExpiringCache(KEPT, _MOST, clock)
 
     def who(self, token: str) -> Caller | None:
         """The caller that the token belongs to; None if the API server does not accept it."""

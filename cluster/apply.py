@@ -123,7 +123,7 @@ def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
             raise
         # If another manager owns only the key of a list entry, the entry is invalid once the apply drops our fields.
         stored = _patch(cluster, action)
-        with suppress(ApiError):  # as below
+        with suppress(ApiError):  # the next apply retries it
             stored = _applied(cluster, action, stored["metadata"]["resourceVersion"])
     with suppress(ApiError):  # the answer reports what was stored; the next apply retries the rest
         if left := leftovers(stored, action.body):

@@ -52,11 +52,13 @@ def owners_without(
     `managers`: a manager to None, or to an object; then its entry is only removed if it owns a field of this object.
     """
     entries = found["metadata"].get("managedFields") or []
-    kept = [each for each in entries if not _ends(each, managers, subresource)]
+    kept = [each for each in entries if not _is_ended(each, managers, subresource)]
     return kept if len(kept) < len(entries) else None
 
 
-def _ends(entry: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | None], subresource: str | None) -> bool:
+def _is_ended(
+    entry: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | None], subresource: str | None
+) -> bool:
     manager = str(entry.get("manager"))
     if manager not in managers or (entry.get("operation"), entry.get("subresource")) != ("Update", subresource):
         return False

@@ -85,7 +85,7 @@ def stored_kinds(cluster: ClusterClient) -> tuple[tuple[StoredKind, ...], tuple[
         if definition["spec"].get("group") != GROUP:
             continue
         kind = _stored(definition)
-        if not _is_new(definition, kind):
+        if not _is_only_v1alpha1(definition, kind):
             refusals.append(
                 f"{kind.definition} stores {kind.resource.version}, not {WANTED}: upgrade Kueue to 0.19 first"
             )
@@ -102,7 +102,7 @@ def _stored(definition: Manifest) -> StoredKind:
     return StoredKind(str(meta["name"]), resource, tuple(map(str, stored)), int(meta.get("generation") or 0))
 
 
-def _is_new(definition: Manifest, kind: StoredKind) -> bool:
+def _is_only_v1alpha1(definition: Manifest, kind: StoredKind) -> bool:
     """Whether the kind only exists as v1alpha1. Such a kind is not migrated."""
     versions = {str(each["name"]) for each in definition["spec"]["versions"]}
     return kind.resource.version == WANTED or not versions & {WANTED, "v1beta1"}
@@ -126,7 +126,7 @@ def move(cluster: ClusterClient, kind: StoredKind, *, dry_run: bool, pause: Paus
 
 
 def _rewritten(cluster: ClusterClient, kind: StoredKind, dry_run: bool, pause: Pause) -> KindMoved:
-    listing = _patiently(partial(cluster.snapshot, kind.resource, partial(_path, kind.resource)), pause)
+    listing = _until_success(partial(cluster.snapshot, kind.resource, partial(_path, kind.resource)), pause)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="migrate") as pool:
         try:
             answers = list(pool.map(partial(_store_again, cluster, dry_run, pause), listing.items))
@@ -146,7 +146,7 @@ def _store_again(cluster: ClusterClient, dry_run: bool, pause: Pause, path: str)
     """Store an object again. Returns why the API server refuses it, or an empty text; None if the object is gone."""
     write = partial(cluster.patch, path, {}, MERGE_PATCH, field_manager=MANAGER, dry_run=dry_run)
     try:
-        _patiently(write, pause)
+        _until_success(write, pause)
     except NotFound:
         return None
     except (Unauthorized, Conflict):
@@ -158,7 +158,7 @@ def _store_again(cluster: ClusterClient, dry_run: bool, pause: Pause, path: str)
     return ""
 
 
-def _patiently(request: Callable[[], T], pause: Pause) -> T:
+def _until_success(request: Callable[[], T], pause: Pause) -> T:
     """Send a repeatable request until it succeeds, and return its response. Raises the last ClusterError."""
     backoff = RandomBackoff()
     for _ in range(_ATTEMPTS - 1):

@@ -160,7 +160,7 @@ class Store:
 
     def lacking(self) -> list[str]:
         """For each source without a complete list, a sentence with the reason."""
-        return [lack for source in self._sources if (lack := self._lack(source))]
+        return [lack for source in self._sources if (lack := self._missing_text(source))]
 
     def age(self) -> float | None:
         reflectors = [self._reflectors.get(source) for source in self._sources]
@@ -207,7 +207,7 @@ class Store:
             pacing=self._pacing,
         )
 
-    def _lack(self, source: WatchSource) -> str:
+    def _missing_text(self, source: WatchSource) -> str:
         reflector = self._reflectors.get(source)
         if reflector is not None and reflector.synced.is_set():
             return ""

@@ -128,14 +128,14 @@ def create_app(
     app.jinja_env.filters["coded"] = formatting.coded
     app.jinja_env.filters["lines"] = what_if.printed_lines
     cache = AnswerCache()
-    app.before_request(lambda: _know(settings, backend, cache))
-    app.after_request(_finish)
+    app.before_request(lambda: _authenticate(settings, backend, cache))
+    app.after_request(_with_headers)
     app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
     sources = CertificateSources(ServedCertificates(), lambda: backend.servers, certificate)
     _pages(app, settings, sources, audited=backend.audited)
     _what_if(app, backend, ChangeLinks(settings.link_key))
-    _signing_in(app, settings, backend)
+    _add_sign_in(app, settings, backend)
     return app
 
 
@@ -145,7 +145,7 @@ def compile_templates(app: Flask) -> None:
         app.jinja_env.get_template(name)
 
 
-def _know(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> Any:
+def _authenticate(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> Any:
     """Authenticate the caller. Returns a response if the request is refused, otherwise None."""
     if request.method not in ("GET", "HEAD") and not _same_origin():
         return _page("error.html", code=403, title="Refused", message="This form was not sent from this page."), 403
@@ -153,7 +153,7 @@ def _know(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> 
         return None
     login = settings.authenticator.login(request)
     if login is None:
-        return _stranger(settings)
+        return _not_signed_in(settings)
     g.reader = CachedReader(cache, login, backend.reader(login), FRESH if _wants_news() else RECENT)
     g.login, g.may = login, SelfAccess(g.reader)
     return None
@@ -165,12 +165,12 @@ def _wants_news() -> bool:
     return bool(control.no_cache or control.no_store or control.max_age == 0 or request.referrer == request.url)
 
 
-def _stranger(settings: DashboardSettings) -> Any:
+def _not_signed_in(settings: DashboardSettings) -> Any:
     if settings.authenticator.asks and request.method == "GET":
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     message = "Open the address that the command printed; it has a key."
     if not isinstance(settings.authenticator, ByKey):
-        message = "The proxy in front of this page has not said who you are, or is not one that is trusted."
+        message = "The proxy in front of this page did not name you, or it is not a trusted proxy."
     return _page("error.html", code=401, title="Not signed in", message=message), 401
 
 
@@ -319,7 +319,7 @@ def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
         return answer
 
 
-def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> None:
+def _add_sign_in(app: Flask, settings: DashboardSettings, backend: Backend) -> None:
     @app.get("/sign-in")
     def sign_in() -> Any:
         return _page("sign_in.html", next=_own_path(request.args.get("next", "")), problem="")
@@ -413,7 +413,7 @@ def _last_page() -> str:
     return _own_path(target) if last.netloc == request.host and request.referrer != request.url else ""
 
 
-def _finish(answer: Response) -> Response:
+def _with_headers(answer: Response) -> Response:
     answer.headers.update(_HEADERS)
     return answer
 
@@ -472,8 +472,10 @@ def _same_origin() -> bool:
 def _own_path(target: str) -> str:
     """The path, if it is one of this server; otherwise `/`. It must not lead to another server."""
     parts = urlsplit(target)
-    fine = target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.netloc and target.isprintable()
-    return target if fine and "\\" not in target else "/"
+    is_own = (
+        target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.netloc and target.isprintable()
+    )
+    return target if is_own and "\\" not in target else "/"
 
 
 def _printable(value: Any) -> Any:

@@ -33,7 +33,7 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._lock = threading.Lock()
 
     def init_process(self) -> None:
-        threading.Thread(target=self._end_the_slow, name="slow-clients", daemon=True).start()
+        threading.Thread(target=self._end_slow_connections, name="slow-clients", daemon=True).start()
         super().init_process()
 
     def accept(self, listener: Any) -> None:
@@ -71,7 +71,7 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self.app.draining.set()
         super().handle_exit(sig, frame)
 
-    def _end_the_slow(self) -> None:
+    def _end_slow_connections(self) -> None:
         while True:
             time.sleep(_POLL_SECONDS)
             now = time.monotonic()

@@ -112,7 +112,7 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     for judged, reason in fixing.left:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {reason}")
     for judged in fixing.guesses:
-        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {_doubt(judged)}")
+        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {_guess_text(judged)}")
     done = len(fixing.done)
     what = f"{done} fix{'' if done == 1 else 'es'} in {some(len(changed), 'file')}"
     offer = f"{what}, --write writes {'it' if done == 1 else 'them'}"
@@ -120,7 +120,7 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     note(f"{did}{_by_hand(fixing.by_hand)}")
 
 
-def _doubt(guess: Judged) -> str:
+def _guess_text(guess: Judged) -> str:
     if " or " in guess.finding.fix.partition("?")[0]:
         return "more than one name is possible; choose one by hand"
     return "the name is a guess; if it is right, write it by hand"

@@ -129,11 +129,11 @@ def workload(
       quotree list workload -A --clusterqueue research
     """
     within = None if everywhere else namespace or login.namespace()
-    led = _local_queues_of(login, clusterqueue, within) if clusterqueue else {}
+    local_queues = _local_queues_of(login, clusterqueue, within) if clusterqueue else {}
 
     def wanted(each: Manifest) -> bool:
         queue = listings.queue_name_of(each, "queueName")
-        holder = listings.cluster_queue_of(each) or led.get((metadata(each).get("namespace"), queue), "")
+        holder = listings.cluster_queue_of(each) or local_queues.get((metadata(each).get("namespace"), queue), "")
         state = listings.state(each).lower()
         return (
             clusterqueue in ("", holder)

@@ -54,7 +54,7 @@ def _results(check: DoctorCheck, target: CheckedCluster) -> Iterator[CheckResult
     except Forbidden as error:
         yield skipped("", f"you may not read the objects of this check: {error.message}", "ask for this right")
     except ClusterError as error:
-        yield failure("", f"cannot find out: {error}", "see what it says, and try again")
+        yield failure("", f"cannot find out: {error}", "follow the message, and try again")
     except Exception as error:  # such as for a malformed object: the other checks must still run
         fix = "look at the objects of this check, and report it as a bug of quotree"
         yield failure("", f"internal error: {type(error).__name__}: {error}", fix)

@@ -78,7 +78,9 @@ def _of_snapshot(objects: Iterable[Manifest]) -> ManifestsElsewhere:
     around = of(core.NODE, PRIORITY_CLASS, core.NAMESPACE)
     pods = [each for each in of(core.POD) if mapping(each.get("status")).get("phase")]
     volcanos = [each for each in pods if mapping(each.get("spec")).get("schedulerName") == VOLCANO_SCHEDULER]
-    yunikorns = [_alone(each) for each in pods if mapping(each.get("spec")).get("schedulerName") == yunikorn.SCHEDULER]
+    yunikorns = [
+        _without_gang(each) for each in pods if mapping(each.get("spec")).get("schedulerName") == yunikorn.SCHEDULER
+    ]
     groups = of(volcano.POD_GROUP) if volcanos or not of(core.POD) else []
     return ManifestsElsewhere((*of(volcano.QUEUE), *around, *groups, *volcanos), (*of(CONFIG_MAP), *around, *yunikorns))
 
@@ -120,12 +122,12 @@ def _of_yunikorn(
     for ref in refs(namespace):
         yield from _listed(cluster, CONFIG_MAPS, ref.namespace, f"metadata.name={ref.name}")
     yield from around()
-    yield from map(_alone, pods)
+    yield from map(_without_gang, pods)
 
 
 def _pods(cluster: ClusterClient, scheduler: str) -> list[Manifest]:
     at_work = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
-    return _listed(cluster, PODS, where=at_work, keep=_lean)
+    return _listed(cluster, PODS, where=at_work, keep=_trimmed)
 
 
 def _listed(
@@ -142,20 +144,20 @@ def _listed(
         return []
 
 
-def _lean(pod: Manifest) -> Manifest:
+def _trimmed(pod: Manifest) -> Manifest:
     """The Pod without fields that no scheduler reads, since there may be many Pods."""
     spec = {key: value for key, value in mapping(pod.get("spec")).items() if key not in _NOT_READ}
     for key in ("containers", "initContainers"):
         if key in spec:
-            spec[key] = [_some(container) for container in listing(spec[key])]
+            spec[key] = [_container_fields(container) for container in listing(spec[key])]
     return {**pod, "spec": spec}
 
 
-def _some(container: Any) -> dict[str, Any]:
+def _container_fields(container: Any) -> dict[str, Any]:
     return {key: value for key, value in mapping(container).items() if key in _OF_CONTAINERS}
 
 
-def _alone(pod: Manifest) -> Manifest:
+def _without_gang(pod: Manifest) -> Manifest:
     """The Pod without its gang, since the placeholders of the gang are Pods of their own in a cluster."""
     notes = texts(metadata(pod).get("annotations"))
     kept = {key: value for key, value in notes.items() if key not in (PLACEHOLDER, TASK_GROUP, TASK_GROUPS)}

@@ -45,7 +45,7 @@ def rewritten(documents: Sequence[Document], patches: Mapping[int, Operations], 
     again, faults = read(["-"], io.BytesIO(text.encode()))
     expected = [_expected(document, patches.get(index, ())) for index, document in enumerate(documents)]
     if len(faults) != unreadable or [each.manifest for each in again] != expected:
-        raise NoEdit("the text would not say what was meant")
+        raise NoEdit("the new text would not have the intended content")
     return [replace(each, source=documents[0].source) for each in again]
 
 
@@ -84,7 +84,7 @@ def _text_after(text: str, operations: Operations) -> str:
             return after
     except (BadText, LookupError, ValueError, TypeError) as error:
         raise NoEdit("the patch is for a field that is not written here") from error
-    raise NoEdit("the text would not say what was meant")
+    raise NoEdit("the new text would not have the intended content")
 
 
 def _expected(document: Document, operations: Operations) -> dict[str, Any]:

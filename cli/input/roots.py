@@ -96,14 +96,14 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     for each in read:
         if path := paths[id(each)]:
             members.setdefault(path, []).append(each)
-    roots = [_root(path, those, () if path else found.unreadable) for path, those in members.items()]
+    roots = [_root(path, units, () if path else found.unreadable) for path, units in members.items()]
     rest, others = roots[0], roots[1:]
     if not others:
         return roots
     common, apart = _by_name([rest]), _by_name(others)
     return [
-        _placed(rest, apart),
-        *(_placed(replace(each, around=_around(each, rest, common)), apart) for each in others),
+        _with_elsewhere(rest, apart),
+        *(_with_elsewhere(replace(each, around=_around(each, rest, common)), apart) for each in others),
     ]
 
 
@@ -153,7 +153,7 @@ def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) ->
     return replace(NO_FILES, objects=taken)
 
 
-def _placed(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
+def _with_elsewhere(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
     """The root with its `elsewhere`."""
     lacking = (ref for text in _texts(root.inputs.objects.values()) for ref in apart.get(text, ()))
     known = root.inputs.objects.keys() | root.around.objects.keys()
@@ -185,51 +185,53 @@ def _number(read: Sequence[_Read]) -> None:
             each.versions[ref] = numbers.setdefault((ref, text), len(numbers))
 
 
-def _contested(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
+def _contradictions(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
     """The objects of which there are different versions, each with the units that have one."""
-    givers: dict[Ref, list[_Read]] = defaultdict(list)
+    variants: dict[Ref, list[_Read]] = defaultdict(list)
     for each in read:
         for ref in each.versions:
-            givers[ref].append(each)
+            variants[ref].append(each)
     return {
-        ref: those
-        for ref, those in givers.items()
-        if len({it.versions[ref] for it in those}) > 1 and not _is_slip(ref, those)
+        ref: units
+        for ref, units in variants.items()
+        if len({it.versions[ref] for it in units}) > 1 and not _is_mistake(ref, units)
     }
 
 
-def _is_slip(ref: Ref, those: Sequence[_Read]) -> bool:
+def _is_mistake(ref: Ref, units: Sequence[_Read]) -> bool:
     """Whether the units belong to one organisation, so that a different version is a mistake."""
-    if all(each.unit.named for each in those):
+    if all(each.unit.named for each in units):
         return True
-    if len(those) != 2 or ref.group_kind not in DECLARED:
+    if len(units) != 2 or ref.group_kind not in DECLARED:
         return False
-    one, other = those
+    one, other = units
     return (
         not one.unit.rendered
         and not other.unit.rendered
         and Path(one.unit.path).parent == Path(other.unit.path).parent
         and len(one.versions.keys() & other.versions.keys()) == 1
-        and not any(_is_bare(document) for each in those for document in each.unit.documents)
+        and not any(_is_queues_yaml(document) for each in units for document in each.unit.documents)
     )
 
 
-def _is_bare(document: Document) -> bool:
+def _is_queues_yaml(document: Document) -> bool:
     """Whether the document is a plain `queues.yaml`. All of these describe the same object, whatever their purpose."""
     return isinstance(document.region, QueuesFileRegion)
 
 
 def _paths(read: Sequence[_Read], named: Sequence[str]) -> dict[int, str]:
     """The path of the root of each unit, by the `id` of the unit; empty for units of the first root."""
-    contested, shared = _contested(read), _shared(read)
+    contested, shared = _contradictions(read), _shared(read)
     apart = [each for each in read if not each.unit.named and (each.versions.keys() & contested or id(each) in shared)]
-    sound = _sound(apart, contested, named)
+    consistent = _consistent_folders(apart, contested, named)
     tops: set[str] = set()
     for each in apart:
-        tops.add([each.unit.path, *(folder for folder in _upward(each.unit, named) if folder in sound)][-1])
+        tops.add(
+            [each.unit.path, *(folder for folder in _parent_folders(each.unit, named) if folder in consistent)][-1]
+        )
 
     def root(unit: ReadUnit) -> str:
-        return next((path for path in (unit.path, *_upward(unit, named)) if path in tops), "")
+        return next((path for path in (unit.path, *_parent_folders(unit, named)) if path in tops), "")
 
     return {id(each): "" if each.unit.named else root(each.unit) for each in read}
 
@@ -240,24 +242,24 @@ def _shared(read: Sequence[_Read]) -> set[int]:
     for each in read:
         for part in each.unit.bases:
             users[part].append(id(each))
-    return {each for those in users.values() if len(those) > 1 for each in those}
+    return {each for units in users.values() if len(units) > 1 for each in units}
 
 
-def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Sequence[str]) -> set[str]:
+def _consistent_folders(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Sequence[str]) -> set[str]:
     """The folders of the units in `apart` that have no contradiction inside."""
     versions: dict[str, dict[Ref | str, int]] = defaultdict(dict)
-    torn: set[str] = set()
+    inconsistent: set[str] = set()
     for each in apart:
         claims: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
         claims += [(base, id(each)) for base in each.unit.bases]
-        for folder in _upward(each.unit, named):
+        for folder in _parent_folders(each.unit, named):
             here = versions[folder]
             if any(here.setdefault(name, source) != source for name, source in claims):
-                torn.add(folder)
-    return versions.keys() - torn
+                inconsistent.add(folder)
+    return versions.keys() - inconsistent
 
 
-def _upward(unit: ReadUnit, named: Sequence[str]) -> Iterator[str]:
+def _parent_folders(unit: ReadUnit, named: Sequence[str]) -> Iterator[str]:
     """The folders that contain the unit, from the innermost to the one that the user named."""
     top = next((folder for folder in named if path_within(unit.path, folder) is not None), None)
     path = unit.path

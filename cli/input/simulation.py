@@ -63,7 +63,9 @@ def note_problems(files: SimulatedFiles, simulation: KueueSimulation, others: Se
         note(f"{section} is not simulated")
     unsettled = simulation.unsettled or any(each.unsettled for each in others)
     if unsettled:
-        note("the simulation was stopped, since it never settles: the workloads at its end take turns without end")
+        note(
+            "the simulation was stopped, since it never settles: the last workloads preempt each other again and again"
+        )
     codes = {
         Exit.UNREADABLE: files.unreadable,
         Exit.FINDINGS: files.refused or problems,

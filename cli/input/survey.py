@@ -107,7 +107,7 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
             else:
                 made.files += 1
                 made.take(files.named(source), named=True)
-    _asked_for(made, selection)
+    _rendered_inputs(made, selection)
     return made
 
 
@@ -181,7 +181,7 @@ def _mentions(files: Iterable[str]) -> bool:
     return any(mentions(file, JUDGED, MAX_SIZE) for file in files)
 
 
-def _asked_for(made: Survey, selection: InputSelection) -> None:
+def _rendered_inputs(made: Survey, selection: InputSelection) -> None:
     """Render the folders and charts of --kustomize and --helm."""
     if not selection.kustomizations and not selection.charts:
         return

@@ -103,7 +103,7 @@ def _absent_queue(wanted: NamedWork, queue: str, there: list[str] | None) -> str
     if there is None or queue in there:
         return ""
     near = close(queue, there)
-    next_step = f"did you mean {near}?" if near else _has(wanted.namespace, there)
+    next_step = f"did you mean {near}?" if near else _queues_text(wanted.namespace, there)
     return f"it names LocalQueue {wanted.namespace}/{queue}, which does not exist; {next_step}"
 
 
@@ -121,14 +121,14 @@ def _no_workload(wanted: NamedWork, queue: str) -> str:
 def _label(wanted: NamedWork, kind: Described, there: list[str] | None, *, suspended: bool) -> str:
     """What to do with a job that names no queue. A job that runs already cannot be queued."""
     if there == []:
-        return f"{_has(wanted.namespace, there)}, so ask an administrator for one"
+        return f"{_queues_text(wanted.namespace, there)}, so ask an administrator for one"
     queue = there[0] if there is not None and len(there) == 1 else "QUEUE"
-    more = f", where {_has(wanted.namespace, there)}" if there is not None and queue == "QUEUE" else ""
+    more = f", where {_queues_text(wanted.namespace, there)}" if there is not None and queue == "QUEUE" else ""
     if not suspended:
         return f"it runs without quota; delete it, and create it again with the label {QUEUE_NAME}: {queue}{more}"
     what = f"{kind.resource.plural}.{kind.resource.group}" if kind.resource.group != "batch" else kind.resource.plural
     return f"add it: `kubectl -n {wanted.namespace} label {what} {wanted.name} {QUEUE_NAME}={queue}`{more}"
 
 
-def _has(namespace: str, there: list[str]) -> str:
+def _queues_text(namespace: str, there: list[str]) -> str:
     return f"namespace {namespace} has " + (f"LocalQueues {first_of(there, _MOST)}" if there else "no LocalQueue")

@@ -40,14 +40,14 @@ class Organisation:
 def organisations(selection: InputSelection, config: str | None) -> list[Organisation]:
     """The organisations in the inputs. Each is judged separately. Raises Misused."""
     if selection.each:
-        return [*_each(selection)]
+        return [*_of_each(selection)]
     declared = _declared(selection, config)
     if declared is None:
         return [Organisation(selection)]
     return [*_within(selection, declared)]
 
 
-def _each(selection: InputSelection) -> Iterator[Organisation]:
+def _of_each(selection: InputSelection) -> Iterator[Organisation]:
     roots = [root for each in selection.each for root in expand(each) or [each]]
     for root in roots:
         if not os.path.lexists(root):
@@ -63,15 +63,15 @@ def _within(selection: InputSelection, declared: Sequence[Organisation]) -> Iter
     """The declared roots that contain an input or are in one, and an organisation with files outside of all roots."""
     names = [os.path.abspath(path) for path in selection.paths]  # noqa: PTH100, without `..`
     roots = {os.path.abspath(each.name): each for each in declared}  # noqa: PTH100
-    stray = [
+    without_root = [
         path
         for path, name in zip(selection.paths, names, strict=True)
         if Path(path).is_file() and not any(_is_in(name, root) for root in roots)
     ]
     chosen = [each for root, each in roots.items() if any(_is_in(name, root) or _is_in(root, name) for name in names)]
-    if stray:
-        yield Organisation(replace(selection, paths=tuple(stray)))
-    if not stray and not chosen:
+    if without_root:
+        yield Organisation(replace(selection, paths=tuple(without_root)))
+    if not without_root and not chosen:
         raise Misused(f"{', '.join(selection.paths)}: contains no root of the configuration; name a path with one")
     yield from chosen
 
@@ -88,12 +88,12 @@ def _declared(selection: InputSelection, config: str | None) -> list[Organisatio
     if file is None:
         return None
     folder = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120, without `..`
-    declaring = _Declaring(folder, selection.exclusion, trusted=named_configuration(config) is not None)
+    declaring = _RootsFile(folder, selection.exclusion, trusted=named_configuration(config) is not None)
     return read_file(file, lambda manifest: _roots(manifest, declaring))
 
 
 @dataclass(frozen=True, slots=True)
-class _Declaring:
+class _RootsFile:
     """A configuration file that declares roots.
 
     `folder`: the folder of the file.
@@ -106,7 +106,7 @@ class _Declaring:
     trusted: bool
 
 
-def _roots(manifest: Mapping[str, Any], declaring: _Declaring) -> list[Organisation] | None:
+def _roots(manifest: Mapping[str, Any], declaring: _RootsFile) -> list[Organisation] | None:
     """The organisations that the key `roots` declares; None without this key. Raises BadConfiguration."""
     top = Section(manifest, "")
     if manifest.get("roots") is None:
@@ -117,7 +117,7 @@ def _roots(manifest: Mapping[str, Any], declaring: _Declaring) -> list[Organisat
     return found
 
 
-def _root(section: Section, declaring: _Declaring) -> Iterator[Organisation]:
+def _root(section: Section, declaring: _RootsFile) -> Iterator[Organisation]:
     path, against = section.text("path"), section.optional("against")
     section.done()
     whole = os.path.normpath(os.path.join(declaring.folder, path))  # noqa: PTH118, an absolute path is refused below
@@ -134,7 +134,7 @@ def _root(section: Section, declaring: _Declaring) -> Iterator[Organisation]:
         yield Organisation(InputSelection((each,), exclusion=declaring.exclusion), each, context)
 
 
-def _against(text: str, declaring: _Declaring, at: str) -> Against:
+def _against(text: str, declaring: _RootsFile, at: str) -> Against:
     """The context that a root names. Paths of folders and snapshots are relative to the configuration file.
 
     If the file is not trusted, it must not use a login of the user or make messages show files outside of its folder.

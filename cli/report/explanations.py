@@ -38,7 +38,7 @@ def waiting_lines(found: Found) -> Iterator[str]:
         yield plain(f"    ahead of it: {_ahead(found['ahead'])}")
     for lack in found.get("lacks", ()):
         yield from (f"    {plain(line)}" for line in _lack_lines(lack))
-    yield from (f"    {plain(line)}" for line in _leaving(found))
+    yield from (f"    {plain(line)}" for line in _leaving_lines(found))
 
 
 def _moment(found: str | int) -> str:
@@ -59,7 +59,7 @@ def _lack_lines(lack: Found) -> Iterator[str]:
     available = f"{free} free" if lack["ever"] else f"no more than {free} even if nothing were in use"
     yield f"{pair}: pod set {lack['podSet']} needs {lack['wanted']}, {available}"
     if lack["obstacle"] is not None:
-        yield f"  {_way_out(lack)}"
+        yield f"  {_ways_to_make_room(lack)}"
     kept = [f"{each['kind']} {each['name']} {each['amount']}" for each in lack["kept"]]
     if lack.get("keptByOthers"):
         kept.append(f"other queues {lack['keptByOthers']}")
@@ -74,7 +74,7 @@ def _lack_lines(lack: Found) -> Iterator[str]:
         yield f"  in use by {', '.join(holders)}"
 
 
-def _way_out(lack: Found) -> str:
+def _ways_to_make_room(lack: Found) -> str:
     """The missing amount, and each way to make room."""
     missing = lack["obstacle"]["lacking"]
     places = list(_places(lack.get("raise", ())))
@@ -82,7 +82,7 @@ def _way_out(lack: Found) -> str:
         places.append("a limit elsewhere in its tree")
     ways = [f"raise {', or '.join(places)}"] if places else []
     if lack["ever"]:
-        ways.append(f"wait until {_releasing(lack['obstacle'])} releases {missing}")
+        ways.append(f"wait until {_releasing_text(lack['obstacle'])} releases {missing}")
     elif lack["free"] != "0":
         ways.append(f"request no more than {lack['free']}")
     return f"{missing} short: {', or '.join(ways)}" if ways else f"{missing} short"
@@ -100,7 +100,7 @@ def _places(raises: Iterable[Found]) -> Iterator[str]:
         node, limit = _node(each), each["limit"]
 
 
-def _releasing(obstacle: Found) -> str:
+def _releasing_text(obstacle: Found) -> str:
     """The work that has to release quota."""
     if obstacle["limit"] == BORROWING_LIMIT:
         return f"work {'in' if obstacle['kind'] == 'ClusterQueue' else 'below'} {_node(obstacle)}"
@@ -116,7 +116,7 @@ def _holding(who: str, holder: Found) -> str:
     return f"{who} {holder['used']}{borrowed}"
 
 
-def _leaving(found: Found) -> Iterator[str]:
+def _leaving_lines(found: Found) -> Iterator[str]:
     leaving = _some(list(map(job_text, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload")
     if leaving:
         yield f"waits until these have stopped: {leaving}"

@@ -79,7 +79,7 @@ def fixed(
     return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere), work.guesses, work.by_hand)
 
 
-class _Worse(NoEdit):
+class _CausesFindings(NoEdit):
     """Patches cause other findings. `reasons`: the object of a new finding to a sentence about it."""
 
     def __init__(self, findings: Sequence[Judged]) -> None:
@@ -101,7 +101,7 @@ class _Work:
 
     def patchable(self) -> list[Judged]:
         """The findings with a patch to try, in the order of a report: errors and warnings without an exemption."""
-        tried = {_lasting(each) for each, _ in self.left}
+        tried = {_stable_identity(each) for each, _ in self.left}
         return [
             each
             for top in self._findings
@@ -110,19 +110,19 @@ class _Work:
             and each.severity is not Severity.INFO
             and each.exemption is None
             and each.finding.object in self.files.inputs.objects
-            and _lasting(each) not in tried
+            and _stable_identity(each) not in tried
         ]
 
     @property
     def guesses(self) -> list[Judged]:
-        return [each for each in self._cures if each.finding.fix.startswith("did you mean")]
+        return [each for each in self._suggested if each.finding.fix.startswith("did you mean")]
 
     @property
     def by_hand(self) -> int:
-        return len(self._cures)
+        return len(self._suggested)
 
     @property
-    def _cures(self) -> list[Judged]:
+    def _suggested(self) -> list[Judged]:
         return [each for each in self._findings if each.finding.fix and not each.finding.edits]
 
     def take(self, wanted: Sequence[Judged]) -> None:
@@ -133,26 +133,26 @@ class _Work:
         try:
             self.files, self._findings = self._tried(wanted)
             self.done += wanted
-        except _Worse as worse:
-            self._part(wanted, worse)
+        except _CausesFindings as worse:
+            self._split(wanted, worse)
         except NoEdit as reason:
-            self._halve(wanted, str(reason))
+            self._try_halves(wanted, str(reason))
 
-    def _part(self, wanted: Sequence[Judged], worse: _Worse) -> None:
+    def _split(self, wanted: Sequence[Judged], worse: _CausesFindings) -> None:
         """Try objects with new findings separately from the others.
 
         If several objects have new findings and each has a single patch, these patches are given up.
         """
         guilty = [each for each in wanted if each.finding.object in worse.reasons]
         if len(guilty) < 2 or len({each.finding.object for each in guilty}) < len(guilty):
-            self._halve(wanted, str(worse))
+            self._try_halves(wanted, str(worse))
         elif len(guilty) < len(wanted):
             self.take([each for each in wanted if each.finding.object not in worse.reasons])
             self.take(guilty)
         else:
             self.left += ((each, worse.reasons[each.finding.object]) for each in guilty)
 
-    def _halve(self, wanted: Sequence[Judged], reason: str) -> None:
+    def _try_halves(self, wanted: Sequence[Judged], reason: str) -> None:
         if len(wanted) == 1:
             self.left.append((wanted[0], reason))
         else:
@@ -168,18 +168,22 @@ class _Work:
             edits += [edit for edit in each.finding.edits if edit not in edits]  # one edit may fix several findings
         files = self.files.patched(patches)
         if len(files.inputs.repeated) > len(self.files.inputs.repeated):
-            raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would be given twice")
+            raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would occur twice")
         findings = self._judged(files.inputs)
         new = files.inputs.objects.keys() - self.files.inputs.objects.keys()
-        before, after = (Counter(map(_lasting, _every(each))) for each in (self._findings, findings))
+        before, after = (
+            Counter(map(_stable_identity, _with_consequences(each))) for each in (self._findings, findings)
+        )
         worse = [
             each
             for each in findings
-            if each.finding.object not in new and _lasting(each) in after - before and not _was_hidden(each, patches)
+            if each.finding.object not in new
+            and _stable_identity(each) in after - before
+            and not _was_hidden(each, patches)
         ]
         if worse:
-            raise _Worse(worse)
-        if any(after[_lasting(each)] >= before[_lasting(each)] for each in wanted):
+            raise _CausesFindings(worse)
+        if any(after[_stable_identity(each)] >= before[_stable_identity(each)] for each in wanted):
             raise NoEdit("the finding would stay")
         return files, findings
 
@@ -194,7 +198,7 @@ def _is_same_slip(one: Judged, other: Judged) -> bool:
     return one.rule.id == other.rule.id and bool(one.finding.subject) and one.finding.subject == other.finding.subject
 
 
-def _every(findings: Iterable[Judged]) -> Iterator[Judged]:
+def _with_consequences(findings: Iterable[Judged]) -> Iterator[Judged]:
     """The findings and their consequences. A consequence that becomes a finding of its own is not new."""
     for each in findings:
         yield each
@@ -209,7 +213,7 @@ def _was_hidden(judged: Judged, patches: Mapping[Ref, Sequence[Mapping[str, obje
     return any(not str(each["path"]).rpartition("/")[2].isdigit() and each["path"] in inside for each in moves)
 
 
-def _lasting(judged: Judged) -> tuple[object, ...]:
+def _stable_identity(judged: Judged) -> tuple[object, ...]:
     """The identity of the finding without list indices, since a patch may change the order of a list."""
     return judged.severity, *judged.lasting
 

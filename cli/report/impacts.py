@@ -119,7 +119,7 @@ def work_lines(impact: Impact) -> Iterator[str]:
     for change in impact.work_elsewhere:
         yield f"{_direction(change)} {change.name} in {change.queue}: {change.before} -> {change.after} Pods run"
     if not impact.settled:
-        yield "this never settles: some of these workloads take turns without end"
+        yield "this never settles: some of these workloads preempt each other again and again"
 
 
 def _places(held: RunningWorkload) -> str:

@@ -50,10 +50,10 @@ def run(
     try:
         with ExitStack() as opened:
             cluster = opened.enter_context(process.connect())
-            leasing = opened.enter_context(process.connect(timeouts=_brief(times.renew_deadline)))
+            leasing = opened.enter_context(process.connect(timeouts=_short_timeouts(times.renew_deadline)))
             # A write must time out before another replica may write.
             margin = times.duration - times.renew_deadline
-            writing = opened.enter_context(process.connect(timeouts=_brief(margin), attempts=1))
+            writing = opened.enter_context(process.connect(timeouts=_short_timeouts(margin), attempts=1))
             lease = process.open_lease(leasing, times)
             following = sources(configuration.yunikorn, orchestrated=configuration.kueue.orchestrated)
             store, metrics = Store(following=following), AuditMetrics()
@@ -66,7 +66,7 @@ def run(
         raise OutOfReach(f"the audit cannot start: {error}") from error
 
 
-def _brief(seconds: float) -> Timeouts:
+def _short_timeouts(seconds: float) -> Timeouts:
     return Timeouts(connect=seconds / 3, read=seconds / 2)
 
 

@@ -51,16 +51,16 @@ class FilesReader:
         with refusals_as_client_errors():
             answer = self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
         for each in answer["items"] if path.endswith("/pendingworkloads") else ():
-            each["metadata"]["creationTimestamp"] = self._moved(each["metadata"]["creationTimestamp"])
+            each["metadata"]["creationTimestamp"] = self._shifted(each["metadata"]["creationTimestamp"])
         if "nodes" in answer:  # the API caches the nodes of a tree, so they must not be changed
-            return {**answer, "nodes": [self._as_seen(each) for each in answer["nodes"]]}
+            return {**answer, "nodes": [self._with_shifted_times(each) for each in answer["nodes"]]}
         return answer
 
-    def _as_seen(self, node: Manifest) -> Manifest:
+    def _with_shifted_times(self, node: Manifest) -> Manifest:
         oldest = node.get("oldestPending")
-        return {**node, "oldestPending": self._moved(oldest)} if oldest else node
+        return {**node, "oldestPending": self._shifted(oldest)} if oldest else node
 
-    def _moved(self, moment: str) -> str:
+    def _shifted(self, moment: str) -> str:
         return written(parse(moment) + self._ahead)
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
@@ -87,15 +87,15 @@ class FilesReader:
     ) -> list[Manifest]:
         """LocalQueues and Workloads. A list of another kind is empty: files have no other kinds that a page lists."""
         if resource == WORKLOADS:
-            mine = (each for each in self._world.workloads.values() if namespace in (None, each.namespace))
-            return [_manifest(each, self._ahead) for each in sorted(mine, key=lambda each: each.key)][:most]
+            own = (each for each in self._world.workloads.values() if namespace in (None, each.namespace))
+            return [_manifest(each, self._ahead) for each in sorted(own, key=lambda each: each.key)][:most]
         if resource != LOCAL_QUEUES:
             return []
         objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._inputs.objects.items()))
         queues = ((ref, found) for ref, found in objects if ref.kind == "LocalQueue")
-        those = [(ref, found) for ref, found in queues if namespace in (None, ref.namespace)][:most]
+        chosen = [(ref, found) for ref, found in queues if namespace in (None, ref.namespace)][:most]
         counts = Counter((each.namespace, each.queue, _state(each)) for each in self._world.workloads.values())
-        return [{**found, "status": _counted(counts, ref.namespace or "", ref.name)} for ref, found in those]
+        return [{**found, "status": _counted(counts, ref.namespace or "", ref.name)} for ref, found in chosen]
 
     def user(self) -> str:
         return "files"

@@ -88,8 +88,8 @@ class ReadOnce:
         self._cluster, self._other_trees = cluster, other_trees
         self._lock = threading.Lock()
         self._api = ReconcilerApi(self._ask, FileReviews())  # type: ignore[arg-type]
-        self._core = _Aging(lambda: observed(self._cluster))
-        self._others = _Aging(self._other_trees)
+        self._core = _Expiring(lambda: observed(self._cluster))
+        self._others = _Expiring(self._other_trees)
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         with self._lock:
@@ -106,7 +106,7 @@ class ReadOnce:
         return question(self._core.current())
 
 
-class _Aging:
+class _Expiring:
     """A cached value that is read again when it is too old."""
 
     def __init__(self, read: Callable[[], Any]) -> None:

@@ -79,10 +79,10 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: Pro
             permit: ManagePermit | NeverPermitted = NeverPermitted()
             writing: ClusterClient | None = None
             if manage:
-                leasing = opened.enter_context(_leasing(process, times))
+                leasing = opened.enter_context(_lease_client(process, times))
                 lease = process.open_lease(leasing, times)
                 permit = ManagePermit(lease, _rival_lease(leasing, rival))
-                writing = opened.enter_context(_writing(process, times, lease))
+                writing = opened.enter_context(_write_client(process, times, lease))
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels, configured.settings.configuration.kueue.version)
             queues = ChosenQueues(configured.local_queues)
@@ -112,7 +112,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: Pro
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
 
-def _leasing(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
+def _lease_client(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
     """A client for the Lease. Its timeouts leave time for another attempt before the Lease is lost.
 
     The API server has half of the renew deadline for a response. A request is sent once in each attempt.
@@ -129,7 +129,7 @@ def _rival_lease(cluster: ClusterClient, rival: tuple[str, str] | None) -> Rival
     return RivalLease(cluster, name, pacing=_LEASE_WATCH, controller=who)
 
 
-def _writing(process: ProcessSettings, times: LeaseTimes, lease: Lease) -> ClusterClient:
+def _write_client(process: ProcessSettings, times: LeaseTimes, lease: Lease) -> ClusterClient:
     """A client for writes, which time out before another replica may write. The loop retries them."""
     return process.connect(lambda: write_timeouts(times, lease.left()), attempts=1)
 

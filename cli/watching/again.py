@@ -55,7 +55,7 @@ def _watch(command: Callable[[], Any], options: Mapping[str, Any]) -> None:
     shown: str | None = None
     with following(_against(options)) as cluster:
         while True:
-            before = _look(options, cluster)
+            before = _seen_state(options, cluster)
             began = time.monotonic()
             text = _output(command, first=shown is None)
             if text != shown:
@@ -63,21 +63,21 @@ def _watch(command: Callable[[], Any], options: Mapping[str, Any]) -> None:
             else:
                 note("nothing is different")
             shown = text
-            _wait(before, lambda: _look(options, cluster), time.monotonic() - began)
+            _wait(before, lambda: _seen_state(options, cluster), time.monotonic() - began)
             note(f"{datetime.now():%H:%M:%S} something changed; run again")  # noqa: DTZ005, for people here
 
 
 def _wait(before: object, look: Callable[[], object], least: float) -> None:
     """Wait until something changes, and then until changes pause. `least`: the seconds to wait at least."""
     time.sleep(least)
-    while (now := _paced(look)) == before:
+    while (now := _check_and_pause(look)) == before:
         pass
     until = time.monotonic() + _SETTLED
-    while time.monotonic() < until and (later := _paced(look)) != now:
+    while time.monotonic() < until and (later := _check_and_pause(look)) != now:
         now = later
 
 
-def _paced(look: Callable[[], object]) -> object:
+def _check_and_pause(look: Callable[[], object]) -> object:
     """Check once, then pause."""
     began = time.monotonic()
     found = look()
@@ -85,7 +85,7 @@ def _paced(look: Callable[[], object]) -> object:
     return found
 
 
-def _look(options: Mapping[str, Any], cluster: ChangeCounter) -> tuple[Look, int]:
+def _seen_state(options: Mapping[str, Any], cluster: ChangeCounter) -> tuple[Look, int]:
     """The state of each input file, and the number of changes in the cluster. Outputs of the command are left out."""
     written = {str(Path(each.file).absolute()) for each in options.get("outputs") or () if each.file}
     found = {file: state for file, state in _states(options) if str(Path(file).absolute()) not in written}

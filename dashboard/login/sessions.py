@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from dashboard.login.ended import EndedSessions
 
 LASTS = 8 * 3600
-"""The lifetime of a session in seconds. Its token may expire before."""
+"""The lifetime of a session in seconds. Its token may expire earlier."""
 _LONGEST = 3800
 """The maximum length of a cookie's value in bytes that every browser accepts."""
 _KEPT = 100_000

@@ -25,11 +25,11 @@ def headline(why: Manifest, stored: Manifest, clock: Clock = now) -> str:
     """
     match why.get("state"):
         case "waiting":
-            return _waits(why, lasted(pending_since(stored), clock))
+            return _waits_text(why, lasted(pending_since(stored), clock))
         case "running" if why.get("admitted"):
-            return _runs(why, lasted(_since(stored, "Admitted", "True"), clock))
+            return _runs_text(why, lasted(_condition_time(stored, "Admitted", "True"), clock))
         case "finished":
-            ended = lasted(_since(stored, "Finished", "True"), clock)
+            ended = lasted(_condition_time(stored, "Finished", "True"), clock)
             failure = failed((stored.get("status") or {}).get("conditions") or ())
             said = str((failure or {}).get("message") or "").rstrip(".")
             line = f"{'Failed' if failure else 'Finished'}{f' {ended} ago' if ended else ''}"
@@ -46,11 +46,11 @@ def failed(conditions: Iterable[Manifest]) -> Manifest | None:
 def pending_since(stored: Manifest) -> str:
     """The time at which the Workload began to wait: when it last lost its quota, or when it was created."""
     created = str((stored.get("metadata") or {}).get("creationTimestamp") or "")
-    lost = _since(stored, "QuotaReserved", "False") if _since(stored, "Evicted", "True") else ""
+    lost = _condition_time(stored, "QuotaReserved", "False") if _condition_time(stored, "Evicted", "True") else ""
     return max(created, lost)
 
 
-def _since(stored: Manifest, kind: str, status: str) -> str:
+def _condition_time(stored: Manifest, kind: str, status: str) -> str:
     for each in (stored.get("status") or {}).get("conditions") or ():
         if (each.get("type"), each.get("status")) == (kind, status):
             return str(each.get("lastTransitionTime") or "")
@@ -79,7 +79,7 @@ def waits_for(why: Manifest) -> WhatIsShort | None:
     return WhatIsShort(lack["flavor"], lack["resource"], lack["obstacle"]["kind"], lack["obstacle"]["name"])
 
 
-def _waits(why: Manifest, span: str) -> str:
+def _waits_text(why: Manifest, span: str) -> str:
     queue = why.get("clusterQueue")
     head = f"Waits {span}".rstrip() + (f" in {queue}" if queue else "")
     stopped = why.get("reason") == SUSPENDED
@@ -90,12 +90,12 @@ def _waits(why: Manifest, span: str) -> str:
             if queue
             else f"{head}: {why.get('cause') or why.get('message', '')}."
         )
-        reason = _after_the_queue(why) if queue else ""
+        reason = _reason_without_queue(why) if queue else ""
         return f"{line} {reason}." if reason else line
     return f"{head}: {'; '.join(filter(None, (cause_of(why), place)))}."
 
 
-def _after_the_queue(why: Manifest) -> str:
+def _reason_without_queue(why: Manifest) -> str:
     """The reason of `quotree why` without the queue, since the sentence before names it."""
     sentence = str(why.get("sentence") or "")
     _, colon, reason = sentence.partition("): ")
@@ -133,7 +133,7 @@ def _place(position: int | None, *, parked: bool) -> str:
     return "next in line" if position == 1 else f"{ordinal(position)} in line"
 
 
-def _runs(why: Manifest, span: str) -> str:
+def _runs_text(why: Manifest, span: str) -> str:
     cluster = (why.get("placement") or {}).get("cluster")
     place = f" on cluster {cluster}" if cluster else ""
     return f"Admitted{f' {span} ago' if span else ''} in {why['clusterQueue']}{place}."

@@ -101,11 +101,11 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
     text = query.get("q", "").strip().lower()[:200]
     found = part(lambda: _objects(reader, may, WORKLOADS, known))
     every = [_workload(each) for each in found.value.items] if found.value else []
-    leads = _leads(part(lambda: _objects(reader, may, LOCAL_QUEUES, known)))
+    leads = _cluster_queues(part(lambda: _objects(reader, may, LOCAL_QUEUES, known)))
     every = [
         each._replace(cluster_queue=each.cluster_queue or leads.get((each.namespace, each.queue), "")) for each in every
     ]
-    found_here = [row for row in every if _has(text, row)]
+    found_here = [row for row in every if _matches(text, row)]
     chosen = query.get("state", "") if query.get("state") in _ORDER else ""
     rows = sorted((row for row in found_here if chosen in ("", row.state)), key=_order)
     shown = _shown(rows, query)
@@ -166,13 +166,13 @@ def _tiles(rows: list[MyNamespace]) -> list[Tile]:
     queues = [queue for row in rows for queue in row.queues]
     stopped = sum(bool(queue.why) for queue in queues)
     worst = "bad" if any(queue.state == "inactive" for queue in queues) else "stopped"
-    bare = sum(not row.queues for row in rows)
+    without_queue = sum(not row.queues for row in rows)
     return [
         Tile(stopped, "stopped", state=worst if stopped else ""),
         pending_tile(sum(row.pending for row in rows), workloads_url("", "pending")),
         Tile(sum(row.admitted for row in rows), "admitted", workloads_url("", "admitted")),
         Tile(len(queues), "LocalQueue" if len(queues) == 1 else "LocalQueues"),
-        *([Tile(bare, "without a LocalQueue")] if bare else []),
+        *([Tile(without_queue, "without a LocalQueue")] if without_queue else []),
     ]
 
 
@@ -197,7 +197,7 @@ def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkloa
     return [_waiting(row, pending.get((row.namespace, row.name))) for row in rows]
 
 
-def _leads(queues: Part[OwnObjects]) -> dict[tuple[str, str], str]:
+def _cluster_queues(queues: Part[OwnObjects]) -> dict[tuple[str, str], str]:
     """The ClusterQueue of each LocalQueue."""
     named = map(local_queue, queues.value.items if queues.value else ())
     return {(each.namespace, each.name): each.cluster_queue for each in named}
@@ -287,7 +287,7 @@ def _workload(manifest: Manifest) -> MyWorkload:
     )
 
 
-def _has(text: str, row: MyWorkload) -> bool:
+def _matches(text: str, row: MyWorkload) -> bool:
     return (
         not text or text in f"{row.namespace}/{row.name} {row.job} {row.queue} {row.cluster_queue} {row.state}".lower()
     )

@@ -121,8 +121,8 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree, audited=findings.value is not None)),
         *_unread(trees, findings, reader.problems),
-        *_lost(reader),
-        *_failing(here),
+        *_lost_workers(reader),
+        *_failing_parts(here),
         *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
         *(notice for dialect, tree in seen.items() for notice in _over(dialect, tree, heads[dialect])),
         *(notice for dialect, tree in seen.items() for notice in _waiting(dialect, tree, heads[dialect])),
@@ -143,7 +143,7 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
 def beside_rules(reader: CachedReader, sources: CertificateSources) -> list[Notice]:
     """The problems that no rule finds: those of worker clusters and of Quotree itself. Raises Unauthorized."""
     here = part(lambda: installed(reader, sources)).value or Installed()
-    return sorted([*_lost(reader), *_failing(here)], key=lambda notice: _KINDS.index(notice.kind))
+    return sorted([*_lost_workers(reader), *_failing_parts(here)], key=lambda notice: _KINDS.index(notice.kind))
 
 
 def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[Tile]:
@@ -188,10 +188,10 @@ def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
         below = "below them" if others else "below it"
         said = f"is on a cycle{alike}: nothing {below} is admitted. Give one of them another parent."
         step, url = ("All findings of this tree", findings_url(first.name)) if audited else ("", "")
-        yield _about("stopped", first, said, step or "Its parents", url or node_url(first))
+        yield _notice("stopped", first, said, step or "Its parents", url or node_url(first))
 
 
-def _lost(reader: CachedReader) -> Iterator[Notice]:
+def _lost_workers(reader: CachedReader) -> Iterator[Notice]:
     workers = part(lambda: list(reader.ask("/v1/clusters")["items"])).value
     for each in workers or ():
         word, ends = str(each.get("connection")), str(each.get("credentialsEnd") or "")
@@ -209,7 +209,7 @@ def _lost(reader: CachedReader) -> Iterator[Notice]:
             yield Notice("error", f"Worker {each['name']}", url, said, "Its connection", url)
 
 
-def _failing(here: Installed) -> Iterator[Notice]:
+def _failing_parts(here: Installed) -> Iterator[Notice]:
     """Notices about Deployments without ready replicas, certificates that expire soon, and different versions."""
     ours = [each for each in here.components if each.ours]
     for part_of in ours:
@@ -267,10 +267,10 @@ def _over(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> Iter
         remedy = remedies.get(node.key, {})  # raising the limit to the usage alone would not admit new work
         tried = str(remedy["more"]) if (remedy.get("flavor"), remedy.get("resource")) == pair else more
         url = what_if_url(node, pair, f"+{tried}")
-        yield _about("over", node, said, f"What if it had {tried} more?" if url else "", url)
+        yield _notice("over", node, said, f"What if it had {tried} more?" if url else "", url)
     if others := tree.over[ASKED:]:
         number = "1 more limit" if len(others) == 1 else f"{len(others)} more limits"
-        url = _by_share(dialect)
+        url = _share_url(dialect)
         yield Notice("over", number, url, f"of {dialect} exceeded.", "All by share", url)
 
 
@@ -290,7 +290,7 @@ def _waiting(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> I
     for each in heads:
         alike.setdefault(waits_for(each.why) or each.queue.key, []).append(each)
     for found in alike.values():
-        yield from [_of_one_cause(tree, found)] if len(found) >= _ALIKE else map(_of_queue, found)
+        yield from [_common_notice(tree, found)] if len(found) >= _ALIKE else map(_of_queue, found)
     if others := len(tree.waiting) - len(heads):
         url = f"/trees/{dialect.lower()}?sort=pending#table"
         number = "1 more queue" if others == 1 else f"{others} more queues"
@@ -298,7 +298,7 @@ def _waiting(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> I
         yield Notice("pending", number, url, f"of {dialect} with {pending} pending.", "All by pending work", url)
 
 
-def _of_one_cause(tree: ContendedTree, heads: Sequence[QueueHead]) -> Notice:
+def _common_notice(tree: ContendedTree, heads: Sequence[QueueHead]) -> Notice:
     """The notice about queues whose heads wait for the same quota. `heads`: the longest wait first."""
     first = heads[0]
     short = waits_for(first.why)
@@ -330,7 +330,7 @@ def _of_queue(found: QueueHead) -> Notice:
         cause = cause_of(found.why)
         waits += "." if halted else f": {f'{cause}.' if cause else found.head['message']}"
         step, url = f"Why {found.name} waits", found.url
-    return _about("stopped" if found.stopped else "pending", queue, waits, step, url)
+    return _notice("stopped" if found.stopped else "pending", queue, waits, step, url)
 
 
 def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:
@@ -347,21 +347,21 @@ def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:
 def _all_unused(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
     yield from map(_unused, tree.unused[:MOST])
     if others := tree.unused[MOST:]:
-        said = f"of {dialect} without use of a quota that others wait for."
-        yield _more("unused", len(others), said, _by_share(dialect))
+        said = f"of {dialect} with unused quota that others wait for."
+        yield _more_queues("unused", len(others), said, _share_url(dialect))
 
 
 def _borrowing(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
     yield from map(_borrower, tree.borrowers)
     if others := {node.key for node, *_ in tree.borrowing} - {each.node.key for each in tree.borrowers}:
-        yield _more("borrowing", len(others), f"of {dialect} borrowing.", _by_share(dialect))
+        yield _more_queues("borrowing", len(others), f"of {dialect} borrowing.", _share_url(dialect))
 
 
-def _more(kind: str, queues: int, said: str, url: str) -> Notice:
+def _more_queues(kind: str, queues: int, said: str, url: str) -> Notice:
     return Notice(kind, "1 more queue" if queues == 1 else f"{queues} more queues", url, said, "All by share", url)
 
 
-def _by_share(dialect: str) -> str:
+def _share_url(dialect: str) -> str:
     return f"/trees/{dialect.lower()}?sort=share#table"
 
 
@@ -373,7 +373,7 @@ def _unused(found: UnusedQuota) -> Notice:
     lends = f"It lends at most {kept}." if kept is not None else "It may lend all of it."
     sentence = f"uses none of its {quota} {pair} while {few} at queues of its tree. {lends}"
     url = what_if_url(node, pair, f"-{quota}")
-    return _about("unused", node, sentence, f"What if it had {quota} less?" if url else "", url)
+    return _notice("unused", node, sentence, f"What if it had {quota} less?" if url else "", url)
 
 
 def _borrower(found: Borrower) -> Notice:
@@ -387,10 +387,10 @@ def _borrower(found: Borrower) -> Notice:
         if found.other_lenders:
             unused.append(Markup("and {} more siblings").format(found.other_lenders))
         sentence += Markup(". Unused at its siblings: {}").format(Markup(", ").join(unused))
-    return _about("borrowing", node, sentence + ".", "Its siblings", f"{node_url(node)}#neighbours-title")
+    return _notice("borrowing", node, sentence + ".", "Its siblings", f"{node_url(node)}#neighbours-title")
 
 
-def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:
+def _notice(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:
     return Notice(kind, f"{node.key.kind} {node.name}", node_url(node), sentence, step, step_url)
 
 

@@ -46,8 +46,8 @@ def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any
     leads = {each.name: each.cluster_queue for each in named}
     tree = seen_tree(reader, may) if named else None
     held = partial(_held, reader.reader, namespace, stored.value or [])  # a list for each kind of job
-    doors = [*_missing(named, stored.value or ()), *(each.name for each in named)]
-    pending = [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]]
+    queue_names = [*_missing(named, stored.value or ()), *(each.name for each in named)]
+    pending = [(each, _pending(reader, namespace, each)) for each in queue_names[:_QUEUES]]
     waited = {
         each["metadata"]["name"]: each.get("requests") or {} for _, found in pending for each in found.value or ()
     }
@@ -59,7 +59,7 @@ def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any
         "example": example(namespace),
         "tiles": _tiles(named, None if stored.error else workloads.value),
         "pending": pending,
-        "unlisted": max(0, len(doors) - _QUEUES),
+        "unlisted": max(0, len(queue_names) - _QUEUES),
         "held": part(lambda: reader.kept(("held", namespace), held)).value,
         "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{path_part(namespace)}/pendingpods", _LIMIT)["items"])),
         "workloads": workloads,

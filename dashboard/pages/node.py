@@ -191,7 +191,7 @@ def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) ->
 
 def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     found = node.amounts(pair)
-    quota = amount(pair, found.quota)  # of a node with children it is a sum, so that its own is told
+    quota = amount(pair, found.quota)  # a sum if the node has children; then `fields` has its own quota
     own = [(name, text) for name, text in found.own.items() if name not in _IN_COLUMNS]
     every = [*own, *((f"{name} of all below", text) for name, text in found.below.items())]
     fields = [each for each in every if each[0].partition(" ")[0] != "nominalQuota" or each[1] != quota]

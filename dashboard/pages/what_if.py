@@ -57,19 +57,19 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     try:
         made = _edited(asker, form, stored)
         if ask and not form.problems:
-            found = _asked(asker, form, made)
+            found = _effects(asker, form, made)
     except (BadEdit, Unanswered) as error:
         problem, status = error, _status(error)
-    if found is None and problem is None and (lacking := _lacking(asker)):
+    if found is None and problem is None and (lacking := _missing_rights(asker)):
         problem = MissingRights(lacking)  # shown before the user fills in the form
     written = _as_yaml(made, form)
     missing = problem.missing if isinstance(problem, MissingRights) else ()
     return {
         "form": form,
         "fields": FIELDS,
-        "alike": _alike,
+        "alike": _kinds_like,
         "stopped": STOPPED,
-        "now": _now(asker.reader, form),
+        "now": _present_values(asker.reader, form),
         "remove": REMOVE,
         "stops": STOPS,
         "yaml": printed_lines(written),
@@ -88,7 +88,7 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     }, status
 
 
-def _alike(kind: str) -> list[str]:
+def _kinds_like(kind: str) -> list[str]:
     """The kinds whose quota has the same fields as this kind; all kinds if this kind has no quota fields."""
     return [each for each, fields in FIELDS.items() if fields == FIELDS.get(kind, fields)]
 
@@ -119,7 +119,7 @@ def _edited(asker: Asker, form: Form, read: dict[str, Manifest | None] | None = 
     return tuple(changed(form.edits, stored))
 
 
-def _lacking(asker: Asker) -> Sequence[str]:
+def _missing_rights(asker: Asker) -> Sequence[str]:
     """The missing rights that the computation needs; empty if the cluster does not answer."""
     processes = asker.what_if
     if processes is None:
@@ -145,7 +145,7 @@ def _suggested(reader: CachedReader) -> dict[str, list[str]]:
     }
 
 
-def _now(reader: CachedReader, form: Form) -> str:
+def _present_values(reader: CachedReader, form: Form) -> str:
     """The present values of the quota that the form names; empty if the user may not see it."""
     typed = (form.typed.get(f"quota-{each}", "") for each in ("kind", "name", "flavor", "resource"))
     kind, name, flavor, resource = typed
@@ -157,9 +157,9 @@ def _now(reader: CachedReader, form: Form) -> str:
     return ", ".join(f"{field} {own[field]}" for field in FIELDS[kind] if field in own)
 
 
-def _asked(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:
+def _effects(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:
     if asker.what_if is None:
-        raise Unanswered("Files can be changed: edit them, and ask `quotree diff` what that does.")
+        raise Unanswered("A change of files has no form: edit the files, and run `quotree diff` to see the effect.")
     if not made and not form.pasted.strip():
         raise BadEdit("The form has no change yet. Fill in one of its parts.")
     return asker.what_if.ask(asker.login, ProposedChange(made, form.pasted))

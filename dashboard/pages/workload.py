@@ -60,7 +60,7 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
         "pods": part(lambda: _pods(reader, stored)),
         "most_pods": _MOST_PODS,
         "events": events,
-        "steps": _life(stored, events),
+        "steps": _history(stored, events),
     }
 
 
@@ -129,7 +129,7 @@ def _pod(manifest: Manifest) -> WorkloadPod:
     return WorkloadPod(_text(manifest["metadata"], "name"), phase, _text(spec, "nodeName"), _text(status, "startTime"))
 
 
-def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[TimelineStep]:
+def _history(stored: Manifest, events: Part[list[Manifest]]) -> list[TimelineStep]:
     """The history of the Workload from its conditions and Events, oldest first."""
     meta, status = stored.get("metadata") or {}, stored.get("status") or {}
     steps = [TimelineStep(_text(meta, "creationTimestamp"), "Created", "", "")]

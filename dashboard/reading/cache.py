@@ -84,7 +84,7 @@ class AnswerCache:
                 return entry.read
             self._asking.add(key)
         try:
-            return self._asked(key, entry, ask, behind)
+            return self._renewed(key, entry, ask, behind)
         finally:
             with self._lock:
                 self._asking.discard(key)
@@ -99,13 +99,13 @@ class AnswerCache:
         self._made[what] = answer, found
         return found
 
-    def _asked(
+    def _renewed(
         self, key: tuple[object, ...], entry: _Entry | None, ask: Callable[[], Any], behind: Callable[[], float]
     ) -> CachedRead:
         try:
             answer = ask()
         except ClusterError as error:
-            if entry is None or not _passing(error):
+            if entry is None or not _is_temporary(error):
                 self._keep(key, None)
                 raise
             made = replace(entry, read=replace(entry.read, problem=str(error)), failed=self._clock())
@@ -149,12 +149,12 @@ class CachedReader:
         """See `UserReader.ask`."""
         given = dict(params or {})
         what = ("v1", path, *sorted(given.items()))
-        return self._noted(what, lambda: self.reader.ask(path, given), self.reader.behind)
+        return self._recorded(what, lambda: self.reader.ask(path, given), self.reader.behind)
 
     def made(self, path: str, make: Callable[[Manifest], T]) -> T:
         """The result of `make` for the response at a path of /v1. The result is cached instead of the response."""
         what = (_MADE, path, make)
-        return self._noted(what, lambda: self._cache.made(what, self.reader.ask(path), make), self.reader.behind)
+        return self._recorded(what, lambda: self._cache.made(what, self.reader.ask(path), make), self.reader.behind)
 
     def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[Manifest]:
         """See `UserReader.listed`."""
@@ -162,7 +162,7 @@ class CachedReader:
 
     def kept(self, what: tuple[object, ...], read: Callable[[], T]) -> T:
         """The cached result of `read`. Use it for data that is current when it is read, such as stored objects."""
-        return self._noted(what, read, lambda: 0.0)
+        return self._recorded(what, read, lambda: 0.0)
 
     def aside(self, what: tuple[object, ...], read: Callable[[], T], seconds: float = RECENT) -> T:
         """Read data for the menu and links. It may be `seconds` old, and its age does not count for the page."""
@@ -173,7 +173,7 @@ class CachedReader:
         given = dict(params or {})
         return self.kept(("findings", *sorted(given.items())), lambda: self.reader.findings(given))
 
-    def _noted(self, what: tuple[object, ...], ask: Callable[[], T], behind: Callable[[], float]) -> T:
+    def _recorded(self, what: tuple[object, ...], ask: Callable[[], T], behind: Callable[[], float]) -> T:
         read = self._cache.get(self._login, what, ask, behind, self._enough)
         self.oldest = min(self.oldest or read.at, read.at)
         if read.problem and read.problem not in self.problems:
@@ -182,6 +182,6 @@ class CachedReader:
         return answer
 
 
-def _passing(error: ClusterError) -> bool:
+def _is_temporary(error: ClusterError) -> bool:
     """Whether the server may answer later: it was not reached, is busy, or failed."""
     return isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in (429, 500, 502, 503, 504))

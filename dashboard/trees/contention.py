@@ -174,10 +174,10 @@ class ContendedTree(DialectTree):
         """The siblings that may have lent most, and the number of the others that may have lent."""
         siblings = self.children(self.parent(node)) if self.parent(node) else ()
         lending = ((lent(self, each, pair), each.key, each) for each in siblings if each is not node)
-        able = [each for each in lending if each[0] > 0]
-        most = _LENDERS + 1 if len(able) == _LENDERS + 1 else _LENDERS  # show the last name instead of "1 more"
-        first = tuple(each for *_, each in heapq.nlargest(most, able))
-        return first, len(able) - len(first)
+        lenders = [each for each in lending if each[0] > 0]
+        most = _LENDERS + 1 if len(lenders) == _LENDERS + 1 else _LENDERS  # show the last name instead of "1 more"
+        first = tuple(each for *_, each in heapq.nlargest(most, lenders))
+        return first, len(lenders) - len(first)
 
     def _root(self, node: TreeNode) -> TreeNode:
         while (parent := self.parent(node)) is not None:

@@ -120,7 +120,7 @@ class Block:
         room = self._room(taken)
         begun, own = "…" if self.shared else "", name[self.shared :]
         least = own[: len(own) - self.tail]
-        ends = (f"{begun}{own[:letters]}…" for letters in range(_most(own, room), len(least) - 1, -1))
+        ends = (f"{begun}{own[:letters]}…" for letters in range(_letters_bound(own, room), len(least) - 1, -1))
         rest = (f"{mark}{text}" for mark in (begun, "") for text in _shortened(least, room, self.apart))
         texts = chain((name, begun + own), ends if self.tail else (), rest)
         return next((text for text in texts if width_of(text) <= room), "")
@@ -144,7 +144,7 @@ def number_width(text: str) -> float:
     return len(text) * _LETTER
 
 
-def _most(name: str, room: float) -> int:
+def _letters_bound(name: str, room: float) -> int:
     """An upper bound for the number of letters that fit, always less than all of them."""
     return min(len(name) - 1, int(room / _LETTER) + 1)
 
@@ -154,7 +154,7 @@ def _shortened(name: str, room: float, apart: int) -> Iterator[str]:
 
     `apart`: the number of letters at its beginning that distinguish it. A form with fewer letters also has the end.
     """
-    for letters in range(_most(name, room), 1, -1):
+    for letters in range(_letters_bound(name, room), 1, -1):
         end = 0 if letters >= apart else (letters + 1) // 2
         yield f"{name[: letters - end]}…{name[len(name) - end :]}"
 
@@ -281,14 +281,14 @@ def _bands(tree: DialectTree, space: _Space, sized: Sequence[_Sized]) -> list[_S
     if space.band:
         return parents if _rows(space, len(parents)) >= _FEWEST_ROWS else []
     widths = dict(zip(map(id, sized), _widths(sized, space.width), strict=True))
-    return parents if len(sized) > 1 and any(widths[id(each)] < _named_below(tree, each) for each in parents) else []
+    return parents if len(sized) > 1 and any(widths[id(each)] < _names_width(tree, each) for each in parents) else []
 
 
 def _rows(space: _Space, bands: int) -> int:
     return (space.rows - _HEAD_ROWS * (bands - 1)) // bands
 
 
-def _named_below(tree: DialectTree, sized: _Sized) -> float:
+def _names_width(tree: DialectTree, sized: _Sized) -> float:
     """The width that the names of a child and its children need. Too many children do not count: not all are drawn."""
     names = [each.name for each in tree.children(sized.node)]
     own = sized.needs + sized.badge
@@ -407,7 +407,7 @@ def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Blo
     for (x, y), each in zip(places, named, strict=False):
         yield _block(x, y, width, TILE, space, each)
     if rest:
-        called = "more" if named or len(rest) < len(space.children) else _together(rest)
+        called = "more" if named or len(rest) < len(space.children) else _common_word(rest)
         found = _block(*places[-1], width, TILE, space, _Sized(None, total(rest, pair), 0.0, 0.0))
         yield replace(found, many=len(rest), called=called)
 
@@ -426,13 +426,13 @@ def _shared(names: Sequence[str]) -> tuple[int, int, int]:
     """
     if len(names) < 2:
         return 0, 0, 0
-    start, end = _alike(names), _alike([name[::-1] for name in names])
+    start, end = _common_beginning(names), _common_beginning([name[::-1] for name in names])
     end = end if start + end < min(map(len, names)) else 0
     rest = sorted(name[start : len(name) - end] for name in names)
     return start, end, 1 + max(_common(*pair) for pair in pairwise(rest))
 
 
-def _alike(names: Sequence[str]) -> int:
+def _common_beginning(names: Sequence[str]) -> int:
     """The length of the names' common beginning, up to its last separator."""
     first, last = min(names), max(names)  # all others are between these two
     alike = _common(first, last)
@@ -444,6 +444,6 @@ def _common(first: str, second: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-def _together(nodes: Sequence[TreeNode]) -> str:
+def _common_word(nodes: Sequence[TreeNode]) -> str:
     kinds = {node.key.kind for node in nodes}
     return "queues" if kinds <= _QUEUES else f"{kinds.pop()}s" if len(kinds) == 1 else "nodes"

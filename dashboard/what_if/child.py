@@ -86,7 +86,7 @@ def _serve(questions: Connection, answers: Connection) -> None:
     configuration, connection = questions.recv()
     began = time.monotonic()
     state, failed = None, ClusterRead(0.0)
-    with _ended_with_who_asks():
+    with _ended_with_parent():
         try:
             with connection.open() as cluster:
                 state = Resting.read(cluster, rights(cluster), configuration)
@@ -102,11 +102,11 @@ def _serve(questions: Connection, answers: Connection) -> None:
     gc.collect()
     gc.freeze()  # so that the garbage collector of a forked copy does not touch, and thereby copy, shared memory
     while questions.poll(max(0.0, end - time.monotonic())):
-        answers.send_bytes(_asked(state, questions.recv()))
+        answers.send_bytes(_computed(state, questions.recv()))
 
 
 @contextlib.contextmanager
-def _ended_with_who_asks() -> Iterator[None]:
+def _ended_with_parent() -> Iterator[None]:
     """While the block reads the cluster, end this process by a signal if the parent ends or the time is up.
 
     The parent's end closes standard input. Nothing else may arrive there during this time.
@@ -122,7 +122,7 @@ def _ended_with_who_asks() -> Iterator[None]:
     fcntl.fcntl(0, fcntl.F_SETFL, flags)
 
 
-def _asked(state: Resting, change: ProposedChange) -> bytes:
+def _computed(state: Resting, change: ProposedChange) -> bytes:
     """The pickled answer, computed in a forked copy of this process. The copy is killed if it takes too long."""
     incoming, outgoing = Pipe(duplex=False)
     copy = os.fork()

@@ -63,10 +63,10 @@ class QuotaEdit:
 
     def __str__(self) -> str:
         pair = f"{self.flavor}/{self.resource}" if self.flavor else self.resource
-        return f"{self.node}: {self.field} of {pair} {self._does}"
+        return f"{self.node}: {self.field} of {pair} {self._change_text}"
 
     @property
-    def _does(self) -> str:
+    def _change_text(self) -> str:
         if self.relative:
             return f"becomes {self.amount[1:]} {'more' if self.amount[0] == '+' else 'less'} than now"
         return f"becomes {self.amount}" if self.amount else "is removed"

@@ -24,14 +24,14 @@ _PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {
     "stop": edits.stop,
     "work": edits.work,
 }
-_SAYS: Mapping[str, tuple[str, ...]] = {
+_FILLED_BY: Mapping[str, tuple[str, ...]] = {
     "quota": ("amount",),
     "move": ("parent",),
     "stop": ("policy",),
     "work": ("requests", "queue"),
 }
 """A part of the form counts as filled in if one of these fields is. The other fields may be filled in by a link."""
-_STAYS: Mapping[str, tuple[str, ...]] = {
+_KEPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "quota": ("kind", "name", "flavor", "resource", "field"),
     "move": (),
     "stop": (),
@@ -42,7 +42,7 @@ _REMOVED = ("amount", "parent")
 """The fields that accept REMOVE."""
 _ANY = FlavorPair("any", "any")
 _NODE = ("kind", "name")
-_OF_THE_SAME = ("move", "stop")
+_ABOUT_SAME_NODE = ("move", "stop")
 """The parts that are about the node of the part `quota`, unless they name another."""
 
 
@@ -69,7 +69,7 @@ class Form:
 
 def linked(query: Mapping[str, str]) -> Form:
     """The form, filled in by a link on the page of a node or a Workload."""
-    known = {name: query[name][:400] for name in (*_STAYS["quota"], "amount") if query.get(name)}
+    known = {name: query[name][:400] for name in (*_KEPT_FIELDS["quota"], "amount") if query.get(name)}
     if fields := FIELDS.get(known.get("kind", "")):
         known.setdefault("field", fields[0])
     return Form(typed={f"quota-{name}": value for name, value in known.items()})
@@ -79,20 +79,20 @@ def sent(posted: MultiDict[str, str], pairs_of: PairsOf = lambda *_: ()) -> Form
     """The form after it was sent: each part that is filled in becomes an edit."""
     form = Form(pasted=posted.get("yaml", "").replace("\r\n", "\n"))
     for line in posted.getlist("edit"):
-        _take(form, lambda line=line: edits.parse(line))  # type: ignore[misc]
+        _add_edit(form, lambda line=line: edits.parse(line))  # type: ignore[misc]
     for part, read in _PARTS.items():
         fields = {name.partition("-")[2]: value for name, value in posted.items() if name.startswith(f"{part}-")}
-        if part in _OF_THE_SAME:
+        if part in _ABOUT_SAME_NODE:
             fields = {name: posted[f"quota-{name}"] for name in _NODE if f"quota-{name}" in posted} | fields
-        taken = any(fields.get(name, "").strip() for name in _SAYS[part])
+        taken = any(fields.get(name, "").strip() for name in _FILLED_BY[part])
         if taken:
             removed = {name: "" for name in _REMOVED if fields.get(name, "").strip() == REMOVE}
             pairs = pairs_of(fields.get("kind", ""), fields.get("name", "").strip()) if part != "work" else ()
             if pairs is None:  # a pair of an unknown node cannot be checked, but other fields may be wrong, too
-                _say(form, f"{fields['kind']} {fields['name'].strip()} does not exist.")
+                _add_problem(form, f"{fields['kind']} {fields['name'].strip()} does not exist.")
             meant = _with_pair(fields | removed, [_ANY] if pairs is None else pairs)
-            taken = _take(form, lambda read=read, meant=meant: read(meant), keep=pairs is not None)  # type: ignore[misc]
-        kept = _STAYS[part] if taken else tuple(fields)
+            taken = _add_edit(form, lambda read=read, meant=meant: read(meant), keep=pairs is not None)  # type: ignore[misc]
+        kept = _KEPT_FIELDS[part] if taken else tuple(fields)
         form.typed |= {f"{part}-{name}": fields[name] for name in kept if name in fields}
     return form
 
@@ -108,21 +108,21 @@ def _with_pair(typed: Mapping[str, str], pairs: Sequence[FlavorPair]) -> dict[st
     return {**typed, **(chosen[0]._asdict() if len(chosen) == 1 else {})}
 
 
-def _take(form: Form, read: Callable[[], Edit], *, keep: bool = True) -> bool:
+def _add_edit(form: Form, read: Callable[[], Edit], *, keep: bool = True) -> bool:
     """Add an edit to the form, and return whether it was added. Without `keep`, only its problems are added."""
     try:
         edit = read()
         if len(form.edits) >= edits.MOST:
             raise BadEdit(f"A change has no more than {edits.MOST} edits; write the rest as YAML.")
     except BadEdit as error:
-        _say(form, str(error))
+        _add_problem(form, str(error))
         return False
     if keep:
         form.edits.append(edit)
     return keep
 
 
-def _say(form: Form, problem: str) -> None:
+def _add_problem(form: Form, problem: str) -> None:
     """Add a problem, unless it is there already from another part about the same node."""
     if problem not in form.problems:
         form.problems.append(problem)

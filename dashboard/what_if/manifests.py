@@ -1,4 +1,4 @@
-"""Applies edits to manifests. The result are the objects of a change, in the form for `kubectl apply`."""
+"""Applies edits to manifests. The result is the list of changed objects, in the form for `kubectl apply`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _apply(edit: QuotaEdit | MoveEdit | StopEdit, manifest: Manifest) -> None:
 
 
 def as_yaml(manifests: Iterable[Manifest]) -> str:
-    """One YAML document for each. Characters outside of ASCII are escaped, so that invisible ones are seen."""
+    """The objects as YAML documents. Characters outside of ASCII are escaped, so that invisible ones are seen."""
     return yaml.dump_all(manifests, Dumper=_Plain, sort_keys=False, width=2**20)
 
 

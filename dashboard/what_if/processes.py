@@ -35,7 +35,7 @@ READERS = 2
 PATIENCE = 7.0
 """Seconds that a request waits for the read of a cluster. Together with the answer, it must be below 30 s."""
 _MARGIN = 1.0
-_EXPIRED = "What was read of the cluster became too old, so it is being read again. Ask again in a moment."
+_EXPIRED = "The state that was read is too old, so the cluster is being read again. Ask again in a moment."
 _DIED = "The process that had read the cluster has ended, perhaps for lack of memory. Try it again."
 
 
@@ -84,7 +84,7 @@ class WhatIfProcess:
                 " `quotree diff --against cluster`, which has all the time that you give it."
             )
         if answer is None:
-            raise self._gone()
+            raise self._ended_reason()
         self.end()
         raise Unanswered("This change could not be computed; the log has the reason.")
 
@@ -95,7 +95,7 @@ class WhatIfProcess:
         self._questions.close()
         self._answers.close()
 
-    def _gone(self) -> Unanswered:
+    def _ended_reason(self) -> Unanswered:
         """End the process, and return the reason for the missing answer. With exit code 0, its state was too old."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_MARGIN)
@@ -122,7 +122,7 @@ class WhatIfProcess:
         try:
             self._questions.send(what)
         except OSError as error:
-            raise self._gone() from error
+            raise self._ended_reason() from error
 
     def _answer(self, seconds: float) -> Any:
         """The next message of the process; None after a timeout, or if the process has ended."""
@@ -168,7 +168,7 @@ class Processes:
             raise Unanswered("This dashboard cannot compute changes: it runs with --what-ifs 0.")
         if missing := self.missing(login):
             raise MissingRights(missing)
-        process = self._taken(login.digest(), self._connect(login))
+        process = self._take(login.digest(), self._connect(login))
         try:
             return process.ask(change)
         finally:
@@ -181,7 +181,7 @@ class Processes:
                 each.end()
             self._kept.clear()
 
-    def _taken(self, key: bytes, connection: UserWay) -> WhatIfProcess:
+    def _take(self, key: bytes, connection: UserWay) -> WhatIfProcess:
         """Take the process of this login, with its lock `busy`. Raises TryAgain."""
         with self._lock:
             for old in [old for old, each in self._kept.items() if each.over]:

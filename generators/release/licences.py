@@ -47,13 +47,13 @@ def report(source: Path = ROOT) -> str:
 
 def allowed(expression: str) -> bool:
     """Whether ALLOWED satisfies a licence expression: all parts of an AND, and at least one part of an OR."""
-    return _met(get_spdx_licensing().parse(expression))
+    return _is_allowed(get_spdx_licensing().parse(expression))
 
 
-def _met(node: object) -> bool:
+def _is_allowed(node: object) -> bool:
     parts = getattr(node, "args", ())
     if parts:
-        return (any if isinstance(node, OR) else all)(map(_met, parts))
+        return (any if isinstance(node, OR) else all)(map(_is_allowed, parts))
     return str(node) in ALLOWED
 
 

@@ -110,7 +110,7 @@ def _print_reconciler(pid: int, url: str, dashboard: Dashboard) -> None:
     took = []
     with ClusterClient(Endpoint(url, trust, authorization=lambda: f"Bearer {ADMIN.token}")) as client:
         for _ in range(_RUNS):
-            time.sleep(2.1)  # until nothing is kept
+            time.sleep(2.1)  # until all caches have expired
             begin, spent = time.perf_counter(), cpu_seconds(pid)
             client.get("/v1/tree")
             took.append((1000 * (time.perf_counter() - begin), 1000 * (cpu_seconds(pid) - spent)))

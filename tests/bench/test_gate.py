@@ -52,7 +52,7 @@ def test_the_time_of_others_is_what_we_did_not_use() -> None:
     began = MachineTime(busy=100, idle=50, ours=10)
 
     assert began.others(MachineTime(busy=106, idle=54, ours=13)) == pytest.approx(0.3)
-    assert began.others(MachineTime(busy=103, idle=57, ours=13.02)) == 0  # a tick of rounding
+    assert began.others(MachineTime(busy=103, idle=57, ours=13.02)) == 0  # the difference is one tick of rounding
 
 
 def test_the_machine_is_read() -> None:

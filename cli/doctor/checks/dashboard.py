@@ -52,8 +52,8 @@ def check_impersonation(subject: str, account: str, missing: Sequence[Access]) -
         return ok(subject, f"{account} may impersonate users and groups, as --trusted-proxy needs")
     what = " and ".join(each.resource for each in missing)
     fix = (
-        f"give {account} the right to `impersonate` those {what} whom the proxy names; where its role lists them in"
-        " resourceNames, this is fine"
+        f"give {account} the right to `impersonate` the {what} that the proxy names; if its role lists them in"
+        " resourceNames already, ignore this"
     )
     return warning(subject, f"{account} may not impersonate any of the {what}, as --trusted-proxy needs", fix)
 
@@ -63,19 +63,19 @@ def _of_process(target: CheckedCluster, deployment: Manifest, process: str, url:
     subject, service = f"--{process}={url}", service_of(url)
     called = target.deployment(target.names.processes[process])
     if service is None or service.namespace != target.names.namespace:
-        return skipped(subject, "is not a Service beside the dashboard, so it cannot be looked at")
+        return skipped(subject, "is not a Service in the dashboard's namespace, so it cannot be checked")
     if service.name != option(called, "--service"):  # a Service of the user's, or of a process that was removed
         return of_service(target, service, f"install manifests/components/{process}, or take {subject} out")
     if option(called, "--api-port") is None:
         fix = f"start the {process} with --api-host, --api-port and --api-certs, as manifests/components/{process} does"
         return failure(subject, f"the {process} serves no /v1", fix)
     secret = secret_of(called)
-    served = stored_certificate(target, secret) if secret else f"the {process} keeps its certificate in no Secret"
+    served = stored_certificate(target, secret) if secret else f"the certificate of the {process} is not in a Secret"
     if isinstance(served, str):
         return skipped(subject, f"whether it is trusted cannot be known: {served}")
     file = option(deployment, f"--{process}-ca")
     if not file:
-        return skipped(subject, "no CA is named, so it is trusted where the image of the dashboard trusts it")
+        return skipped(subject, "no CA is named, so only the authorities in the dashboard's image are trusted")
     return check_trust(subject, served, _authorities(target, deployment, file), urlsplit(url).hostname or "")
 
 
@@ -97,7 +97,7 @@ def _authorities(target: CheckedCluster, deployment: Manifest, file: str) -> byt
     source = mounted(deployment, str(path.parent), "secret")
     name = text(source.get("secretName"))
     if name is None:
-        return f"{file} is mounted from no Secret"
+        return f"{file} is not mounted from a Secret"
     renamed = {each.get("path"): each.get("key") for each in map(mapping, listing(source.get("items")))}
     key = text(renamed.get(path.name)) or path.name
     found = target.get(SECRETS.item(name, target.names.namespace))

@@ -48,7 +48,7 @@ def _of_dialect(target: CheckedCluster, dialect: Dialect, webhook: Configuration
     why, fix = _undecided(target, dialect)
     if why and fix:
         return failure(key, f"Pods wait at a gate that nothing removes: {why}", fix)
-    return skipped(key, why) if why else ok(key, f"{target.names.reconciler} lets the Pods pass that have room")
+    return skipped(key, why) if why else ok(key, f"{target.names.reconciler} admits the Pods if there is room")
 
 
 def _undecided(target: CheckedCluster, dialect: Dialect) -> tuple[str, str]:

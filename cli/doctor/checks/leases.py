@@ -61,9 +61,9 @@ def check_lease(subject: str, lease: Manifest | None, now: datetime, work: Lease
     holder, age = holder_of(lease), age_of(lease, now)
     if not holder:
         return failure(subject, f"no replica holds it, so {work.idle}", fix)
-    if age is None or age > _lasts(lease) + _LENIENT:
+    if age is None or age > _duration(lease) + _LENIENT:
         since = f"{age:.0f} s ago" if age is not None else "never"
-        return failure(subject, f"{holder} holds it and renewed it {since}; it lasts {_lasts(lease):g} s", fix)
+        return failure(subject, f"{holder} holds it and renewed it {since}; it lasts {_duration(lease):g} s", fix)
     return ok(subject, f"{holder} holds it, renewed {max(age, 0):.0f} s ago")
 
 
@@ -108,10 +108,10 @@ def age_of(lease: Manifest, now: datetime) -> float | None:
     return (now - datetime.fromisoformat(renewed)).total_seconds() if renewed else None
 
 
-def _lasts(lease: Manifest) -> float:
+def _duration(lease: Manifest) -> float:
     return float(mapping(lease.get("spec")).get("leaseDurationSeconds") or _DURATION)
 
 
 def is_active(lease: Manifest, now: datetime) -> bool:
     age = age_of(lease, now)
-    return bool(holder_of(lease)) and age is not None and age <= _lasts(lease) + _LENIENT
+    return bool(holder_of(lease)) and age is not None and age <= _duration(lease) + _LENIENT

@@ -91,7 +91,11 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
             return warning(subject, f"runs ({holder}), and no root names it, so it decides for nothing", fix)
         return ok(subject, f"runs ({holder}), and holds {len(held)} ClusterQueue{'s' * (len(held) != 1)}")
     if held:
-        fix = "see reconciler-lease" if part == DEFAULT else f"{start}; it hands over what no root gives it"
+        fix = (
+            "see reconciler-lease"
+            if part == DEFAULT
+            else f"{start}; it hands over the queues of roots that do not name it"
+        )
         message = (
             f"it does not run, and it holds {first_of(held, _SHOWN)}: nothing is admitted there, and no other part may"
         )

@@ -13,7 +13,7 @@ from policies.audit.reports import APIS, MANAGED_BY, PREFIX, ReportApi
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 
 _LABEL = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
-_NONE = "neither OpenReports nor PolicyReports are installed, so none are written; metrics and /v1/findings have it all"
+_NONE = "neither OpenReports nor PolicyReports are installed, so none are written; see the metrics and /v1/findings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def check_reports(api: ReportApi, missing: list[str], ours: str, keeper: ReportK
         fix = f"install the audit, or remove them: kubectl delete -A -l {_LABEL} {names}"
         return warning(subject, f"{ours} and others are left of an audit that was removed, and are out of date", fix)
     if missing:
-        fix = f"install {' and '.join(missing)} as well, with the release of {api.group} that the other one is of"
+        fix = f"install {' and '.join(missing)} as well, from the same release of {api.group} as the other kind"
         return warning(subject, f"lacks {' and '.join(missing)}, so the audit writes none of its reports", fix)
     if keeper.expired and ours:
         since = keeper.renewed or "an unknown moment"

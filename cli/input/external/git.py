@@ -22,7 +22,7 @@ _FILES = ("100644", "100755", LINK)
 _SHALLOW = "fetch more of the history first: git fetch --unshallow origin (actions/checkout: fetch-depth: 0)"
 _LISTED = 8
 """The maximum number of branches and tags that a message lists."""
-_FETCH = "is the name right? what is newer than this clone comes with git fetch origin"
+_FETCH = "check the name; `git fetch origin` gets revisions that are newer than this clone"
 _PARTIAL = (
     "this clone is partial, and no objects are fetched; clone without --filter (actions/checkout: without filter)"
 )
@@ -79,7 +79,7 @@ class Git:
         try:
             return Revision(name, ancestor, datetime.fromtimestamp(int(listed.split()[0]), UTC))
         except (ValueError, OverflowError, OSError) as error:
-            raise OutOfReach(f"--base: the commit {ancestor} has no time that a calendar knows") from error
+            raise OutOfReach(f"--base: the commit {ancestor} has no valid time") from error
 
     def _shallow(self) -> bool:
         return self.run("rev-parse", "--is-shallow-repository").strip() == b"true"

@@ -183,7 +183,7 @@ class Large:
     def answer(self, change): return 'x' * 1_000_000
 for state in (Slow(), Ends(), Counts(), Large()):
     for _ in range(2):
-        print(child.ForkingPickler.loads(child._asked(state, None)), flush=True)
+        print(child.ForkingPickler.loads(child._computed(state, None)), flush=True)
 """
 
 

@@ -22,7 +22,7 @@ def leads_out(path: str | Path) -> Path | None:
 
     The checkout is that of the path before links are followed.
     """
-    whole = _whole(path)
+    whole = _normalized(path)
     real = Path(os.path.realpath(whole))
     if real == whole:
         return None
@@ -40,8 +40,8 @@ def leads_out(path: str | Path) -> Path | None:
 
 def stays_below(path: str | Path, folder: str | Path) -> bool:
     """Whether the path is the folder or below it, both by its name and after links are followed."""
-    whole, real = _whole(path), Path(os.path.realpath(path))
-    return whole.is_relative_to(_whole(folder)) and real.is_relative_to(os.path.realpath(folder))
+    whole, real = _normalized(path), Path(os.path.realpath(path))
+    return whole.is_relative_to(_normalized(folder)) and real.is_relative_to(os.path.realpath(folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ def owned(file: str, named: Sequence[str]) -> OwnedFile | None:
     For a pattern, this is the folder before its first special character; for a file, the folder of the file. A path
     below the working directory must not lead out of the working directory.
     """
-    whole, real, here = _whole(file), Path(os.path.realpath(file)), Path.cwd()
+    whole, real, here = _normalized(file), Path(os.path.realpath(file)), Path.cwd()
     if whole.is_relative_to(here) and not real.is_relative_to(here):
         return None
-    for folder in map(_folder, named):
+    for folder in map(_folder_of, named):
         there = Path(os.path.realpath(folder))
         if whole.is_relative_to(folder) and real.is_relative_to(there):
             return OwnedFile(there, real.relative_to(there))
     return None
 
 
-def _folder(named: str) -> Path:
-    whole = _whole(named)
+def _folder_of(named: str) -> Path:
+    whole = _normalized(named)
     if whole.is_dir():
         return whole
     if os.path.lexists(whole):
@@ -77,5 +77,5 @@ def _folder(named: str) -> Path:
     return next((each for each in whole.parents if not glob.has_magic(str(each))), whole)
 
 
-def _whole(path: str | Path) -> Path:
+def _normalized(path: str | Path) -> Path:
     return Path(os.path.normpath(Path(path).absolute()))

@@ -127,11 +127,11 @@ def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
             stored = _applied(cluster, action, stored["metadata"]["resourceVersion"])
     with suppress(ApiError):  # the answer reports what was stored; the next apply retries the rest
         if left := leftovers(stored, action.body):
-            stored = _then(cluster, action, stored, left, action.subresource)
+            stored = _patch_again(cluster, action, stored, left, action.subresource)
         ended = {action.manager: None, **({action.ends: action.body} if action.ends else {})}
         owners = owners_without(stored, ended, action.subresource)
         if owners is not None:
-            stored = _then(cluster, action, stored, {"metadata": {"managedFields": owners}}, None)
+            stored = _patch_again(cluster, action, stored, {"metadata": {"managedFields": owners}}, None)
     return stored
 
 
@@ -141,7 +141,7 @@ def _applied(cluster: ClusterClient, action: Apply, version: str | None) -> Mani
     return cluster.apply(path, {**action.applied, "metadata": metadata}, action.manager, force=True)
 
 
-def _then(
+def _patch_again(
     cluster: ClusterClient, action: Apply, stored: Manifest, body: Mapping[str, Any], subresource: str | None
 ) -> Manifest:
     version = stored["metadata"]["resourceVersion"]

@@ -54,12 +54,12 @@ def jobs_without_workload(
     selector = f"{QUEUE_NAME},{PRIORITY_CLASS}"
     if classes:
         selector += f",{PRIORITY_CLASS} notin ({','.join(sorted(classes))})"
-    found = (each for shape in SHAPES.values() for each in _held(shape, listed, selector, classes))
+    found = (each for shape in SHAPES.values() for each in _waiting_jobs(shape, listed, selector, classes))
     missed = (each for each in found if (each.kind, each.namespace, each.name) not in queued)
     return sorted(missed, key=lambda each: (each.namespace, each.name, each.kind))
 
 
-def _held(
+def _waiting_jobs(
     shape: JobShape, listed: Listed, selector: str, classes: Collection[str] | None
 ) -> Iterator[JobWithoutWorkload]:
     resource = Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)

@@ -100,7 +100,7 @@ class Wire:
         while True:
             left -= 1
             try:
-                return _json_object(self._send(request, self._whole), request)
+                return _json_object(self._send(request, self._body), request)
             except ClusterError as error:
                 backoff = backoff or RandomBackoff(first=0.1, longest=2.0)
                 wait = backoff.next(asked_wait(error))
@@ -110,7 +110,7 @@ class Wire:
 
     def stream(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
         """The response with its body unread; reading fails after `silence` seconds without a byte."""
-        return self._send(request, partial(self._begun, silence=silence))
+        return self._send(request, partial(self._unread_response, silence=silence))
 
     def _send(self, request: HttpRequest, exchange: Callable[[HttpRequest], T]) -> T:
         """Send the request once; once more with new credentials if the old ones are rejected."""
@@ -122,26 +122,26 @@ class Wire:
                 raise
         return exchange(request)
 
-    def _whole(self, request: HttpRequest) -> bytes:
+    def _body(self, request: HttpRequest) -> bytes:
         """The body of the response."""
         connections, timeouts = self._live, self.timeouts
         read = timeouts.read
         try:
             answer = connections.exchange(request, read) if request.body is not None else None
             if answer is None:
-                answer = _read(connections.send(request, urllib3.Timeout(connect=timeouts.connect, read=read)))
+                answer = _read_answer(connections.send(request, urllib3.Timeout(connect=timeouts.connect, read=read)))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
         _check(request, answer)
         return answer.data
 
-    def _begun(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
+    def _unread_response(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
         """The response with its body unread."""
         connections = self._live
         try:
             response = connections.send(request, urllib3.Timeout(connect=self.timeouts.connect, read=silence))
             if response.status != 200:
-                _check(request, _read(response))
+                _check(request, _read_answer(response))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
         return response
@@ -175,7 +175,7 @@ class _Connections:
         if request.body is not None:
             headers = {**headers, "Content-Type": request.content_type}
         if self.endpoint.headers:
-            headers = _together(headers, self.endpoint.headers)
+            headers = _joined_headers(headers, self.endpoint.headers)
         return self._ask(
             request.method,
             f"{self._where}{_target(request)}",
@@ -254,7 +254,7 @@ class _Connections:
         return self._headers
 
 
-def _together(headers: Mapping[str, str], more: Iterable[tuple[str, str]]) -> urllib3.HTTPHeaderDict:
+def _joined_headers(headers: Mapping[str, str], more: Iterable[tuple[str, str]]) -> urllib3.HTTPHeaderDict:
     found = urllib3.HTTPHeaderDict(headers)
     for name, value in more:
         found.add(name, value)
@@ -265,7 +265,7 @@ def _target(request: HttpRequest) -> str:
     return f"{request.path}?{urlencode(request.params)}" if request.params else request.path
 
 
-def _read(response: urllib3.BaseHTTPResponse) -> HttpAnswer:
+def _read_answer(response: urllib3.BaseHTTPResponse) -> HttpAnswer:
     response.read(cache_content=True)
     return HttpAnswer(response.status, response.headers.get("Retry-After"), response.data)
 

@@ -30,10 +30,10 @@ def replaced(lines: Iterable[str], blocks: Mapping[str, str]) -> Iterator[str]:
                 raise ValueError(f"no generator makes {name}")
             indent = line[: len(line) - len(line.lstrip())]
             yield from (indent + each for each in blocks[name].splitlines())
-            yield _skipped_to(f"{END}{name}", rest)
+            yield _line_with(f"{END}{name}", rest)
 
 
-def _skipped_to(end: str, lines: Iterator[str]) -> str:
+def _line_with(end: str, lines: Iterator[str]) -> str:
     for line in lines:
         if end in line:
             return line

@@ -131,7 +131,7 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
             if chart is not None and _is_of_chart(path_within(file, chart) or ""):
                 found.charts[chart].append(file)
             elif name.lower().endswith(EXTENSIONS):
-                _sort_in(found, file, ignored)
+                _classify(found, file, ignored)
         if chart is None or chart == directory:
             named = (each for each in KUSTOMIZATION_FILES if each in names)
             found.kustomizations += filter(None, (read_kustomization(directory, each) for each in named))
@@ -152,7 +152,7 @@ def _is_of_chart(path: str) -> bool:
     return first in _CHART_FOLDERS if inner else bool(_CHART_FILES(first))
 
 
-def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:
+def _classify(found: Folder, file: str, ignored: _Ignored) -> None:
     if ignored.file(file):
         found.passed.append(PassedOver(file, PassedOverReason.EXCLUDED))
     elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH110, PTH114, a Path for each costs more than the look

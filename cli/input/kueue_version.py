@@ -16,10 +16,10 @@ def installed_beside(against: Against) -> Installed:
     If the cluster does not answer, the function returns the latest version, and the command reports the error when it
     reads the cluster.
     """
-    return partial(_asked, against) if against.kind == "cluster" else lambda: LATEST
+    return partial(_installed_version, against) if against.kind == "cluster" else lambda: LATEST
 
 
-def _asked(against: Against) -> KueueVersion:
+def _installed_version(against: Against) -> KueueVersion:
     from cluster.installed_kueue import installed_kueue  # here, since it takes long to load
 
     try:

@@ -43,13 +43,13 @@ def settings(
     `gates`, `installed`: see `read_configuration`.
     """
     file = configuration_file(option, paths)
-    configuration = _load(file, gates, installed) if file else _usual(gates, installed)
+    configuration = _load(file, gates, installed) if file else _default_configuration(gates, installed)
     return replace(configuration, profile=Profile(profile)) if profile else configuration
 
 
 def configuration_file(option: str | None, paths: Sequence[str]) -> str | None:
     """The file of the configuration that applies; None for the defaults."""
-    return named_configuration(option) or (_upward(paths) if paths else None)
+    return named_configuration(option) or (_file_in_parents(paths) if paths else None)
 
 
 def named_configuration(option: str | None) -> str | None:
@@ -57,7 +57,7 @@ def named_configuration(option: str | None) -> str | None:
     return option or os.environ.get(VARIABLE) or None
 
 
-def _upward(paths: Sequence[str]) -> str | None:
+def _file_in_parents(paths: Sequence[str]) -> str | None:
     first = Path(next((path for path in paths if path != "-"), ".")).absolute()
     for folder in (first, *first.parents):
         for name in FILES:
@@ -66,7 +66,7 @@ def _upward(paths: Sequence[str]) -> str | None:
     return None
 
 
-def _usual(gates: Collection[Dialect], installed: Installed) -> Configuration:
+def _default_configuration(gates: Collection[Dialect], installed: Installed) -> Configuration:
     """The default configuration."""
     if not gates:
         return Configuration(kueue=KueueSettings(version=installed()))
@@ -81,7 +81,9 @@ def _load(file: str, gates: Collection[Dialect], installed: Installed) -> Config
 
     def read(manifest: Mapping[str, Any]) -> Configuration:
         rest = {key: value for key, value in manifest.items() if key != _ROOTS}
-        return read_configuration(rest, registry(), gates, installed) if rest else _usual(gates, installed)
+        return (
+            read_configuration(rest, registry(), gates, installed) if rest else _default_configuration(gates, installed)
+        )
 
     return read_file(file, read)
 

@@ -103,7 +103,7 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
                 made.unreadable.append(source)
             elif Path(source).is_dir():
                 made.folders.append(source)
-                _below(made, look(source, selection.exclusion), files, render)
+                _survey_folder(made, look(source, selection.exclusion), files, render)
             else:
                 made.files += 1
                 made.take(files.named(source), named=True)
@@ -111,9 +111,9 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
     return made
 
 
-def _below(made: Survey, folder: Folder, files: Files, render: bool) -> None:
+def _survey_folder(made: Survey, folder: Folder, files: Files, render: bool) -> None:
     made.files += len(folder.files) + len(folder.passed) + sum(map(len, folder.charts.values()))
-    used = _built(made, folder) if render else set()
+    used = _build_all(made, folder) if render else set()
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]
     made.take(files.below(folder), named=False)
     if render:
@@ -123,11 +123,11 @@ def _below(made: Survey, folder: Folder, files: Files, render: bool) -> None:
     ]
 
 
-def _built(made: Survey, folder: Folder) -> set[str]:
+def _build_all(made: Survey, folder: Folder) -> set[str]:
     """Build the kustomizations that change relevant resources. Returns the normalized paths of their files."""
     wanted = [each for each in builds(folder.kustomizations) if not each.plain and _mentions(each.files)]
     used: set[str] = set()
-    for build, result in zip(wanted, _at_once(_build, wanted), strict=True):
+    for build, result in zip(wanted, _run_concurrently(_build, wanted), strict=True):
         if isinstance(result, str):
             made.notes.append(f"{build.top.folder}: not built: {result}; its files are read as they are")
             continue
@@ -144,7 +144,7 @@ def _build(build: KustomizeBuild) -> list[Document] | str:
 
 def _charts(made: Survey, folder: Folder) -> None:
     ours = [chart for chart, files in folder.charts.items() if _mentions(files)]
-    for chart, result in zip(ours, _at_once(_chart, ours), strict=True):
+    for chart, result in zip(ours, _run_concurrently(_chart, ours), strict=True):
         if isinstance(result, str):
             made.notes.append(f"{chart}: not rendered: {result}")
         else:
@@ -170,7 +170,7 @@ def _rendered(render: Callable[[], Iterable[Document | Unreadable]]) -> list[Doc
     return [each for each in found if isinstance(each, Document)]
 
 
-def _at_once(function: Callable[[T], R], values: Sequence[T]) -> list[R]:
+def _run_concurrently(function: Callable[[T], R], values: Sequence[T]) -> list[R]:
     if not values:
         return []
     with ThreadPoolExecutor(_AT_ONCE) as pool:

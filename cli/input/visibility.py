@@ -44,7 +44,7 @@ def reconciler_of(
             yield partial(reconciler_api.get, server, login=login)
             return
         with login.connected() as cluster:
-            yield partial(_passed_on, cluster)
+            yield partial(_forwarded, cluster)
     except OutOfReach as error:
         if refused is None or isinstance(error, AccessDenied):  # its message names the smaller role, which is enough
             raise
@@ -62,7 +62,7 @@ def reporting_bad_answers() -> Iterator[None]:
         ) from error
 
 
-def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:
+def _forwarded(cluster: ClusterClient, path: str) -> dict[str, Any]:
     try:
         return cluster.get(PREFIX + path.removeprefix("/v1"))
     except Forbidden as error:

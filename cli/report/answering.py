@@ -117,14 +117,14 @@ def _looked(surveyed: Sequence[Surveyed]) -> Looked:
     return Looked(
         files=sum(each.found.files for each in surveyed),
         judged=len(judged),
-        kinds=_most_first(kinds),
-        passed=_most_first(passed),
+        kinds=_by_count(kinds),
+        passed=_by_count(passed),
         roots=tuple(roots) if len(roots) > 1 or any(roots) else (),
         notes=tuple(line for each in surveyed for line in each.found.notes),
     )
 
 
-def _most_first(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+def _by_count(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda it: (-it[1], it[0])))
 
 

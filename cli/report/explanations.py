@@ -47,10 +47,10 @@ def _moment(found: str | int) -> str:
 
 
 def _ahead(ahead: Found) -> str:
-    return _some([job_text(each) for each in ahead["workloads"]], ahead["others"], "other workload")
+    return _names_and_count([job_text(each) for each in ahead["workloads"]], ahead["others"], "other workload")
 
 
-def _some(named: list[str], others: int, word: str) -> str:
+def _names_and_count(named: list[str], others: int, word: str) -> str:
     return ", ".join(named + ([f"{others} {word}{'' if others == 1 else 's'}"] if others else []))
 
 
@@ -117,7 +117,9 @@ def _holding(who: str, holder: Found) -> str:
 
 
 def _leaving_lines(found: Found) -> Iterator[str]:
-    leaving = _some(list(map(job_text, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload")
+    leaving = _names_and_count(
+        list(map(job_text, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload"
+    )
     if leaving:
         yield f"waits until these have stopped: {leaving}"
 

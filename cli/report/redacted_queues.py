@@ -70,7 +70,7 @@ def _fitting(fits: Callable[[Scalar], object]) -> _Kept:
     return of
 
 
-def _among(words: Collection[str]) -> _Kept:
+def _one_of(words: Collection[str]) -> _Kept:
     return _fitting(lambda scalar: scalar.text in words)
 
 
@@ -99,7 +99,7 @@ def _acl(node: Node, writer: _Writer) -> Value:
 def _listed(kept: _Kept) -> _Kept:
     def of(node: Node, writer: _Writer) -> Value:
         writer.visit()
-        return [kept(item, writer) for item in node.items] if isinstance(node, SequenceNode) else _other(node)
+        return [kept(item, writer) for item in node.items] if isinstance(node, SequenceNode) else _substitute(node)
 
     return of
 
@@ -110,7 +110,7 @@ def _mapped(of_key: Callable[[str], _Kept | None]) -> _Kept:
     def of(node: Node, writer: _Writer) -> Value:
         writer.visit()
         if not isinstance(node, yaml_nodes.Mapping):
-            return _other(node)
+            return _substitute(node)
         found: dict[str, Value] = {}
         for key, value in _entries(node, writer):
             kept = of_key(key)
@@ -123,7 +123,7 @@ def _mapped(of_key: Callable[[str], _Kept | None]) -> _Kept:
     return of
 
 
-def _other(node: Node) -> Value:
+def _substitute(node: Node) -> Value:
     """The substitute for a value that should be a list or a mapping. Null is kept, since it counts as absent."""
     return "null" if isinstance(node, Scalar) and node.value is None else REDACTED
 
@@ -186,7 +186,7 @@ _QUEUE = _keys(
         "limits": _listed(_LIMIT),
     }
 )
-_FILTER = _keys({"type": _among(("", "allow", "deny")), "users": _listed(_hidden), "groups": _listed(_hidden)})
+_FILTER = _keys({"type": _one_of(("", "allow", "deny")), "users": _listed(_hidden), "groups": _listed(_hidden)})
 _RULE = _keys({"name": _name, "create": _SWITCH, "filter": _FILTER, "parent": _rule, "value": _name})
 _CONFIG = _keys(
     {
@@ -197,9 +197,9 @@ _CONFIG = _keys(
                     "name": _name,
                     "queues": _listed(_queue),
                     "limits": _listed(_LIMIT),
-                    "nodesortpolicy": _keys({"type": _among(SORT_TYPES), "resourceweights": _AMOUNTS}),
+                    "nodesortpolicy": _keys({"type": _one_of(SORT_TYPES), "resourceweights": _AMOUNTS}),
                     "preemption": _keys({"enabled": _SWITCH, "quotapreemptionenabled": _SWITCH}),
-                    "usergroupresolver": _keys({"type": _among(RESOLVERS)}),
+                    "usergroupresolver": _keys({"type": _one_of(RESOLVERS)}),
                     "placementrules": _listed(_rule),
                 }
             )

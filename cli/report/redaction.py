@@ -160,7 +160,7 @@ def _fields(*keys: str) -> Callable[[Manifest], dict[str, Any]]:
     return lambda manifest: {key: manifest.get(key) for key in keys}
 
 
-def _some(value: object, keys: Iterable[str]) -> dict[str, Any]:
+def _selected(value: object, keys: Iterable[str]) -> dict[str, Any]:
     content = mapping(value)
     return {key: content[key] for key in keys if key in content}
 
@@ -168,10 +168,13 @@ def _some(value: object, keys: Iterable[str]) -> dict[str, Any]:
 def _workload(manifest: Manifest) -> dict[str, Any]:
     spec = mapping(manifest.get("spec"))
     pod_sets = [
-        {**_some(each, _POD_SET), "template": {"spec": _pod_spec(mapping(mapping(each).get("template")).get("spec"))}}
+        {
+            **_selected(each, _POD_SET),
+            "template": {"spec": _pod_spec(mapping(mapping(each).get("template")).get("spec"))},
+        }
         for each in listing(spec.get("podSets"))
     ]
-    return {"spec": {**_some(spec, _WORKLOAD), "podSets": pod_sets}, **_with_status(manifest)}
+    return {"spec": {**_selected(spec, _WORKLOAD), "podSets": pod_sets}, **_with_status(manifest)}
 
 
 def _pod_spec(spec: object) -> dict[str, Any]:
@@ -180,7 +183,7 @@ def _pod_spec(spec: object) -> dict[str, Any]:
     for key in ("containers", "initContainers"):
         if key in kept:
             kept[key] = [{"name": str(number), **each} for number, each in enumerate(kept[key])]
-    if affinity := _some(kept.pop("affinity", None), ["nodeAffinity"]):
+    if affinity := _selected(kept.pop("affinity", None), ["nodeAffinity"]):
         kept["affinity"] = affinity
     if "resourceClaims" in kept:  # only their existence matters
         kept["resourceClaims"] = [{"name": str(number)} for number, _ in enumerate(kept["resourceClaims"])]
@@ -206,29 +209,29 @@ def _is_yunikorns(key: str) -> bool:
 
 def _job(manifest: Manifest) -> dict[str, Any]:
     spec = mapping(manifest.get("spec"))
-    tasks = [_some(task, _TASK) for task in listing(spec.get("tasks"))]
-    state = _some(mapping(mapping(manifest.get("status")).get("state")), ["phase"])
-    return {"spec": {**_some(spec, _JOB), "tasks": tasks}, "status": {"state": state}}
+    tasks = [_selected(task, _TASK) for task in listing(spec.get("tasks"))]
+    state = _selected(mapping(mapping(manifest.get("status")).get("state")), ["phase"])
+    return {"spec": {**_selected(spec, _JOB), "tasks": tasks}, "status": {"state": state}}
 
 
 def _pod_group(manifest: Manifest) -> dict[str, Any]:
-    return {"spec": _some(manifest.get("spec"), _POD_GROUP), "status": _some(manifest.get("status"), ["phase"])}
+    return {"spec": _selected(manifest.get("spec"), _POD_GROUP), "status": _selected(manifest.get("status"), ["phase"])}
 
 
 def _node(manifest: Manifest) -> dict[str, Any]:
     """The fields of a Node that decide which pods can run on it."""
     spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     ready = [each for each in map(mapping, listing(status.get("conditions"))) if each.get("type") == "Ready"]
-    conditions = [_some(each, ["type", "status", "lastTransitionTime"]) for each in ready]
-    kept = {**_some(status, ["allocatable"]), "conditions": conditions}
-    return {"spec": _some(spec, ["taints", "unschedulable"]), "status": kept}
+    conditions = [_selected(each, ["type", "status", "lastTransitionTime"]) for each in ready]
+    kept = {**_selected(status, ["allocatable"]), "conditions": conditions}
+    return {"spec": _selected(spec, ["taints", "unschedulable"]), "status": kept}
 
 
 def _pod(manifest: Manifest) -> dict[str, Any]:
     """The fields of a Pod that its scheduler reads, and its phase."""
     spec = mapping(manifest.get("spec"))
     phase = mapping(manifest.get("status")).get("phase") or "Pending"
-    return {"spec": {**_pod_spec(spec), **_some(spec, _POD)}, "status": {"phase": phase}}
+    return {"spec": {**_pod_spec(spec), **_selected(spec, _POD)}, "status": {"phase": phase}}
 
 
 _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {

@@ -28,7 +28,7 @@ def _lines(rollout: Rollout) -> Iterator[str]:
     if not rollout.verdict.allowed:
         yield from (f"  {sentence(judged)} [{judged.rule.id}]" for judged in rollout.refusals)
         return
-    yield from _reasons("one step is not enough", rollout.order.blocked)
+    yield from _stuck_lines("one step is not enough", rollout.order.blocked)
     for number, step in enumerate(rollout.steps, start=1):
         yield ""
         yield f"step {number}:"
@@ -38,7 +38,7 @@ def _lines(rollout: Rollout) -> Iterator[str]:
         if step.deletions:
             yield "  then, in this order:"
             yield from (f"    {_edit(edit)}" for edit in step.deletions)
-    yield from _reasons("no order was found for these", rollout.order.stuck)
+    yield from _stuck_lines("no order was found for these", rollout.order.stuck)
 
 
 def head_line(rollout: Rollout) -> str:
@@ -55,7 +55,7 @@ def _edit(edit: Edit) -> str:
     return f"{VERBS[edit.operation]} {edit.ref}{between}"
 
 
-def _reasons(heading: str, found: tuple[Stuck, ...]) -> Iterator[str]:
+def _stuck_lines(heading: str, found: tuple[Stuck, ...]) -> Iterator[str]:
     if not found:
         return
     yield ""
@@ -112,8 +112,8 @@ def as_json(rollout: Rollout) -> dict[str, Any]:
             }
             for step in rollout.steps
         ],
-        "blocked": list(map(_stuck, rollout.order.blocked)),
-        "stuck": list(map(_stuck, rollout.order.stuck)),
+        "blocked": list(map(_stuck_json, rollout.order.blocked)),
+        "stuck": list(map(_stuck_json, rollout.order.stuck)),
         "unreadable": list(map(unreadable_json, rollout.change.unreadable)),
     }
 
@@ -124,7 +124,7 @@ def _edit_json(edit: Edit) -> dict[str, Any]:
     return {**found, "manifest": edit.after.manifest} if edit.detour and edit.after else found
 
 
-def _stuck(stuck: Stuck) -> dict[str, Any]:
+def _stuck_json(stuck: Stuck) -> dict[str, Any]:
     edit = stuck.edit
     return {
         "operation": str(edit.operation),

@@ -100,7 +100,7 @@ def run(
         settings, authenticator=authenticator, sessions=sessions, link_key=key.read_bytes if key else None
     )
     own = _own_token(sign_in) if sign_in.proxies else None
-    servers = _Watched(others, own)
+    servers = _ReloadedServers(others, own)
     someone = connecting_as_user(others.api, own)
     log_as_json()
     try:
@@ -166,7 +166,7 @@ def _own_token(sign_in: SignIn) -> Callable[[], str | None]:
     return lambda: f"Bearer {sign_in.token_file.read_text().strip()}" if sign_in.token_file else None
 
 
-class _Watched:
+class _ReloadedServers:
     """Returns the endpoints of the servers, and creates them again when the file of a CA changes.
 
     `own`: the Authorization header of this process. If it is None, no credentials of this process are sent. A user's
@@ -184,7 +184,7 @@ class _Watched:
         seen = tuple(_fingerprint(each.ca) for each in every if each)
         with self._lock:
             if self._servers is None or seen != self._seen:
-                made = [self._with_own(each.endpoint()) if each else None for each in every]
+                made = [self._with_own_login(each.endpoint()) if each else None for each in every]
                 api = made[0] or self._of_pod()
                 self._servers, self._seen = Servers(api, *made[1:]), seen
             return self._servers
@@ -194,9 +194,9 @@ class _Watched:
             found = from_service_account()
         except ClusterError as error:
             raise Misused(f"name the API server with --api-server: {error}") from error
-        return self._with_own(replace(found, authorization=lambda: None))
+        return self._with_own_login(replace(found, authorization=lambda: None))
 
-    def _with_own(self, endpoint: Endpoint) -> Endpoint:
+    def _with_own_login(self, endpoint: Endpoint) -> Endpoint:
         return replace(endpoint, authorization=self._own) if self._own else endpoint
 
 

@@ -40,7 +40,7 @@ class OtelRecorder:
     def __init__(self, service: str, exporter: SpanExporter | None = None) -> None:
         library_log = _LibraryLog()
         self._ids = _GivenIds()
-        self._exporter = _Watched(exporter or OTLPSpanExporter(), library_log)
+        self._exporter = _WarningExporter(exporter or OTLPSpanExporter(), library_log)
         self._provider = TracerProvider(resource=_resource(service), id_generator=self._ids, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
         self._tracer = self._provider.get_tracer("quotree")
@@ -64,7 +64,7 @@ class OtelRecorder:
         self._ids.give(trace, int(span.context.span, 16))
         recorded = self._tracer.start_span(
             span.name,
-            context=_above(trace, span.parent),
+            context=_parent_context(trace, span.parent),
             kind=SpanKind.SERVER if span.serves else SpanKind.INTERNAL,
             attributes=span.attributes,
             links=[Link(_context(each)) for each in span.links],
@@ -100,12 +100,12 @@ class _GivenIds(IdGenerator):
         self._next.ids = (trace, span)
 
     def generate_trace_id(self) -> int:
-        return self._given()[0] or self._random.generate_trace_id()
+        return self._taken_ids()[0] or self._random.generate_trace_id()
 
     def generate_span_id(self) -> int:
-        return self._given()[1] or self._random.generate_span_id()
+        return self._taken_ids()[1] or self._random.generate_span_id()
 
-    def _given(self) -> tuple[int, int]:
+    def _taken_ids(self) -> tuple[int, int]:
         found: tuple[int, int] = getattr(self._next, "ids", (0, 0))
         return found
 
@@ -113,7 +113,7 @@ class _GivenIds(IdGenerator):
 class _LibraryLog(logging.Handler):
     """Keeps the library's log records out of the log, where each failed batch would add several lines.
 
-    `last`: the last message, for the warning of `_Watched`.
+    `last`: the last message, for the warning of `_WarningExporter`.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class _LibraryLog(logging.Handler):
             log.warning("there are more spans than can be exported, and some are dropped; sample with %s", _SAMPLER)
 
 
-class _Watched(SpanExporter):
+class _WarningExporter(SpanExporter):
     """Wraps an exporter. Logs once when exports begin to fail, and once when they succeed again."""
 
     def __init__(self, exporter: SpanExporter, library_log: _LibraryLog) -> None:
@@ -166,7 +166,7 @@ def _resource(service: str) -> Resource:
     return found if named else found.merge(Resource({SERVICE_NAME: service}))
 
 
-def _above(trace: int, parent: Parent | None) -> Context:
+def _parent_context(trace: int, parent: Parent | None) -> Context:
     if parent is None:
         return Context()
     flags = TraceFlags(TraceFlags.DEFAULT if parent.sampled is False else TraceFlags.SAMPLED)

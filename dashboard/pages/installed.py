@@ -186,14 +186,14 @@ def _authority(subject: str, found: Manifest, now: datetime) -> Iterator[Certifi
     bundles = {
         text(mapping(mapping(each).get("clientConfig")).get("caBundle")) for each in listing(found.get("webhooks"))
     }
-    ends = [until for bundle in bundles if bundle for until in _ends(bundle)]
+    ends = [until for bundle in bundles if bundle for until in _expiries(bundle)]
     if ends:
         until = max(ends)
         state = _state(until, until - SOON, now)
         yield CertificateLine(f"Authority in {subject}", clock(until), state, "the API server cannot call it")
 
 
-def _ends(bundle: str) -> list[datetime]:
+def _expiries(bundle: str) -> list[datetime]:
     try:
         return [inspect(each).not_after for each in split(base64.b64decode(bundle))]
     except (BadCertificate, binascii.Error):

@@ -28,14 +28,14 @@ class SelfAccess:
         self._reader = reader
 
     @cached_property
-    def _found(self) -> Manifest | None:
+    def _rights(self) -> Manifest | None:
         try:
-            found = self._reader.aside(("self",), self._asked, _KEPT)
-            return found or self._reader.aside(("self",), self._asked)
+            found = self._reader.aside(("self",), self._ask, _KEPT)
+            return found or self._reader.aside(("self",), self._ask)
         except Unauthorized:
             return None  # the page reports its own error
 
-    def _asked(self) -> Manifest | None:
+    def _ask(self) -> Manifest | None:
         """The response of /v1/self, or None. None is cached too, so that a hanging server delays only one page."""
         try:
             return self._reader.reader.ask("/v1/self")
@@ -44,8 +44,8 @@ class SelfAccess:
         except ClusterError:
             return None
 
-    def _reads(self, *names: str) -> bool:
-        return self._found is None or any(each in self._found["reads"] for each in names)
+    def _may_read(self, *names: str) -> bool:
+        return self._rights is None or any(each in self._rights["reads"] for each in names)
 
     @property
     def user(self) -> str:
@@ -53,9 +53,13 @@ class SelfAccess:
 
         It comes from the reconciler, or from the API server if the reconciler does not answer.
         """
-        return str(self._found["user"]) if self._found else self._reader.aside(("user",), self._named, _KEPT)
+        return (
+            str(self._rights["user"])
+            if self._rights
+            else self._reader.aside(("user",), self._name_at_api_server, _KEPT)
+        )
 
-    def _named(self) -> str:
+    def _name_at_api_server(self) -> str:
         try:
             return self._reader.reader.user()
         except ClusterError:
@@ -64,7 +68,7 @@ class SelfAccess:
     @cached_property
     def dialects(self) -> Sequence[str]:
         """The projects whose trees the user may see."""
-        return [dialect for dialect, answer in _TREES.items() if self._reads(answer)]
+        return [dialect for dialect, answer in _TREES.items() if self._may_read(answer)]
 
     @property
     def trees(self) -> bool:
@@ -74,7 +78,7 @@ class SelfAccess:
     @property
     def everywhere(self) -> bool:
         """Whether the user may see the Workloads of all namespaces."""
-        return self._found is None or bool(self._found["allNamespaces"])
+        return self._rights is None or bool(self._rights["allNamespaces"])
 
     @property
     def now(self) -> bool:
@@ -84,22 +88,22 @@ class SelfAccess:
     def opens(self, kind: str) -> bool:
         """Whether the user may open the page of an object of this kind."""
         answer = _PAGES.get(kind)
-        return answer is None or self._reads(answer)
+        return answer is None or self._may_read(answer)
 
     @property
     def clusters(self) -> bool:
-        return self._reads("clusters")
+        return self._may_read("clusters")
 
     @property
     def topologies(self) -> bool:
-        return self._reads("topologies")
+        return self._may_read("topologies")
 
     @property
     def namespaces(self) -> Sequence[str]:
         """Namespaces with LocalQueues in which the user may list Workloads. The reconciler checks a limited number."""
-        return [str(each) for each in self._found["namespaces"]] if self._found else []
+        return [str(each) for each in self._rights["namespaces"]] if self._rights else []
 
     @property
     def all_tried(self) -> bool:
         """Whether `namespaces` is complete."""
-        return self._found is not None and bool(self._found["allTried"])
+        return self._rights is not None and bool(self._rights["allTried"])

@@ -163,7 +163,7 @@ def quota(typed: Mapping[str, str]) -> QuotaEdit:
     flavor = _text(typed, "flavor")
     if node.kind in ("ClusterQueue", "Cohort") and not flavor:
         raise BadEdit(f"Name the flavor and the resource: {node} may have a quota for each of several.")
-    return QuotaEdit(node, flavor, _needed(typed, "resource", "resource"), field, amount)
+    return QuotaEdit(node, flavor, _required_text(typed, "resource", "resource"), field, amount)
 
 
 def move(typed: Mapping[str, str]) -> MoveEdit:
@@ -187,11 +187,11 @@ def stop(typed: Mapping[str, str]) -> StopEdit:
 def work(typed: Mapping[str, str]) -> WorkEdit:
     """Parse work to add: namespace, queue, name, pods, requests (`cpu=1, memory=1Gi`) and priority. Raises BadEdit."""
     return WorkEdit(
-        _needed(typed, "namespace", "namespace"),
-        _needed(typed, "queue", "LocalQueue"),
+        _required_text(typed, "namespace", "namespace"),
+        _required_text(typed, "queue", "LocalQueue"),
         _text(typed, "name") or "what-if",
         _number(typed, "pods", 1, 1, 100_000),
-        tuple(_requests(_needed(typed, "requests", "requests"))),
+        tuple(_requests(_required_text(typed, "requests", "requests"))),
         _number(typed, "priority", 0, -(2**31), 2**31 - 1),
     )
 
@@ -216,10 +216,10 @@ def _check(amount: str, what: str, more: str = "") -> None:
 
 
 def _node(typed: Mapping[str, str]) -> EditedNode:
-    return EditedNode(_needed(typed, "kind", "kind"), _needed(typed, "name", "name"))
+    return EditedNode(_required_text(typed, "kind", "kind"), _required_text(typed, "name", "name"))
 
 
-def _needed(typed: Mapping[str, str], field: str, what: str) -> str:
+def _required_text(typed: Mapping[str, str], field: str, what: str) -> str:
     found = _text(typed, field)
     if not found:
         raise BadEdit(f"The {what} is missing.")

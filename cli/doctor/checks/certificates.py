@@ -138,11 +138,13 @@ def check_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> 
     if now >= facts.not_after:
         return failure(subject, f"expired at {until}", _RENEW)
     if now >= facts.overdue:
-        return warning(subject, f"expires at {until}, in {_span(facts.not_after - now)}, and was not renewed", _RENEW)
+        return warning(
+            subject, f"expires at {until}, in {_time_left(facts.not_after - now)}, and was not renewed", _RENEW
+        )
     return ok(subject, f"is valid until {until}")
 
 
-def _span(left: timedelta) -> str:
+def _time_left(left: timedelta) -> str:
     return f"{left.days} days" if left.days > 1 else f"{left.total_seconds() / 3600:.1f} hours"
 
 

@@ -75,8 +75,8 @@ def check_parts(
         yield skipped("", "no root names a part: one reconciler decides for all trees")
         return
     yield from (_of_part(part, every, running) for part in sorted(names))
-    yield from _first(_of_label(each) for each in labelled if each.parent or not valid(each.label))
-    yield from _first(_of_placed(tree.root, tree.placed) for tree in every if tree.root and _is_overruled(tree))
+    yield from _first(_label_result(each) for each in labelled if each.parent or not valid(each.label))
+    yield from _first(_topology_result(tree.root, tree.placed) for tree in every if tree.root and _is_overruled(tree))
     yield from _first(each for tree in every for each in _of_tree(tree, running.live, now))
 
 
@@ -111,7 +111,7 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
     return warning(subject, message, fix)
 
 
-def _of_label(node: PartNode) -> CheckResult:
+def _label_result(node: PartNode) -> CheckResult:
     if not valid(node.label):
         message = (
             f"names the part {node.label}, and no part can have that name: the part that holds the tree still decides"
@@ -126,7 +126,7 @@ def _is_overruled(tree: PartTree) -> bool:
     return bool(tree.placed and tree.root and valid(tree.root.label) and tree.root.label != DEFAULT)
 
 
-def _of_placed(root: PartNode, queue: str) -> CheckResult:
+def _topology_result(root: PartNode, queue: str) -> CheckResult:
     message = f"has no effect: ClusterQueue {queue} has a flavor with a topology, and {DEFAULT} decides for such trees"
     fix = f"take the label off: kubectl label {_written(str(root))} {LABEL}-; or move {queue} to another tree"
     return warning(f"{root}: {LABEL}", message, fix)
@@ -154,10 +154,10 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
         return
     if not holders <= live.keys():
         return  # one of the holders does not run; `_of_part` reports that
-    yield _of_move(tree, away, wanted, now)
+    yield _handover_result(tree, away, wanted, now)
 
 
-def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetime) -> CheckResult:
+def _handover_result(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetime) -> CheckResult:
     subject, parts = f"tree of {tree.name}", " and ".join(sorted({each.claim.part for each in away}))
     requested = [each.requested for each in away if each.requested]
     if len(requested) < len(away):

@@ -40,7 +40,7 @@ _NOWHERE = "http://127.0.0.1:0"
 def kustomize_environment(empty: str) -> dict[str, str]:
     """The environment of kustomize. `empty`: an empty folder, which replaces the home folders."""
     homes = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "KUSTOMIZE_PLUGIN_HOME")
-    return {**_offline(), **dict.fromkeys(homes, empty), "KUBECONFIG": os.devnull, "KUBERC": "off"}
+    return {**_offline_variables(), **dict.fromkeys(homes, empty), "KUBECONFIG": os.devnull, "KUBERC": "off"}
 
 
 def helm_environment(empty: str, *, offline: bool) -> dict[str, str]:
@@ -48,12 +48,12 @@ def helm_environment(empty: str, *, offline: bool) -> dict[str, str]:
 
     `offline`: False for a chart of a repository, which needs the network and helm's folders, except its plugins.
     """
-    variables = _offline() if offline else dict(os.environ)
+    variables = _offline_variables() if offline else dict(os.environ)
     homes = ("HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_CACHE_HOME") if offline else ()
     return {**variables, **dict.fromkeys((*homes, "HELM_PLUGINS"), empty), "KUBECONFIG": os.devnull}
 
 
-def _offline() -> dict[str, str]:
+def _offline_variables() -> dict[str, str]:
     """Variables with unreachable proxies, and without any protocol that git may use."""
     return {
         **os.environ,
@@ -178,14 +178,14 @@ def has_own_schemas(chart: str) -> bool:
     for folder, folders, names in os.walk(chart):
         if any(Path(folder, name).is_symlink() for name in folders) or any(name.endswith(".tgz") for name in names):
             return False
-        if _SCHEMA in names and not _is_whole(Path(folder, _SCHEMA)):
+        if _SCHEMA in names and not _has_no_outside_references(Path(folder, _SCHEMA)):
             return False
     return True
 
 
-def _is_whole(file: Path) -> bool:
+def _has_no_outside_references(file: Path) -> bool:
     try:
-        return all(_stays(key, text) for key, text in _references(json.loads(file.read_bytes())))
+        return all(_is_inside_schema(key, text) for key, text in _references(json.loads(file.read_bytes())))
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -199,7 +199,7 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
         yield from _references(each)
 
 
-def _stays(key: str, text: str) -> bool:
+def _is_inside_schema(key: str, text: str) -> bool:
     """Whether the value of a key such as `$ref` or `$schema` refers to nothing outside of the schema."""
     if key == "$schema":
         return _DRAFTS.fullmatch(text) is not None

@@ -1,8 +1,8 @@
-"""/v1/findings: what the last audit found, for callers whom the API server lets.
+"""Serves /v1/findings: the findings of the last audit, for callers with the necessary rights in the cluster.
 
 A finding of a cluster-scoped object is shown to users who may list the tree: ClusterQueues and Cohorts, Volcano's
 Queues, or Namespaces. A finding of an object in a namespace is shown to users who may list objects of its kind: in all
-namespaces, or with `?namespace=` in that one. A caller without a right learns nothing, not even how many there are.
+namespaces, or with `?namespace=` in that one. A caller without a right gets nothing, not even the number of findings.
 """
 
 from __future__ import annotations
@@ -46,14 +46,17 @@ _NAMESPACED = tuple(kind for kind, versions in FOLLOWED.items() if versions[0].n
 
 
 class AuditApi:
-    """Answers GET requests; may be called by many threads. `last` gives the last audit, None before the first."""
+    """Answers GET requests. Many threads may call it. `last`: returns the last audit; None before the first."""
 
     def __init__(self, last: Callable[[], Audit | None], reviews: Reviews) -> None:
         self._last = last
         self._callers = Callers(reviews)
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query, for the caller or the user that it impersonates. Raises HttpRefusal."""
+        """The response for `target`, a path with its query, with the rights of the caller. Raises HttpRefusal.
+
+        `wanted`: the user that the caller impersonates; then that user's rights count.
+        """
         try:
             parts = urlsplit(target)
         except ValueError as error:
@@ -103,7 +106,7 @@ class AuditApi:
 
 
 def _of_tree(audited: AuditedFinding) -> bool:
-    """Whether it is about a tree as a whole; that of YuniKorn stands in a ConfigMap."""
+    """Whether the finding is about a tree. YuniKorn's tree is in a ConfigMap, which has a namespace."""
     return not audited.object.namespace or audited.object.group_kind == CONFIG_MAP
 
 
@@ -112,7 +115,7 @@ def _none(wanted: Sequence[Access]) -> str:
 
 
 def _query(text: str) -> dict[str, str]:
-    """Each part once. Raises HttpRefusal."""
+    """The parameters of a query string. Raises HttpRefusal if one is unknown or repeated."""
     try:
         parts = parse_qs(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=len(_FIELDS) * 2)
     except ValueError as error:

@@ -16,18 +16,18 @@ from policies.model.forest import Forest
 
 log = logging.getLogger(__name__)
 SHORTEST_PAUSE = 2.0
-"""Seconds between two audits. Changes in this time are judged together."""
+"""The minimum number of seconds between two audits. Changes in this time are judged together."""
 PAUSE_FACTOR = 10.0
-"""The pause after an audit, as a multiple of its duration. So audits use at most about a tenth of a core."""
+"""The pause after an audit, as a multiple of its duration, so that audits use at most about a tenth of a core."""
 
 
 class StoredObjects(Protocol):
-    """The stored objects as far as they were read."""
+    """The stored objects of a cluster."""
 
     def forest(self) -> Forest: ...
 
     def lacking(self) -> list[str]:
-        """Why kinds were not read completely, one sentence each. Audits start once all are read."""
+        """A sentence for each kind that is not read completely yet, with the reason. Audits start once all are read."""
 
 
 class Auditor:

@@ -1,4 +1,4 @@
-"""The reports of ours that the cluster holds, followed by watches of their label; and whether their API is there."""
+"""Watches Quotree's reports in a cluster by their label, and whether their API is installed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SELECTOR = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
 
 
 class ReportKey(NamedTuple):
-    """A report; `namespace` is empty for a cluster-wide one."""
+    """The key of a report. `namespace`: empty for a cluster-scoped report."""
 
     namespace: str
     name: str
 
 
 class StoredReport(NamedTuple):
-    """A report as it is stored: which object, in which state, and a digest of what it says."""
+    """A stored report. `version`: its resource version. `digest`: a digest of its content."""
 
     key: ReportKey
     uid: str
@@ -43,7 +43,7 @@ def stored_report(manifest: Manifest) -> StoredReport:
 
 
 class FollowedReports:
-    """The stored reports of one API. `news` is called, in another thread, after each change."""
+    """The stored reports of one API. `news`: called in another thread after each change."""
 
     def __init__(
         self, cluster: ClusterClient, api: ReportApi, news: Callable[[], None], pacing: Pacing | None = None
@@ -61,7 +61,7 @@ class FollowedReports:
 
     @property
     def installed(self) -> bool | None:
-        """Whether both kinds are served; None while that is not known."""
+        """Whether both kinds of the API are served; None while that is unknown."""
         known = [kind.installed for kind in self._kinds]
         return None if None in known else all(known)
 
@@ -73,7 +73,7 @@ class FollowedReports:
 
 
 class _Kind:
-    """One of the two kinds, with a watch of its own."""
+    """The namespaced or the cluster-scoped kind of an API, with its watch."""
 
     def __init__(
         self, cluster: ClusterClient, api: ReportApi, namespaced: bool, news: Callable[[], None], pacing: Pacing | None
@@ -107,7 +107,7 @@ class _Kind:
         if not _ours(item):
             return
         with self._lock:
-            if kind == "DELETED":  # also of one that lost its label
+            if kind == "DELETED":  # a watch also reports this for an object that lost the label
                 self._held.pop(item.key, None)
             else:
                 self._held[item.key] = item
@@ -115,7 +115,7 @@ class _Kind:
 
 
 def _ours(item: StoredReport) -> bool:
-    """Others may put our label on a report of theirs, or of a third; it is not deleted for that."""
+    """Whether the report is Quotree's, by its name. Others may add the label to their reports; these stay."""
     return item.key.name.startswith(PREFIX)
 
 

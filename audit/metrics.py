@@ -71,11 +71,11 @@ FAMILIES = (
     CACHE_AGE,
     CACHE_SYNCED,
 )
-"""All of them. `AuditMetrics` says where their values come from."""
+"""All metrics of the audit, for their documentation. `AuditMetrics` sets their values."""
 
 
 class AuditMetrics:
-    """All metrics of one process, in a registry of its own."""
+    """The metrics of one process, in their own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -91,11 +91,11 @@ class AuditMetrics:
         self._failures.inc()
 
     def wrote(self, result: str) -> None:
-        """`result`: written, deleted or failed."""
+        """Count a write of a report. `result`: written, deleted or failed."""
         self._writes.labels(result).inc()
 
     def show(self, family: Family, value: Callable[[], float | None]) -> None:
-        """A gauge that is asked for at each scrape; NaN for None."""
+        """Add a gauge whose value is computed at each scrape; None is exported as NaN."""
         nan = float("nan")
         family.gauge(self.registry).set_function(lambda: nan if (found := value()) is None else found)
 
@@ -105,7 +105,7 @@ class AuditMetrics:
 
 
 class _Findings(Collector):
-    """One audit in each scrape, never a part of two."""
+    """Collects the metrics about the last audit, so that all values of a scrape are from the same audit."""
 
     def __init__(self, last: Callable[[], Audit | None]) -> None:
         self._last = last

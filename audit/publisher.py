@@ -1,4 +1,4 @@
-"""Keeps the reports in the cluster as the last audit says: by one replica, whatever others do to them."""
+"""Writes the reports of the last audit into the cluster, and corrects changes by others. Only the leader does so."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from policies.audit.reports import APIS, ReportApi, overwrite_patch, reports
 
 log = logging.getLogger(__name__)
 MANAGER = "quotree-audit"
-"""The field manager."""
+"""The field manager of all writes."""
 _RETRY_AFTER = 30.0
-"""Seconds until what failed is tried again."""
+"""Seconds until failed writes are tried again."""
 
 
 class WritePermit(Protocol):
-    """Whether this replica may write; see `cluster.lease.Lease`."""
+    """Decides whether this replica may write; see `cluster.lease.Lease`."""
 
     def held(self) -> bool: ...
 
@@ -40,8 +40,10 @@ class _Wanted(NamedTuple):
 
 
 class Publisher:
-    """`step` is called again and again by one thread. It compares what is stored with what is to be there, and writes
-    the difference: so a process that was killed between two writes is continued by any other.
+    """Writes the reports. One thread calls `step` in a loop.
+
+    `step` compares the stored reports with the wanted ones and writes the difference. If the process is killed between
+    two writes, another replica therefore continues.
     """
 
     def __init__(
@@ -76,51 +78,51 @@ class Publisher:
             each.stop()
 
     def count(self) -> int:
-        """The reports of ours that the cluster holds."""
+        """The number of Quotree's reports in the cluster."""
         return sum(len(each.held()) for each in self.followed)
 
     def notes(self) -> list[str]:
-        """A note if no API of reports is installed, which is not a fault."""
+        """A sentence if no API for reports is installed. This is not an error."""
         known = [each.installed for each in self.followed]
         if None in known or any(known):
             return []
         return ["neither OpenReports nor PolicyReports are installed, so none are written; checked from time to time"]
 
     def step(self, audit: Audit | None) -> None:
-        """Write what is due, as long as the Lease is held."""
+        """Write the reports that differ, if this replica holds the Lease and something has changed."""
         if audit is None or not self._permit.held() or any(each.installed is None for each in self.followed):
             return
         now, state = self._clock(), (audit, self._permit.term())
         same = self._published is not None and self._published[0] is audit and self._published[1] == state[1]
         if same and not self.news.is_set() and now < self._again:
             return
-        self.news.clear()  # before the look: what comes meanwhile is looked at next time
+        self.news.clear()  # before the comparison, so that a change during it leads to another step
         self._published, self._again = state, float("inf")
         chosen = next((each for each in self.followed if each.installed), None)
         for each in self.followed:
             wanted = self._reports(audit, each.api) if each is chosen else {}
-            if not self._bring(each, wanted):
+            if not self._write_api(each, wanted):
                 self._again = now + _RETRY_AFTER
 
     def _reports(self, audit: Audit, api: ReportApi) -> dict[ReportKey, _Wanted]:
-        """Made once for each audit: who edits reports all the time makes us write, and no more than that."""
+        """The wanted reports, computed once for each audit, so that frequent edits by others only cost writes."""
         if self._wanted is None or self._wanted[0] is not audit or self._wanted[1] is not api:
             made = {_key(it): _Wanted(it, digest(it)) for it in reports(audit, api, self._most)}
             self._wanted = audit, api, made
         return self._wanted[2]
 
-    def _bring(self, followed: FollowedReports, wanted: Mapping[ReportKey, _Wanted]) -> bool:
-        """Whether all of it succeeded."""
+    def _write_api(self, followed: FollowedReports, wanted: Mapping[ReportKey, _Wanted]) -> bool:
+        """Write the reports of one API. Returns whether all writes succeeded."""
         if not followed.installed:
             return True
         failures: list[ClusterError] = []
         for key, action in self._plan(followed, wanted):
             if not self._permit.held():
-                return False  # the process that holds it continues
+                return False  # the new leader continues
             try:
-                self._act(followed, key, action, wanted)
+                self._perform(followed, key, action, wanted)
             except NotFound:
-                continue  # its namespace is gone, or it is gone already
+                continue  # the namespace of the report is gone, or the report to delete is
             except ClusterError as error:
                 self._metrics.wrote("failed")
                 failures.append(error)
@@ -141,13 +143,13 @@ class Publisher:
             yield key, _delete(followed, found[key])
 
     def _is_written(self, stored: StoredReport, wanted: str) -> bool:
-        """Whether the stored report is the wanted one, or what the API server kept of it.
+        """Whether the stored report is the wanted one, or the result of our last write of it.
 
-        An API server with an older version of the kind drops fields.
+        These may differ: an API server with an older version of the kind drops fields.
         """
         return stored.digest == wanted or self._written.get(stored.key) == (wanted, stored.version)
 
-    def _act(
+    def _perform(
         self, followed: FollowedReports, key: ReportKey, action: Action, wanted: Mapping[ReportKey, _Wanted]
     ) -> None:
         try:
@@ -164,7 +166,7 @@ class Publisher:
         self._metrics.wrote("written")
 
     def _take(self, followed: FollowedReports, key: ReportKey, report: Manifest) -> Manifest:
-        """One of that name has lost our label, or never had it: no other tool's report is named so."""
+        """Overwrite a report that exists without our label. Only Quotree uses such names."""
         resource = followed.resource(key)
         meta = self._writing.get(resource.item(key.name, key.namespace or None))["metadata"]
         there = StoredReport(key, str(meta["uid"]), str(meta["resourceVersion"]), "")
@@ -183,5 +185,5 @@ def _patch(followed: FollowedReports, stored: StoredReport, report: Manifest) ->
 
 
 def _delete(followed: FollowedReports, stored: StoredReport) -> Delete:
-    """The deletion of this object by uid, whatever its state is; a new object of the same name stays."""
+    """The deletion of the report with this UID, at any version. A new object of the same name stays."""
     return Delete(followed.resource(stored.key), stored.key.namespace or None, stored.key.name, uid=stored.uid)

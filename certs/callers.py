@@ -1,4 +1,4 @@
-"""The objects that make the API server call us. Each holds the authorities that it trusts, as its caBundle."""
+"""The objects that make the API server call Quotree. Each has a caBundle with the authorities to trust."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cluster.resource import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 @dataclass(frozen=True)
 class Webhooks:
-    """One of our webhook configurations; `names` None means all of its webhooks."""
+    """A webhook configuration of Quotree. `names`: names of webhooks; None means all of its webhooks."""
 
     kind: WebhookKind
     name: str
@@ -29,7 +29,7 @@ class Webhooks:
         return SetCaBundle(self.kind, self.name, ca_bundle, self.names, version)
 
     def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
-        """The values of caBundle that the object holds, in base64; the empty text where one is missing."""
+        """The caBundles of the object, in base64. A webhook without one adds an empty text."""
         hooks = manifest.get("webhooks") or ()
         chosen = (hook for hook in hooks if self.names is None or hook["name"] in self.names)
         return frozenset(hook["clientConfig"].get("caBundle", "") for hook in chosen)
@@ -40,7 +40,7 @@ class Webhooks:
 
 @dataclass(frozen=True)
 class ConversionWebhook:
-    """One of our CustomResourceDefinitions, with a conversion webhook."""
+    """A CustomResourceDefinition that Quotree converts with a webhook."""
 
     name: str
     resource: ClassVar[Resource] = CUSTOM_RESOURCE_DEFINITIONS
@@ -53,7 +53,7 @@ class ConversionWebhook:
         return SetConversionBundle(self.name, ca_bundle, version)
 
     def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
-        """See Webhooks; empty for a definition that is not ours."""
+        """The caBundle of the definition; see Webhooks. Empty for a definition that Quotree does not convert."""
         if not converts_with_us(manifest):
             return frozenset()
         return frozenset([manifest["spec"]["conversion"]["webhook"].get("clientConfig", {}).get("caBundle", "")])
@@ -64,7 +64,7 @@ class ConversionWebhook:
 
 @dataclass(frozen=True)
 class AggregatedApi:
-    """An APIService: the API server passes on to us what is asked of that group."""
+    """An APIService, for which the API server forwards requests to Quotree."""
 
     name: str
     resource: ClassVar[Resource] = API_SERVICES
@@ -77,7 +77,7 @@ class AggregatedApi:
         return SetApiServiceBundle(self.name, ca_bundle, version)
 
     def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
-        """See Webhooks."""
+        """The caBundle of the APIService; see Webhooks."""
         return frozenset([manifest["spec"].get("caBundle") or ""])
 
     def __str__(self) -> str:
@@ -85,4 +85,4 @@ class AggregatedApi:
 
 
 Caller = Webhooks | ConversionWebhook | AggregatedApi
-"""An object that makes the API server call us, so it must trust our authority."""
+"""An object that makes the API server call Quotree, and therefore needs our authority in its caBundle."""

@@ -28,12 +28,12 @@ _PREFIX = ".bundle-"
 
 
 def ensure(folder: Path, names: Sequence[str], now: datetime, lifetimes: Lifetimes | None = None) -> Bundle:
-    """The bundle in `folder`, created or renewed if necessary: for use without a cluster.
+    """The bundle in `folder`, created or renewed if necessary. It is for use without a cluster.
 
     Raises BadCertificate if the folder has foreign files, which are not overwritten; otherwise OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):  # held from reading to writing, so that processes that start together agree
+    with _locked(folder):  # from reading to writing, so that processes that start together use the same bundle
         stored = read(folder)
         bundle = plan(stored, names, now, lifetimes)
         if bundle != stored:
@@ -54,7 +54,7 @@ def read(folder: Path) -> Bundle | None:
 
 
 def write(bundle: Bundle, folder: Path, *, signing_key: bool) -> None:
-    """Write a bundle; only this user can read the keys. `signing_key` False leaves out `ca.key`.
+    """Write a bundle. Only this user can read the keys. `signing_key`: whether to write `ca.key`.
 
     Raises BadCertificate if one of the names is a file that this function did not create.
     """
@@ -79,7 +79,7 @@ def _put(bundle: Bundle, folder: Path, keys: Sequence[str]) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """A lock for one writer at a time, also between processes."""
+    """Lock the folder, so that one thread of one process writes at a time."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

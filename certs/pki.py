@@ -1,4 +1,4 @@
-"""Certificates: bytes in, bytes out. No clock, no file, no cluster; the time is an argument with a time zone."""
+"""Creates and reads certificates as bytes, without files or a cluster. The time is an argument with a time zone."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPri
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# Clocks of API servers may lag behind ours; they would reject a certificate from the future.
+# Certificates begin this much earlier: an API server with a slow clock would reject one that is not valid yet.
 BACKDATE = timedelta(hours=1)
 _OVERDUE = 0.75
 _LONGEST_COMMON_NAME = 64  # X.520, upper bound of the attribute
 
 
 class BadCertificate(ValueError):
-    """Not a PEM certificate or key, or a pair that does not match."""
+    """A text is not a PEM certificate or key, or a key does not match its certificate."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The certificate that a server presents to its clients."""
+"""Reads the certificate that a server presents to its clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HTTPS = 443
 
 @dataclass(frozen=True, slots=True)
 class TlsServer:
-    """How a server is reached: the address to connect to, and the name that its certificate must have."""
+    """A TLS server: the address to connect to, and the name that its certificate must have."""
 
     host: str
     port: int
@@ -28,7 +28,7 @@ class TlsServer:
 
 
 def at_url(url: str, name: str | None = None) -> TlsServer | None:
-    """The server of a URL; `name`: of its certificate, if it is another one. None where it does not serve TLS."""
+    """The server of a URL; None if the URL is not https. `name`: the name in its certificate, by default the host."""
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.hostname:
         return None
@@ -36,7 +36,10 @@ def at_url(url: str, name: str | None = None) -> TlsServer | None:
 
 
 def reached(configuration: Mapping[str, object], forwarded: str | None = None) -> TlsServer | None:
-    """The address from a clientConfig as this machine reaches it; None for a Service that only a Pod can reach."""
+    """The server that a clientConfig names; None for a Service that only Pods can reach.
+
+    `forwarded`: HOST:PORT at which this machine reaches it instead.
+    """
     url, name = text(configuration.get("url")), server_name(configuration)
     if forwarded:
         address, _, number = forwarded.rpartition(":")
@@ -48,7 +51,7 @@ def reached(configuration: Mapping[str, object], forwarded: str | None = None) -
 
 
 def server_name(configuration: Mapping[str, object]) -> str:
-    """The name that the API server expects in the certificate."""
+    """The name that the API server expects in the certificate of this clientConfig."""
     service = mapping(configuration.get("service"))
     if service:
         return f"{service.get('name')}.{service.get('namespace')}.svc"
@@ -62,7 +65,7 @@ def client_context() -> ssl.SSLContext:
 
 
 def presented(server: TlsServer, seconds: float) -> bytes:
-    """Its certificate in PEM, trusted or not. Raises OSError if nothing serves TLS there."""
+    """The certificate of a server in PEM, whether it is trusted or not. Raises OSError if nothing serves TLS there."""
     context = client_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -70,7 +73,7 @@ def presented(server: TlsServer, seconds: float) -> bytes:
 
 
 def handshake(server: TlsServer, context: ssl.SSLContext, name: str, seconds: float) -> bytes:
-    """Its certificate in DER. Raises OSError, also where the context does not trust it."""
+    """The certificate of a server in DER. Raises OSError, also if `context` does not trust it."""
     with socket.create_connection((server.host, server.port), seconds) as plain:
         if link_local(str(plain.getpeername()[0])):
             raise OSError(f"{server} leads to an address of the link itself")

@@ -7,21 +7,21 @@ from collections.abc import Callable
 from cluster.errors import ClusterError
 from cluster.retry import RandomBackoff
 
-# Seconds. Nothing is due that often, but a watch may miss a change.
+# Seconds between two calls. Renewals are due less often, but a watch may have missed a change.
 EVERY = 300.0
-# Seconds between two looks, however often somebody else writes.
+# The minimum number of seconds between two calls, even if others write all the time.
 _PAUSE = 0.5
 
 log = logging.getLogger(__name__)
 
 
 class Renewal:
-    """Calls `renew` in a thread every `every` seconds, and after `wake`; after a failure sooner, with a backoff.
-    Two calls are `pause` seconds apart at least.
+    """Calls `renew` regularly in a thread, and also after `wake`. After a failure the next call is sooner.
 
-    `renew` does what is due: `certs.secret.ensure` and then `certs.files.write`, or `certs.files.ensure`. It returns
-    whether everything is in order. False, for example for a missing webhook configuration, is retried sooner, too. The
-    caller makes the first call itself, before it serves.
+    `renew`: creates or renews certificates, such as by `certs.files.ensure`. It returns whether everything is in
+    order. If it returns False, for example because a webhook configuration is missing, it is also called again soon.
+    The owner calls `renew` for the first time before it serves.
+    `pause`: the minimum number of seconds between two calls.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Renewal:
         self._thread = threading.Thread(target=self._run, name="certificate renewal", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Somebody changed what the certificates depend on: look at once."""
+        """Call `renew` at once, because an object that the certificates depend on has changed."""
         self._woken.set()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """End the thread; a renewal in progress is abandoned after `timeout` seconds."""
+        """End the thread. Waits at most `timeout` seconds for a renewal in progress."""
         self._stop.set()
         self._woken.set()
         if self._thread.ident is not None and self._thread is not threading.current_thread():

@@ -1,4 +1,4 @@
-"""When to renew certificates. The same bundle and time give the same decision on every replica."""
+"""Decides when to renew certificates. All replicas decide the same for the same bundle and time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from certs.pki import BACKDATE, KeyPair, canonical, check_pair, inspect, new_authority, new_server, signed_by
 
-# Two are usual. There are more only if clocks differ by months, so that replicas renew against each other; the limit
-# keeps the Secret from growing without bound.
+# The maximum number of trusted authorities. Two are usual. There are more only if clocks differ by months, so that
+# replicas renew against each other. Then the limit keeps the Secret small.
 _MOST_TRUSTED = 4
 
 
@@ -17,7 +17,7 @@ class Lifetimes:
 
     The authority is renewed `authority_margin` before it expires. That must be longer than the lifetime of a serving
     certificate, so that none outlives its authority. An older authority stays trusted for `overlap` after the next one
-    was made, so that every replica has time to change over.
+    was created, so that every replica has time to get a new certificate.
     """
 
     authority: timedelta = timedelta(days=365)
@@ -28,10 +28,12 @@ class Lifetimes:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What is stored together: the signing authority, the trusted authorities, and the serving certificate.
+    """The certificates that are stored together.
 
-    `trusted` begins with the certificate of `signer`. Older authorities that are still valid follow, so that
-    certificates signed by them stay trusted until every replica has a new one.
+    `signer`: the signing authority.
+    `trusted`: the certificate of `signer`, and then older authorities that are still valid, so that certificates
+    signed by them stay trusted until every replica has a new one.
+    `server`: the serving certificate.
     """
 
     signer: KeyPair
@@ -58,13 +60,13 @@ def plan(
     served: bytes | None = None,
     made_since: datetime | None = None,
 ) -> Bundle:
-    """The bundle to use at `now`: `bundle` itself if nothing is due.
+    """The bundle to use at `now`; `bundle` itself if nothing has to be renewed.
 
     A serving certificate is also renewed if it lacks one of `names` or was signed by another authority. Additional
     names are accepted, so that replicas of two versions do not renew against each other.
 
-    `served`: the authority that this replica serves under, which stays trusted. `made_since`: an authority that was
-    made before that is renewed.
+    `served`: the authority of the certificate that this replica serves now. It stays trusted.
+    `made_since`: an authority that was created before this time is renewed.
     """
     lifetimes = lifetimes or Lifetimes()
     due = bundle is None or _authority_due(bundle, now, lifetimes) or _made_before(bundle, made_since, now)
@@ -104,7 +106,7 @@ def _server_due(bundle: Bundle, names: Sequence[str], now: datetime) -> bool:
 
 
 def _made_before(bundle: Bundle, moment: datetime | None, now: datetime) -> bool:
-    """Whether the authority is older than that; a moment to come asks for nothing yet."""
+    """Whether the authority was created before `moment`. A moment in the future has no effect yet."""
     return moment is not None and moment <= now and _made(bundle.signer) < moment
 
 
@@ -113,5 +115,5 @@ def _made(authority: KeyPair) -> datetime:
 
 
 def _new_signer(now: datetime, lifetimes: Lifetimes) -> KeyPair:
-    # The moment makes the subjects of two authorities differ, so that chains are unambiguous for every client.
+    # The time in the subject distinguishes authorities, so that every client finds the right one.
     return new_authority(f"Quotree CA {now:%Y-%m-%d %H:%M:%S}", now, lifetimes.authority)

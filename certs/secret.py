@@ -21,14 +21,14 @@ from cluster.resource import SECRETS
 
 KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 LABELS = {"app.kubernetes.io/managed-by": "quotree"}
-# With each lost race another replica made progress, so a handful of rounds is enough.
+# The maximum number of attempts. In each lost race another replica has made progress, so a few rounds are enough.
 _ROUNDS = 10
 NEW_SINCE = "quotree.dev/authority-not-before"
-"""The annotation of the Secret that asks for a new authority: one that was made before this moment is replaced."""
+"""An annotation of the Secret with a time. An authority that was created before that time is replaced."""
 _SETTLE = 1.0
 """Seconds until every API server uses a caBundle that was written."""
 _PUT_BACK = (0.25, 12)
-"""Seconds between two looks at a Secret that is gone, and how many: a replica that serves puts it back."""
+"""The seconds between two reads of a deleted Secret, and their number: a replica that serves will restore it."""
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,10 @@ class Contended(ClusterError):
 
 @dataclass(frozen=True)
 class SecretSettings:
-    """Where the bundle is stored, which names its certificate has, and which callers must trust it."""
+    """The settings for a bundle in a Secret.
+
+    `names`: the names in the serving certificate. `callers`: the objects that must trust it.
+    """
 
     namespace: str
     secret: str
@@ -54,14 +57,14 @@ class SecretSettings:
 
 @dataclass(frozen=True)
 class Ensured:
-    """The bundle in use, and the callers that do not exist yet, so that they do not trust it."""
+    """The bundle in use. `missing`: the callers that do not exist yet, and so do not trust it."""
 
     bundle: Bundle
     missing: tuple[Caller, ...]
 
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:
-    """The DNS names of a Service; the API server calls webhooks by the first."""
+    """The DNS names of a Service. The API server uses the first to call webhooks."""
     return (f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}")
 
 
@@ -72,15 +75,15 @@ def ensure(
     served: Bundle | None = None,
     rest: Callable[[float], object] = time.sleep,
 ) -> Ensured:
-    """The bundle of all replicas: read, created or renewed, and trusted by every existing caller.
+    """Read, create or renew the bundle that all replicas share, and make every existing caller trust it.
 
-    `served`: what this replica serves at present. Where the Secret is gone it is put back. Its authority stays trusted,
-    whatever is stored by now.
+    `served`: the bundle that this replica serves now. If the Secret was deleted, it is restored from this bundle. Its
+    authority stays trusted, whatever the Secret has.
 
-    Replicas that start together agree: the loser of a compare-and-swap takes what the winner wrote. Trust is written
-    before the bundle is returned, and every API server had time to take it in, so nobody serves a certificate that an
-    API server does not trust. Call it again from time to time (see certs.renewal). Raises ClusterError: BadSecret,
-    Forbidden, Unreachable, ...
+    Replicas that start together get the same bundle: the loser of a compare-and-swap uses the winner's. The caBundles
+    are written before the bundle is returned, and every API server has had time to use them, so that no replica serves
+    a certificate that an API server does not trust. Call this regularly (see certs.renewal). Raises ClusterError:
+    BadSecret, Forbidden, Unreachable, ...
     """
     authority = served.signer.certificate if served else None
     for _ in range(_ROUNDS):
@@ -136,7 +139,7 @@ def from_data(data: Mapping[str, bytes]) -> Bundle | None:
 
 
 class _Stored(NamedTuple):
-    """`version` is None where there is no Secret. `new_since`: see NEW_SINCE."""
+    """The content of the Secret. `version`: its resource version; None if it does not exist. `new_since`: NEW_SINCE."""
 
     bundle: Bundle | None = None
     version: str | None = None
@@ -144,7 +147,10 @@ class _Stored(NamedTuple):
 
 
 def _fetch_patiently(cluster: ClusterClient, settings: SecretSettings, rest: Callable[[float], object]) -> _Stored:
-    """Where the Secret is gone and callers trust somebody, a replica may be serving: it knows what the Secret held."""
+    """Read the Secret. If it does not exist but callers trust an authority, wait for it.
+
+    A replica may serve with the old content of the Secret, and will restore it.
+    """
     stored = _fetch(cluster, settings)
     seconds, looks = _PUT_BACK
     if stored.bundle is None and any(_published(cluster, caller) for caller in settings.callers):
@@ -172,7 +178,7 @@ def _fetch(cluster: ClusterClient, settings: SecretSettings) -> _Stored:
 
 
 def _new_since(secret: Mapping[str, Any]) -> datetime | None:
-    """The time of the annotation. An unreadable one is logged and counts as None: a typo must not stop a renewal."""
+    """The time in the annotation. An invalid one is logged and counts as None, so that a typo stops no renewal."""
     written = (secret["metadata"].get("annotations") or {}).get(NEW_SINCE)
     if not written:
         return None
@@ -191,7 +197,7 @@ def _decoded(secret: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _store(cluster: ClusterClient, settings: SecretSettings, bundle: Bundle, version: str | None) -> bool:
-    """Store the bundle. False if another replica was faster."""
+    """Store the bundle. Returns False if another replica was faster."""
     try:
         perform(cluster, ApplySecret(settings.namespace, settings.secret, to_data(bundle), version, LABELS))
     except Conflict:
@@ -205,13 +211,13 @@ class _Trust(Enum):
     """The caller does not exist."""
     OLD = auto()
     NEW = auto()
-    """The bundle was written just now."""
+    """The caller was changed to trust the bundle."""
     OUTDATED = auto()
-    """Another replica has renewed the bundle, and what it published stays."""
+    """Another replica has renewed the bundle. The caller was not changed."""
 
 
 def _published(cluster: ClusterClient, caller: Caller) -> frozenset[str]:
-    """What the caller trusts; nothing where it does not exist, is not ours, or trusts nobody yet."""
+    """The caBundles of the caller; empty if it does not exist, is not Quotree's, or has none."""
     try:
         return caller.published(cluster.get(caller.path)) - {""}
     except NotFound:
@@ -221,8 +227,8 @@ def _published(cluster: ClusterClient, caller: Caller) -> frozenset[str]:
 def _trust(cluster: ClusterClient, settings: SecretSettings, caller: Caller, bundle: Bundle) -> _Trust:
     """Make the caller trust the bundle.
 
-    The caller is read before the Secret, and only written if it did not change since. A replica that stores a newer
-    bundle publishes it afterwards, so what is published is never replaced by something older.
+    The caller is read before the Secret, and only written if it has not changed since. A replica that stores a newer
+    bundle writes the callers afterwards, so that an older caBundle never replaces a newer one.
     """
     wanted = base64.b64encode(bundle.ca_bundle).decode()
     for _ in range(_ROUNDS):
@@ -237,7 +243,7 @@ def _trust(cluster: ClusterClient, settings: SecretSettings, caller: Caller, bun
         except Conflict:
             continue  # changed since it was read, usually by another replica
         except NotFound:
-            # Without Kueue's CRDs there is nothing to convert; without webhook configurations nothing is checked.
+            # A missing webhook configuration means that no change is checked. Missing CRDs are less important.
             level = logging.WARNING if isinstance(caller, Webhooks) else logging.INFO
             log.log(level, "%s does not exist: the API server does not call quotree", caller)
             return _Trust.NONE

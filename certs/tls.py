@@ -1,4 +1,4 @@
-"""TLS with certificates that may change at any time: new connections get the new one, old connections stay open."""
+"""TLS with certificates that may change at any time. New connections use the new one; old connections stay open."""
 
 import logging
 import ssl
@@ -11,7 +11,7 @@ from typing import Any
 
 from certs.pki import BadCertificate, CertificateFacts, inspect
 
-_RETRY_AFTER = 5.0  # seconds until unusable files are tried again although they look the same
+_RETRY_AFTER = 5.0  # seconds until unusable files are read again, even if they have not changed
 # TLS 1.2 with forward secrecy and authenticated encryption only; TLS 1.3 has nothing else.
 _CIPHERS_1_2 = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 class ReloadingContext:
     """The SSLContext for a certificate and key file, reloaded when the files change.
 
-    With `client_ca`, a file of authorities, clients are asked for a certificate. One that does not come from there ends
-    the handshake; without any the connection is there, and `getpeercert` of its socket is None.
+    `client_ca`: a file of authorities. If it is set, the server requests a client certificate. A certificate of another
+    authority ends the handshake. A client without a certificate is accepted; `getpeercert` of its socket returns None.
 
     If the files are missing, unreadable or do not match, it reports that (`problem`, `failures`, the log) and keeps
     serving the last good pair. Checking costs two `stat` calls for each new connection.
@@ -39,7 +39,7 @@ class ReloadingContext:
         client_ca: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Loads the pair; raises BadCertificate if it cannot be used."""
+        """Load the pair. Raises BadCertificate if it cannot be used."""
         self.problem: str | None = None
         self.failures = 0
         self._certificate = certificate
@@ -58,7 +58,7 @@ class ReloadingContext:
         return self._facts.not_after
 
     def expires(self) -> datetime:
-        """When the certificate of the next connection expires (UTC), also where nobody has connected for long."""
+        """When the certificate of the next connection expires (UTC). Reloads the files if they have changed."""
         self.current()
         return self.not_after
 
@@ -97,7 +97,7 @@ class ReloadingContext:
             context.set_ciphers(_CIPHERS_1_2)
         context.set_alpn_protocols(["http/1.1"])
         try:
-            # With an empty password an encrypted key is an error, not a prompt on a terminal that nobody watches.
+            # With an empty password, an encrypted key is an error. Otherwise OpenSSL would prompt on the terminal.
             context.load_cert_chain(self._certificate, self._key, password="")
             if self._client_ca:
                 context.load_verify_locations(self._client_ca)
@@ -111,7 +111,7 @@ class ReloadingContext:
         return [self._certificate, self._key, *([self._client_ca] if self._client_ca else [])]
 
     def _fingerprint(self) -> Fingerprint:
-        """Changes whenever a file is replaced, rewritten or made readable; empty if one is missing."""
+        """A value that changes when a file is replaced, rewritten or made readable; empty if a file is missing."""
         try:
             stats = [path.stat() for path in self._files()]
         except OSError:
@@ -120,7 +120,7 @@ class ReloadingContext:
 
 
 def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
-    """The common name and the alternative names of a certificate as `ssl.SSLSocket.getpeercert` gives it."""
+    """The common name and the alternative names of a certificate from `ssl.SSLSocket.getpeercert`."""
     common = {value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"}
     return frozenset(common | {value for _, value in certificate.get("subjectAltName", ()) if isinstance(value, str)})
 

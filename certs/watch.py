@@ -1,4 +1,4 @@
-"""Watches the Secret and the objects that trust it, so that a change by another client is repaired at once."""
+"""Watches the Secret and the objects that trust it, so that a change by another client is corrected at once."""
 
 import logging
 from collections.abc import Callable
@@ -14,9 +14,9 @@ log = logging.getLogger(__name__)
 
 
 class CertificateWatch:
-    """Calls `changed` from threads of its own, from `start` to `stop`, also after our own writes.
+    """Calls `changed` in its own threads from `start` to `stop`, even after our own writes.
 
-    Each object is watched by its name, since that is how far the rights go.
+    Each object is watched by its name, since the shipped roles only allow that.
     """
 
     def __init__(self, cluster: ClusterClient, settings: SecretSettings, changed: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class CertificateWatch:
 
 
 class _Last:
-    """What was last seen of one object; None where it does not exist."""
+    """The last observed state of one object; None if the object does not exist."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
@@ -54,19 +54,19 @@ class _Last:
         return Reflector(
             cluster,
             caller.resource if caller else SECRETS,
-            lambda change, seen, _: self._note(None if change == "DELETED" else seen),
-            on_replace=lambda every, _: self._note(next(iter(every), None)),
+            lambda change, seen, _: self._compare(None if change == "DELETED" else seen),
+            on_replace=lambda every, _: self._compare(next(iter(every), None)),
             keep=keep,
             namespace=namespace,
             field_selector=f"metadata.name={name}",
         )
 
-    def _note(self, seen: object) -> None:
+    def _compare(self, seen: object) -> None:
         before, self._seen = self._seen, seen
         if seen != before:
             self._changed()
 
 
 def _content(secret: Manifest) -> tuple[Any, Any]:
-    """What `ensure` reads. The keys stay in memory no longer than the last version of the Secret."""
+    """The fields of the Secret that `ensure` reads. Only those of the last version are kept in memory."""
     return secret.get("data"), secret["metadata"].get("annotations")

@@ -1,4 +1,4 @@
-"""Completion in shells, by click's own mechanism: a script calls `quotree` again, with `VARIABLE` set."""
+"""Completion in shells by click's mechanism: the shell's script calls `quotree` with the variable `VARIABLE` set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from click.shell_completion import (
 VARIABLE = "_QUOTREE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 _BREAKS = ":="
-"""Characters of our values at which bash begins a new word, where COMP_WORDBREAKS has them."""
+"""Characters in our values at which bash begins a new word, if they are in COMP_WORDBREAKS."""
 
 _BASH = r"""%(complete_func)s() {
     local type value
@@ -36,12 +36,12 @@ _BASH = r"""%(complete_func)s() {
 }
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
-"""Click's own script hands over the words as bash splits them, which takes `cluster:prod` for three, and lets the shell
-expand what comes back."""
+"""The completion script for bash. click's own script passes the words as bash splits them, so that `cluster:prod` is
+three words, and lets the shell expand the results."""
 
 
 class _OrFiles(ShellComplete):
-    """Where nothing is known about a value it may be a file, as shells have it without us."""
+    """Completes files if there is no other completion, as shells do by default."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         return super().get_completions(args, incomplete) or [CompletionItem(incomplete, type="file")]
@@ -57,7 +57,7 @@ class _Bash(_OrFiles, BashComplete):
         return words[1:], incomplete
 
     def complete(self) -> str:
-        """The completions without the part that bash keeps: everything before the last `:` or `=` of the word."""
+        """The completions without the part that bash keeps: the text up to the last `:` or `=` of the word."""
         args, incomplete = self.get_completion_args()
         typed = incomplete.partition("=")[2] if incomplete.startswith("--") else incomplete
         breaks = set(_BREAKS) & set(os.environ.get("COMP_WORDBREAKS", _BREAKS))
@@ -67,7 +67,7 @@ class _Bash(_OrFiles, BashComplete):
 
 
 class _WholeWords(_OrFiles):
-    """For shells that replace all of `--option=value`, while click offers only the value."""
+    """Completes the whole of `--option=value`, for shells that replace all of it. click returns only the value."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         found = super().get_completions(args, incomplete)
@@ -81,22 +81,22 @@ class _WholeWords(_OrFiles):
 
 
 class _Zsh(_WholeWords, ZshComplete):
-    """Otherwise, click's default."""
+    """click's completion for zsh, with whole words and files."""
 
 
 class _Fish(_WholeWords, FishComplete):
-    """Otherwise, click's default."""
+    """click's completion for fish, with whole words and files."""
 
 
 _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
 
 
 def register() -> None:
-    """Let click answer the scripts by the classes above."""
+    """Register the classes above with click."""
     for shell in _CLASSES.values():
         add_completion_class(shell)
 
 
 def script(shell: str, command: click.Command) -> str:
-    """What a shell of this name reads once."""
+    """The completion script for this shell."""
     return ShellComplete.source(_CLASSES[shell](command, {}, "quotree", VARIABLE)).rstrip("\n")

@@ -13,15 +13,15 @@ from policies.model.printing import plain
 class Exit(IntEnum):
     CLEAN = 0
     FINDINGS = 1
-    """There are findings at or above --fail-on."""
+    """There are findings of the severity of --fail-on or worse."""
     USAGE = 2
     """The command line or the configuration is wrong."""
     UNREADABLE = 3
-    """Some input cannot be read; the rest was judged."""
+    """Some inputs cannot be read. The others were judged."""
     UNJUDGED = 4
-    """The context is unreachable, an internal error, or a rule was not evaluated where that is required."""
+    """The context is unreachable, there was an internal error, or a rule was not evaluated with --require-evaluated."""
     NOTHING = 5
-    """There was nothing to judge, with --require-objects."""
+    """There was nothing to judge with --require-objects."""
 
 
 EPILOG = (
@@ -33,39 +33,39 @@ EXIT_CODES_OF_ACTIONS = (
     "Exit codes: 0 done; 2 usage, or no object of this name; 4 cluster unreachable, refused by the API server, or"
     " internal error."
 )
-"""The epilog of commands that judge nothing: they do or show what was requested."""
+"""The epilog of commands that do not judge anything."""
 EXIT_CODES_OF_PLANS = (
     "Exit codes: 0 done, or shown; 1 refused, with the reason, and nothing was changed; 2 usage; 4 cluster unreachable,"
     " refused by the API server, a step that took too long, or internal error."
 )
-"""The epilog of commands that first show what they would do."""
+"""The epilog of commands that show a plan first."""
 
 _STRONGEST_FIRST = (Exit.USAGE, Exit.UNREADABLE, Exit.UNJUDGED, Exit.FINDINGS, Exit.NOTHING, Exit.CLEAN)
 
 
 def strongest(codes: Iterable[Exit]) -> Exit:
-    """The one code for several; CLEAN for none."""
+    """The exit code that counts if several apply; CLEAN if none does."""
     return min(codes, key=_STRONGEST_FIRST.index, default=Exit.CLEAN)
 
 
-class _Told(click.ClickException):
-    """Printed on one line; it may have the text of a file in it."""
+class _PrintedError(click.ClickException):
+    """An error that is printed on one line. Its text is escaped, since it may contain text of a file."""
 
     def format_message(self) -> str:
         return plain(self.message)
 
 
-class Misused(_Told):
-    """A wrong command line or configuration; the message says where and what to do."""
+class Misused(_PrintedError):
+    """The command line or the configuration is wrong. The message has the place and the fix."""
 
     exit_code = Exit.USAGE
 
 
-class OutOfReach(_Told):
-    """Something outside is not available: a cluster, a port, a folder."""
+class OutOfReach(_PrintedError):
+    """A cluster, a port, a folder or another resource is not available."""
 
     exit_code = Exit.UNJUDGED
 
 
 class AccessDenied(OutOfReach):
-    """The API server says that you may not."""
+    """The user lacks a right in the cluster."""

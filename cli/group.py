@@ -1,4 +1,4 @@
-"""The command `quotree`: it finds its sub-commands by the files in `cli/commands` and imports only the one it runs."""
+"""The command `quotree`. It finds its commands by the files in `cli/commands`, and only imports the one that runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from cli.output import SHOW_TRACEBACK, note_internal
 from cli.version import VERSION
 
 _INTERRUPTED = 130
-"""The exit code that shells use for Ctrl-C. It is not one of our own codes, since nothing was judged."""
+"""The exit code that shells use for Ctrl-C. It is not in `Exit`, since nothing was judged."""
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC)
-"""Errors that only a write to standard output raises here: connections and files raise errors of their own."""
+"""Errors that only a write to standard output can raise here: those of connections and files are converted before."""
 
 
 _EXTRAS = {
@@ -37,7 +37,7 @@ _SERVERS = ("serve", "review")
 
 
 class CommandGroup(click.Group):
-    """Has a command for each module of `cli.commands`, in alphabetical order."""
+    """A group with a command for each module of `cli.commands`, in alphabetical order."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, click's signature
         return sorted(_modules())
@@ -54,16 +54,16 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command as click does, and suggest the intended one: click only knows commands that are loaded."""
+        """Resolve a command, and suggest a similar one. click itself only suggests commands that are loaded."""
         if args and not args[0].startswith("-") and args[0] not in _modules() and not ctx.resilient_parsing:
-            from policies.model.suggestion import close  # here, since only a slip needs it
+            from policies.model.suggestion import close  # here, since only a misspelled command needs it
 
             near = close(args[0], _modules())
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without importing one of them."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(name)) for name in self.list_commands(ctx)])
 
@@ -79,14 +79,14 @@ class CommandGroup(click.Group):
             if extra is None:
                 self._failed(ctx, error)
             if ctx.invoked_subcommand in _SERVERS:
-                extra = "serve"  # which brings the other one
+                extra = "serve"  # it includes the other extras
             missing = f"the package {error.name} is not installed: this needs a cluster, a certificate or a server"
             raise OutOfReach(f"{missing}; run pip install '.[{extra}]' in a checkout") from error
         except OSError as error:
             if error.errno in _OF_OUTPUT:
-                raise  # `main` explains it
+                raise  # `main` reports it
             self._failed(ctx, error)
-        except Exception as error:  # one line instead of a traceback, and an exit code that no finding has
+        except Exception as error:  # report one line instead of a traceback, and another exit code than for findings
             self._failed(ctx, error)
 
     def _failed(self, ctx: click.Context, error: Exception) -> NoReturn:
@@ -112,9 +112,9 @@ def _modules() -> dict[str, str]:
 
 
 def _complete(command: click.Command, epilog: str = EPILOG) -> None:
-    """Give the command, and those in it, what all commands have: -v, and the exit codes below its help.
+    """Add -v, and the exit codes below the help, to a command and its subcommands.
 
-    A command may have exit codes of its own, which those in it share.
+    If a command has its own text about exit codes, its subcommands have the same.
     """
     command.epilog = command.epilog or epilog
     if _VERBOSE not in command.params:

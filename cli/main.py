@@ -9,14 +9,17 @@ import sys
 from cli.version import VERSION
 
 GARBAGE = (100_000, 20, 10)
-"""Thresholds of the garbage collector (Python's own first one is 700). A tree of 10 000 queues is a million objects
-that all stay alive; scanning them again and again took almost half of the time to read them."""
+"""Thresholds of the garbage collector. Python's default for the first is 700.
+
+A tree of 10 000 queues consists of a million objects that all stay alive. With the default, repeated scans of them took
+almost half of the time to read the tree.
+"""
 
 
 def main() -> None:
     try:
         _run()
-    except OSError as error:  # a command explains its own; this is what click or `print` wrote
+    except OSError as error:  # commands report their own errors; this one is of a write by click or `print`
         from cli.output import discard, note
 
         discard(1)
@@ -40,7 +43,7 @@ def _run() -> None:
 
 
 def _called(path: str) -> str:
-    """What the user typed: kubectl runs the plug-in `kubectl-quotree` for `kubectl quotree`."""
+    """The command as the user types it: kubectl runs the plug-in `kubectl-quotree` for `kubectl quotree`."""
     name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
     return "kubectl quotree" if name in ("kubectl-quotree", "kubectl_quotree") else "quotree"
 

@@ -1,4 +1,4 @@
-"""Results go to standard output, everything else to standard error."""
+"""Prints results to standard output, and everything else to standard error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from policies.model.printing import plain
 
 
 def emit(text: str) -> None:
-    """Print results. If the reader closed the pipe, the exit code still carries the verdict.
+    """Print results. A closed pipe is not an error, since the exit code still shows the result.
 
-    Raises OutOfReach where standard output is closed or full: then nobody has the verdict.
+    Raises OutOfReach if standard output is closed or full.
     """
     if sys.stdout is None:
         raise OutOfReach("cannot write to standard output: it is closed")
@@ -38,7 +38,7 @@ def emit(text: str) -> None:
 
 
 def write(file: str, text: str) -> None:
-    """Print results to a file in UTF-8, in place of what it held. Raises OutOfReach where that cannot be done."""
+    """Write results to a file in UTF-8; its old content is replaced. Raises OutOfReach if it cannot be written."""
     try:
         within_checkout(file)
         Path(file).write_text(text + "\n", encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -48,9 +48,9 @@ def write(file: str, text: str) -> None:
 
 
 def replace(file: Path, text: str) -> None:
-    """Put a file in place of another at once, so that no half of it is ever read. Raises OSError.
+    """Replace a file atomically. Raises OSError.
 
-    The name of the draft cannot be guessed, so nobody can have put a link there.
+    The temporary file has a random name, so that nobody can create a link with this name before.
     """
     within_checkout(file)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
@@ -64,7 +64,7 @@ def replace(file: Path, text: str) -> None:
 
 
 def within_checkout(file: str | Path) -> None:
-    """Check that no link leads out of the checkout: a pull request may have committed it. Raises OSError."""
+    """Check that no link, which a pull request may have added, leads the path out of the checkout. Raises OSError."""
     if real := leads_out(file):
         raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
 
@@ -74,7 +74,7 @@ SHOW_TRACEBACK = "quotree.verbose"
 
 
 def note_internal(error: Exception, start: str = "") -> None:
-    """Print an internal error in a line, with -v after its traceback."""
+    """Print an internal error on one line; with -v, print its traceback before."""
     context = click.get_current_context(silent=True)
     verbose = context is not None and bool(context.meta.get(SHOW_TRACEBACK))
     if verbose:
@@ -86,7 +86,7 @@ def note_internal(error: Exception, start: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print what is not a result, where that is possible."""
+    """Print a text that is not a result to standard error. Errors of the write are ignored."""
     if sys.stderr is None:
         return
     try:
@@ -97,12 +97,12 @@ def note(text: str) -> None:
 
 
 def discard(stream: int) -> None:
-    """Drop the unwritten rest of a broken stream. Otherwise the interpreter would report an error at its end."""
+    """Drop the unwritten output of a broken stream. Otherwise the interpreter would report an error when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 def json_text(answer: Any) -> str:
-    """The answer as indented JSON. Letters of all languages are shown, what does not print is an escape of JSON."""
+    """The answer as indented JSON. Printable characters of all languages are not escaped; all others are."""
     text = json.dumps(answer, indent=2, ensure_ascii=False)
     if all(line.isprintable() for line in text.split("\n")):
         return text
@@ -110,18 +110,18 @@ def json_text(answer: Any) -> str:
 
 
 def _encodable(text: str, stream: TextIO) -> str:
-    """Escape what the stream cannot encode; file names need not be text."""
+    """The text, with escapes for characters that the stream cannot encode. File names may contain any bytes."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def paint(text: str, colour: str) -> str:
-    """Coloured where standard output is; the text says the same without colour."""
+    """The text in this colour, if the output has colours. The colour must not add information."""
     return click.style(text, fg=colour, bold=True) if _coloured() else text
 
 
 def terminal_wants_colour() -> bool:
-    """What standard output and the environment say: NO_COLOR, CLICOLOR_FORCE, TERM."""
+    """Whether standard output should have colours, according to NO_COLOR, CLICOLOR_FORCE and TERM."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
@@ -137,19 +137,19 @@ def _coloured() -> bool:
 
 
 def some(count: int, word: str) -> str:
-    """`1 queue`, `2 queues`."""
+    """A count with its noun, such as `1 queue` or `2 queues`."""
     return f"{count} {word}" + ("" if count == 1 else "s")
 
 
 def first_of(names: Sequence[str], most: int, word: str = "") -> str:
-    """The first names, and how many more there are: `a, b and 3 more`, or `a, b and 3 more queues` with a word."""
+    """The first `most` names and the number of the others: `a, b and 3 more`; with `word`, `a, b and 3 more queues`."""
     more = len(names) - most
     rest = f" and {some(more, f'more {word}') if word else f'{more} more'}" if more > 0 else ""
     return ", ".join(names[:most]) + rest
 
 
 def section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterator[str]:
-    """A heading with lines below it; nothing where there are none."""
+    """A heading with lines below it; empty if there are no lines."""
     lines = list(content)
     if lines:
         yield from ("", f"{heading}:", *(f"{indent}{line}" for line in lines))

@@ -1,6 +1,7 @@
-"""A line on a terminal that says what is going on, for work that takes longer than a second.
+"""Shows a progress line on a terminal for work that takes longer than a second.
 
-It is on standard error, gone before anything else is printed, and absent where standard error is not a terminal.
+The line is on standard error. It is erased before anything else is printed. If standard error is not a terminal, there
+is no line.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ T = TypeVar("T")
 _AFTER = 1.0
 """Seconds until the line is shown."""
 _POLL_SECONDS = 0.2
-"""Seconds between two looks at how far it has come."""
+"""Seconds between two updates of the line."""
 
 
 class _Line:
-    """What is shown, from `start` to `stop`; the work goes on in other threads than the one that writes."""
+    """The progress line, from `start` to `stop`. A separate thread writes it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -32,7 +33,7 @@ class _Line:
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._width = 0
-        """The width of the line on the terminal; 0: there is none."""
+        """The width of the line on the terminal; 0 if there is no line."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
@@ -63,19 +64,19 @@ class _Line:
                     self._replace(self._text())
 
     def _text(self) -> str:
-        """No longer than the terminal is wide, or it could not be erased."""
+        """The text of the line, cut to the width of the terminal, since a wrapped line could not be erased."""
         counted = f": {self._count}" if self._count else ""
         whole = f"{self._stage}{counted} ({time.monotonic() - self._began:.0f} s)"
         return whole[: max(0, shutil.get_terminal_size().columns - 1)]
 
     def _replace(self, text: str) -> None:
-        """Overwrite the line with blanks, which every terminal understands."""
+        """Overwrite the line with blanks and write the new text. This works on every terminal."""
         blanks = f"\r{' ' * self._width}\r" if self._width else ""
         self._width = len(text)
         try:
             self._stream.write(blanks + text)
             self._stream.flush()
-        except (OSError, ValueError):  # nobody looks any more
+        except (OSError, ValueError):  # the stream is closed
             self._over.set()
 
 
@@ -83,19 +84,19 @@ _current: _Line | None = None
 
 
 def stage(text: str) -> None:
-    """Say what begins now, such as "reading files"."""
+    """Begin a stage, such as "reading files", which the line shows."""
     if _current is not None:
         _current.stage(text)
 
 
 def tick() -> None:
-    """One more of what the stage is about is done."""
+    """Count one more item of the present stage."""
     if _current is not None:
         _current.tick()
 
 
 def counted(items: Iterable[T], text: str) -> Iterable[T]:
-    """The items, as a stage that counts them."""
+    """The items. Their iteration is a stage that counts them."""
     if _current is None:
         return items
     stage(text)
@@ -109,13 +110,13 @@ def _ticking(items: Iterable[T]) -> Iterator[T]:
 
 
 def erase() -> None:
-    """Make room for what is printed now."""
+    """Erase the line, before something else is printed."""
     if _current is not None:
         _current.erase()
 
 
 def progress(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--quiet, and the line while the command runs."""
+    """Show the line while the command runs, and add --quiet to the command."""
 
     @wraps(command)
     def with_progress(*arguments: Any, quiet: bool, **options: Any) -> Any:

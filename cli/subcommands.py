@@ -6,10 +6,10 @@ import click
 
 
 class SubCommands(click.Group):
-    """Names the command that was meant by one that it does not have, or all of its commands."""
+    """A group that answers an unknown command with a similar one, or with the list of its commands."""
 
     def known_words(self, ctx: click.Context) -> list[str]:
-        """The commands, and other names of theirs."""
+        """The names of the commands, including their other names."""
         return self.list_commands(ctx)
 
     def resolve_command(
@@ -17,7 +17,7 @@ class SubCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         asked = args[0] if args and not ctx.resilient_parsing else "-"
         if not asked.startswith("-") and self.get_command(ctx, asked) is None:
-            from policies.model.suggestion import close  # here, since only a slip needs it
+            from policies.model.suggestion import close  # here, since only a misspelled command needs it
 
             known = self.list_commands(ctx)
             near = close(asked, self.known_words(ctx))

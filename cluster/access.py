@@ -1,6 +1,6 @@
-"""Authenticates and authorizes callers by asking the API server; answers are cached for some seconds.
+"""Authenticates and authorizes callers with TokenReviews and SubjectAccessReviews, and caches the results.
 
-A right that is taken away ends at most `KEPT` seconds later. Tokens are not kept, only what they hash to.
+A revoked right ends at most `KEPT` seconds later. The cache has hashes of tokens, not the tokens.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from cluster.reviews import Access, Caller, PathAccess, may, who
 from cluster.wire import Timeouts
 
 KEPT = 10.0
-"""Seconds for which an answer of the API server holds."""
+"""Seconds for which a result of the API server is cached."""
 REVIEW_TIMEOUTS = Timeouts(connect=3.0, read=5.0)
-"""The timeouts of the client for reviews: a caller waits meanwhile."""
+"""The timeouts of a client for reviews. They are short, since the caller waits for the review."""
 _MOST = 4096
-"""The most answers that are cached; the oldest are dropped first."""
+"""The maximum number of cached results. The oldest are dropped first."""
 _AT_ONCE = 4
-"""Requests to the API server under way at a time: callers with invalid tokens must not starve the reconciler."""
+"""The maximum number of concurrent reviews: callers with invalid tokens must not starve the reconciler."""
 _LONGEST = 16 * 1024
-"""Bytes; a longer token is not accepted."""
+"""The maximum length of a token, in characters."""
 _METRICS = PathAccess("get", "/metrics")
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
-    """Answers by what was asked, each for `seconds`, no more than `most`; for use by many threads."""
+class ExpiringCache(Generic[T]):
+    """A thread-safe cache of at most `most` values. Each value expires after `seconds`."""
 
     def __init__(self, seconds: float, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -42,7 +42,7 @@ class Remembered(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, question: Hashable, find_out: Callable[[], T]) -> T:
-        """What `find_out` says, or said not long ago. What it raises is not remembered."""
+        """The cached value for `question`; otherwise calls `find_out` and caches its result, but not an exception."""
         with self._lock:
             until, answer = self._answers.get(question, (0.0, None))
             if answer is not None and self._clock() < until:
@@ -60,13 +60,13 @@ class Remembered(Generic[T]):
 
 
 class Reviews:
-    """Asks `cluster`. Its methods raise ClusterError where the API server cannot be asked."""
+    """Cached reviews by the API server of `cluster`. Methods raise ClusterError if a review fails."""
 
     def __init__(self, cluster: ClusterClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
         self._room = threading.BoundedSemaphore(_AT_ONCE)
-        self._callers: Remembered[tuple[Caller | None]] = Remembered(KEPT, _MOST, clock)
-        self._rights: Remembered[tuple[bool]] = Remembered(KEPT, _MOST, clock)
+        self._callers: ExpiringCache[tuple[Caller | None]] = ExpiringCache(KEPT, _MOST, clock)
+        self._rights: ExpiringCache[tuple[bool]] = ExpiringCache(KEPT, _MOST, clock)
 
     def who(self, token: str) -> Caller | None:
         """The caller that the token belongs to; None if the API server does not accept it."""
@@ -88,13 +88,13 @@ class Reviews:
 
 
 def bearer(authorization: str | None) -> str:
-    """The token of an `Authorization` header; empty where it has none."""
+    """The bearer token of an `Authorization` header; empty if there is none."""
     scheme, _, token = (authorization or "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def metrics_guard(reviews: Reviews) -> Callable[[str | None], int]:
-    """The HTTP status for a request of /metrics with this `Authorization` header, after a review by the API server."""
+    """A function from the `Authorization` header of a request for /metrics to its HTTP status: 200, 401, 403 or 503."""
 
     def status(authorization: str | None) -> int:
         try:

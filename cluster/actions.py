@@ -8,7 +8,7 @@ from cluster.resource import Resource
 from policies.dialects.kueue_kinds import LABEL
 
 INSTALLED_BY = {LABEL: "quotree"}
-"""The label of our CustomResourceDefinitions. Kueue's lack it and are not changed."""
+"""The label of our CustomResourceDefinitions. Those of Kueue do not have it and are not changed."""
 WebhookKind = Literal["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"]
 
 
@@ -16,9 +16,9 @@ WebhookKind = Literal["ValidatingWebhookConfiguration", "MutatingWebhookConfigur
 class ApplySecret:
     """Write `data` to a Secret by compare-and-swap.
 
-    With `resource_version` None the Secret must not exist yet. Else it must still have that version, or be gone; then
-    it is created again. In an existing Secret only these keys change; other keys, its type, labels and annotations
-    stay.
+    If `resource_version` is None, the Secret must not exist yet. Otherwise it must still have that version; if it was
+    deleted, it is created again. In an existing Secret only the keys of `data` change; other keys, the type, labels and
+    annotations stay.
     """
 
     namespace: str
@@ -30,10 +30,10 @@ class ApplySecret:
 
 @dataclass(frozen=True)
 class SetCaBundle:
-    """Make the API server trust `ca_bundle` (PEM) when it calls webhooks; owns only that field of each.
+    """Make the API server trust `ca_bundle` (PEM) when it calls webhooks. The field manager owns only that field.
 
-    `webhooks` None means all that the configuration has now; names that it lacks are skipped. If `resource_version` is
-    set, only if the configuration still has that.
+    `webhooks`: names of webhooks; None means all webhooks of the configuration. Unknown names are skipped.
+    `resource_version`: if set, nothing is written unless the configuration still has this version.
     """
 
     kind: WebhookKind
@@ -47,8 +47,8 @@ class SetCaBundle:
 class SetConversionBundle:
     """Make the API server trust `ca_bundle` (PEM) when it calls the conversion webhook of a CustomResourceDefinition.
 
-    Owns only that field. A definition without the label INSTALLED_BY, or without a webhook, is not changed; nor is one
-    that no longer has `resource_version`, if that is set.
+    The field manager owns only that field. Nothing is written if the definition has no label INSTALLED_BY, has no
+    webhook, or no longer has `resource_version`, if that is set.
     """
 
     name: str
@@ -58,9 +58,10 @@ class SetConversionBundle:
 
 @dataclass(frozen=True)
 class SetApiServiceBundle:
-    """Make the API server trust `ca_bundle` (PEM) when it passes on what is asked of an APIService.
+    """Make the API server trust `ca_bundle` (PEM) when it forwards requests to an APIService.
 
-    Owns only that field. If `resource_version` is set, only if the APIService still has that.
+    The field manager owns only that field. `resource_version`: if set, nothing is written unless the APIService still
+    has this version.
     """
 
     name: str
@@ -70,7 +71,7 @@ class SetApiServiceBundle:
 
 @dataclass(frozen=True)
 class Create:
-    """Create an object; never overwrites one of that name."""
+    """Create an object. It never overwrites an existing object of the same name."""
 
     resource: Resource
     body: Mapping[str, Any] = field(repr=False)
@@ -90,9 +91,9 @@ class Create:
 class Patch:
     """Merge `body` into an object that is still at `resource_version`; a value of None removes the field.
 
-    `subresource` is `status` or None. Lists are replaced as a whole, which the version makes safe. With `uid` in place
-    of the version it is merged into that object whatever else became of it: nobody holds it up by other changes.
-    A dry run stores nothing.
+    `subresource` is `status` or None. Lists are replaced as a whole; this is safe because the version must match.
+    `uid` instead of `resource_version`: merge into the object with this UID at any version, so that changes by others
+    do not delay the write. A dry run stores nothing.
     """
 
     resource: Resource
@@ -111,8 +112,9 @@ class Apply(Patch):
     """The same change, sent as a server-side apply with force. It is never a dry run.
 
     `applied`: apiVersion, kind and all fields that the manager owns afterwards.
-    `body`: the change as a merge patch. What it removes is removed although other managers own it.
-    `ends`: another manager. If it owns one of these fields by patches or updates, all that it owns so ends.
+    `body`: the change as a merge patch. Fields that it removes are removed even if other managers own them.
+    `ends`: another manager. If it owns one of the fields of `body` through patches or updates, it loses all ownership
+    that it has through them.
     """
 
     applied: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -121,10 +123,11 @@ class Apply(Patch):
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete an object; if `resource_version` or `uid` is set, only if it still has that.
+    """Delete an object. If `resource_version` or `uid` is set, the object must still have it.
 
-    `background`: its dependents are deleted after it. `foreground`: before it. Neither: the default of its kind (the
-    pods of a Job stay). `grace_seconds`: how long a Pod may take to end; None: as it says itself.
+    `background`: its dependents are deleted after it. `foreground`: its dependents are deleted before it. Neither: the
+    default of its kind (the pods of a Job stay). `grace_seconds`: how long a Pod may take to end; None means the
+    period that the Pod names.
     """
 
     resource: Resource

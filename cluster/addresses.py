@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def bracketed(host: str) -> str:
-    """The host as URLs have it: an IPv6 address in brackets. It may be in brackets already."""
+    """The host for a URL: an IPv6 address gets brackets, unless it has them already."""
     return f"[{host.strip('[]')}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody on another machine can call at this address."""
+    """Whether only this machine can connect to the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -26,7 +26,7 @@ def url_of(scheme: str, host: str, port: int) -> str:
 
 
 def write_address(file: Path | None, address: Mapping[str, object]) -> None:
-    """Write the file as JSON, if one is wanted. It is replaced: a reader sees the whole file or none."""
+    """Write the address as JSON, unless `file` is None. The file is replaced atomically."""
     if file:
         draft = file.with_name(file.name + ".new")
         draft.write_text(json.dumps(address))

@@ -1,4 +1,4 @@
-"""The only module that writes to a cluster: with a field manager for each purpose, and never over a newer version."""
+"""The only module that writes to a cluster. Each purpose has its field manager; no write replaces a newer version."""
 
 import base64
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ def perform(cluster: ClusterClient, action: Action) -> Manifest:
 
 
 def _evict(cluster: ClusterClient, action: Evict) -> Manifest:
-    """Returns the Pod, which the answer to an eviction lacks; nothing if it is gone. Raises EvictionBlocked."""
+    """Evict the Pod, and return it as read afterwards; empty if it is gone. Raises EvictionBlocked."""
     path = action.resource.item(action.name, action.namespace)
     preconditions = {"uid": action.uid, "resourceVersion": action.resource_version}
     body: Manifest = {
@@ -109,28 +109,29 @@ def _patch(cluster: ClusterClient, action: Patch) -> Manifest:
 
 
 def _apply(cluster: ClusterClient, action: Apply) -> Manifest:
-    """Apply; then remove what other managers hold.
+    """Apply, then remove fields that `action.body` removes and other managers still own.
 
-    A merge patch that only removes adds no owner. What the manager owns by merge patches of an earlier version ends as
-    well: otherwise another program that applies with the same manager, such as Kueue, could not remove these fields.
-    Only a write of the object itself can say so.
+    The removal is a merge patch: one that only removes fields makes nobody their owner. The manager also loses what it
+    owns through merge patches of an earlier version of Quotree: otherwise another program that applies with the same
+    manager, such as Kueue, could not remove these fields. Only a write of the object itself, not of a subresource, can
+    change `managedFields`.
     """
     try:
         stored = _applied(cluster, action, action.resource_version)
     except ApiError as refused:
         if refused.status != INVALID:
             raise
-        # Another manager may hold the key of an entry and nothing else: without our fields the entry is not valid.
+        # If another manager owns only the key of a list entry, the entry is invalid once the apply drops our fields.
         stored = _patch(cluster, action)
-        with suppress(ApiError):  # as below
+        with suppress(ApiError):  # the next apply retries it
             stored = _applied(cluster, action, stored["metadata"]["resourceVersion"])
     with suppress(ApiError):  # the answer reports what was stored; the next apply retries the rest
         if left := leftovers(stored, action.body):
-            stored = _then(cluster, action, stored, left, action.subresource)
+            stored = _patch_again(cluster, action, stored, left, action.subresource)
         ended = {action.manager: None, **({action.ends: action.body} if action.ends else {})}
         owners = owners_without(stored, ended, action.subresource)
         if owners is not None:
-            stored = _then(cluster, action, stored, {"metadata": {"managedFields": owners}}, None)
+            stored = _patch_again(cluster, action, stored, {"metadata": {"managedFields": owners}}, None)
     return stored
 
 
@@ -140,7 +141,7 @@ def _applied(cluster: ClusterClient, action: Apply, version: str | None) -> Mani
     return cluster.apply(path, {**action.applied, "metadata": metadata}, action.manager, force=True)
 
 
-def _then(
+def _patch_again(
     cluster: ClusterClient, action: Apply, stored: Manifest, body: Mapping[str, Any], subresource: str | None
 ) -> Manifest:
     version = stored["metadata"]["resourceVersion"]
@@ -168,7 +169,7 @@ def _set_ca_bundle(cluster: ClusterClient, action: SetCaBundle) -> Manifest:
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": action.kind,
         "metadata": _named(action.name, action.resource_version),
-        # To server-side apply, webhooks are a map by name: fields that are missing here stay with their owner.
+        # Server-side apply treats `webhooks` as a map by name: fields that are absent here stay with their owners.
         "webhooks": [{"name": name, "clientConfig": {"caBundle": bundle}} for name in wanted],
     }
     return cluster.apply(path, body, CERTS_MANAGER, force=True)
@@ -181,7 +182,7 @@ def _set_conversion_bundle(cluster: ClusterClient, action: SetConversionBundle) 
     if not converts_with_us(present):
         return present
     if present["spec"]["conversion"]["webhook"].get("clientConfig", {}).get("caBundle") == bundle:
-        return present  # every write makes the API server rebuild its handler of the kind
+        return present  # a needless write would make the API server rebuild its handler of the kind
     body = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -207,7 +208,7 @@ def _named(name: str, version: str) -> dict[str, str]:
 
 
 def converts_with_us(definition: Mapping[str, Any]) -> bool:
-    """Whether we convert this CustomResourceDefinition: it is one of ours, or Kueue's and taken over."""
+    """Whether our webhook converts this definition's objects: it is our definition, or one taken over from Kueue."""
     conversion = definition["spec"].get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return False

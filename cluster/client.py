@@ -37,9 +37,12 @@ class ClusterClient:
     """Requests to one API server; thread-safe.
 
     Every method raises Unreachable, BadAnswer or an ApiError (NotFound, Conflict, Gone, Forbidden, ...), never an
-    exception of urllib3. `attempts` limits how often a request is sent that is safe to repeat. `connections`: how many
-    idle ones are kept; a reconciler sends up to 128 writes and 8 reports at a time, and reads beside them. `relogin`
-    fetches new credentials when the API server rejects the present ones.
+    exception of urllib3.
+
+    `attempts`: how often a request is sent at most, if it is safe to repeat.
+    `connections`: how many idle connections are kept. A reconciler sends up to 128 writes and 8 reports at a time, and
+    reads at the same time.
+    `relogin`: fetches new credentials when the API server rejects the present ones.
     """
 
     def __init__(
@@ -70,9 +73,9 @@ class ClusterClient:
         attempts: int = 3,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> "ClusterClient":
-        """The cluster of a kubeconfig context; in a pod without a kubeconfig, the pod's own. Raises NotConfigured.
+        """A client for the cluster of a kubeconfig context; in a pod without a kubeconfig, for the pod's cluster.
 
-        `headers` go with each request, such as those of impersonation.
+        `headers` are sent with each request, such as those of impersonation. Raises NotConfigured.
         """
         own = context is None and kubeconfig is None and in_pod()
 
@@ -103,7 +106,7 @@ class ClusterClient:
         return self._wire.call(HttpRequest("GET", path, params or {}, idempotent=True))
 
     def text(self, path: str) -> str:
-        """What is at a path that answers with text, such as the metrics of a Pod behind the API server's proxy."""
+        """The text at a path, such as the metrics of a Pod through the API server's proxy."""
         request = HttpRequest("GET", path)
         with self._wire.stream(request, self._wire.timeouts.read) as response:
             try:
@@ -120,7 +123,7 @@ class ClusterClient:
         return any(entry.get("name") == resource.plural for entry in answer.get("resources") or ())
 
     def newest(self, versions: Sequence[Resource]) -> Resource:
-        """The first of these versions of a kind that is served; the first of all where none is."""
+        """The first of these versions of a kind that the API server serves; if it serves none, the first one."""
         return next((each for each in versions if self.served(each)), versions[0])
 
     def list(
@@ -150,7 +153,7 @@ class ClusterClient:
     ) -> Iterator[ObjectListing[Manifest]]:
         """All objects in pages, each with its apiVersion and kind, without managedFields unless `resource.owners`.
 
-        `limit`: the most objects of a page; 0 for all in one page.
+        `limit`: the maximum number of objects in a page; 0 means all objects in one page.
         Raises Gone between two pages if reading took so long that the continue token expired.
         """
         path = resource.collection(namespace)
@@ -174,11 +177,11 @@ class ClusterClient:
         field_selector: str | None = None,
         attempts: int | None = None,
     ) -> ObjectListing[T]:
-        """`keep` of every object, at one resource version; full objects are held only for one page.
+        """The result of `keep` for every object, at one resource version. At most one page is held in full.
 
-        Starts over if the continue token expires; raises Gone after three times. Starts over without pages if the API
-        server's cache is behind etcd. It takes later pages from the cache alone and refuses them then, for as long as a
-        flood of writes lasts, but it reads a list without pages from etcd.
+        Starts over if the continue token expires; raises Gone after three attempts. Starts over without pages if the
+        API server's watch cache is behind etcd, as during a flood of writes. Then the API server refuses later pages,
+        which it serves only from that cache, but it reads a list without pages from etcd.
         """
         for attempt in range(3):
             kept: list[T] = []
@@ -217,7 +220,7 @@ class ClusterClient:
     ) -> Watch:
         """The events after `resource_version`, with bookmarks; the server ends the watch after `seconds`.
 
-        Use it in a `with` statement. A connection that stays silent well beyond that time counts as broken.
+        Use it in a `with` statement. A connection that is silent for much longer than `seconds` counts as broken.
         """
         params = {
             "watch": "1",
@@ -261,10 +264,10 @@ class ClusterClient:
         propagation: str | None = None,
         grace_seconds: int | None = None,
     ) -> Manifest:
-        """DELETE; with a resource version or uid only if the object still has it (else Conflict).
+        """DELETE. If a resource version or UID is set, the object must still have it; otherwise raises Conflict.
 
-        `propagation` says what happens to its dependents: Background, Foreground or Orphan. `grace_seconds`: how long a
-        Pod may take to end, None for what it says itself.
+        `propagation`: what happens to its dependents: Background, Foreground or Orphan. `grace_seconds`: how long a Pod
+        may take to end; None means the period that the Pod names.
         """
         still = {"resourceVersion": resource_version, "uid": uid}
         preconditions = {key: value for key, value in still.items() if value}

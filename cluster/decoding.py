@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 DEEPEST = 200
-"""Levels that are kept: far more than any object needs that decisions read, far fewer than Python's stack allows."""
+"""The levels that are kept. Objects that decisions read have far fewer levels; Python's stack allows far more."""
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def decoded(body: bytes) -> Any:
-    """The JSON value. Levels that are too deep become null, so that one odd object does not hide all others.
+    """The value of a JSON text. Lists and objects below level DEEPEST become null, so that one of them hides no others.
 
     Raises ValueError if it is not JSON.
     """

@@ -1,7 +1,7 @@
 """The address and credentials of an API server, from a kubeconfig or a service account.
 
-What needs no plugin is read by `cluster.plain_login`. The `kubernetes` package reads the rest; of it only the loaders
-of its configuration are used, since its API classes would cost a second and 139 MiB, and it is imported when needed.
+`cluster.plain_login` reads logins that need no plugin, and the `kubernetes` package reads the others. The package is
+imported when needed, and only its configuration loaders are used: its API classes would cost a second and 139 MiB.
 There is no global configuration: each call returns its own endpoint.
 """
 
@@ -25,8 +25,8 @@ from cluster.plain_login import NotPlain, of_kubeconfig, of_service_account
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
-# The loader shares temporary files of decoded certificates between calls, and returns a file's name before it has
-# written the file: a second thread would read it empty.
+# The package's loader shares temporary certificate files between calls. It returns the name of a file before it has
+# written the content: without a lock, a second thread would read an empty file.
 _LOADING = threading.Lock()
 
 
@@ -34,10 +34,11 @@ _LOADING = threading.Lock()
 class Endpoint:
     """One API server.
 
-    `url` may have a path, for clusters behind a gateway. `authorization` returns the header for the next request and
-    renews a token that is about to expire; None sends no header. `link_local`: whether the address may be one of the
-    link itself, which also a name can turn out to be. `headers` go with each request, beside those of the client; a
-    name may be there several times.
+    `url`: may have a path, for clusters behind a gateway.
+    `link_local`: whether a link-local address is allowed, also as the address of a host name.
+    `authorization`: returns the header for the next request and renews a token that is about to expire; if it returns
+    None, no header is sent.
+    `headers`: sent with each request, in addition to those of the client. A name may occur several times.
     """
 
     url: str
@@ -65,9 +66,10 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
 
 
 def from_content(content: Mapping[str, Any], called: str, *, link_local: bool = True) -> Endpoint:
-    """The endpoint of the current context of a kubeconfig in memory; messages refer to it as `called`.
+    """The endpoint of the current context of a kubeconfig in memory.
 
-    `link_local`: whether it may be connected to at such an address. Writes nothing back. Raises NotConfigured.
+    `called`: the name of the kubeconfig in messages. `link_local`: whether a link-local address is allowed. Writes
+    nothing back. Raises NotConfigured.
     """
     try:
         with TemporaryDirectory(prefix="quotree-") as scratch:
@@ -114,7 +116,7 @@ def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
     if endpoint.server_name:
         options["server_hostname"] = endpoint.server_name
     if endpoint.proxy:
-        return urllib3.ProxyManager(endpoint.proxy, **options)  # the proxy alone knows the address of a name
+        return urllib3.ProxyManager(endpoint.proxy, **options)  # only the proxy resolves names
     pools = urllib3.PoolManager(**options)
     if not endpoint.link_local:
         pools.pool_classes_by_scheme = guarded_connections.POOLS
@@ -122,7 +124,7 @@ def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
 
 
 def _plain_endpoint(files: str, context: str | None) -> Endpoint | None:
-    """The endpoint of a plain kubeconfig; None if it needs the kubernetes package. Raises what `read_file` raises."""
+    """The endpoint of a kubeconfig; None if it needs the kubernetes package. Raises the exceptions of `read_file`."""
     from cluster.kubeconfig_file import read_file  # here, since a pod needs no YAML
 
     paths = [path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).exists()]

@@ -16,8 +16,8 @@ class NotConfigured(ClusterError):
 class Unreachable(ClusterError):
     """The API server gave no complete response, because of the connection, TLS or a timeout.
 
-    `sent` is False only if the request certainly never left this machine. `slow`: the server was connected and did not
-    answer in time, which says nothing about other requests.
+    `sent`: False only if the request certainly never left this machine. `slow`: the connection was open, but the
+    response did not come in time. Other requests may still succeed.
     """
 
     def __init__(self, host: str, problem: str, cure: str, *, sent: bool = True, slow: bool = False) -> None:
@@ -30,13 +30,13 @@ class Unreachable(ClusterError):
 
 
 class BadAnswer(ClusterError):
-    """The response is not one of the Kubernetes API: a proxy's page, a truncated line, or not JSON."""
+    """The response is not from the Kubernetes API: it is a proxy's page, is truncated, or is not JSON."""
 
 
 class ApiError(ClusterError):
     """The API server returned a failure.
 
-    `retry_after` is in seconds, None if the server named no time. `reason` is that of the Status object
+    `retry_after`: seconds; None if the server named no time. `reason`: the reason in the Status object
     (`AlreadyExists`, `Expired`, ...).
     """
 
@@ -91,14 +91,14 @@ class Gone(ApiError):
 
 
 class EvictionBlocked(ApiError):
-    """A PodDisruptionBudget forbids an eviction at present. The API server answers 429; here it is 409, a refusal."""
+    """A PodDisruptionBudget forbids an eviction at present. The API server returns 429; here it counts as 409."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone}
 
 
 def from_status(status: Mapping[str, Any], *, request: str = "", retry_after: float | None = None) -> ApiError:
-    """The error that a `Status` object describes; tolerates odd or missing fields."""
+    """The error that a `Status` object describes. Fields may be missing or have the wrong type."""
     code = status.get("code")
     code = code if isinstance(code, int) else 500
     details = status.get("details")
@@ -134,5 +134,5 @@ def _status_object(body: bytes) -> dict[str, Any]:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Retry-After in seconds; API servers do not use the form with a date, so it counts as absent."""
+    """Retry-After in seconds. A date counts as absent, since API servers send only numbers."""
     return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None

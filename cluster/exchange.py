@@ -1,8 +1,8 @@
-"""A request and its answer over a connection that is open already.
+"""Sends a request and reads its response on an open connection.
 
-http.client reads headers as those of a mail, and sends head and body apart. Together with urllib3 that takes six times
-as long as all the rest of a small write. This covers only the parts of HTTP/1.1 that
-servers' answers use; everything else is a broken connection.
+http.client parses headers like those of an email, and sends head and body separately. Together with urllib3 this takes
+six times as long as all the rest of a small write. This module supports only the parts of HTTP/1.1 that responses of
+API servers use. A response with anything else counts as a broken connection.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib3.exceptions import ProtocolError
 
 _PIECE = 64 * 1024
 _LONGEST_HEAD = 64 * 1024
-"""Bytes of all header lines together."""
+"""The maximum length of all header lines together, in bytes."""
 _LENGTH = re.compile(rb"\d{1,15}\Z")
 _SIZE = re.compile(rb"[0-9a-fA-F]{1,12}\Z")
 _STATUS = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |\Z)")
@@ -24,7 +24,7 @@ _BARE = (204, 304)
 
 
 class HttpAnswer(NamedTuple):
-    """`reusable`: the connection can take the next request."""
+    """A response. `reusable`: the connection can be used for the next request."""
 
     status: int
     retry_after: str | None
@@ -58,7 +58,7 @@ def exchange(connection: socket.socket, request: bytes, silence: float) -> HttpA
 
 
 def _head(content: bytes) -> tuple[int, int, dict[bytes, bytes]]:
-    """The minor version, the status, and the headers by their names in small letters; of two alike the last."""
+    """The minor version, the status, and the headers by lower-case name. The last of repeated headers counts."""
     first, *lines = content.split(b"\r\n")
     found = _STATUS.match(first)
     if found is None:
@@ -90,7 +90,7 @@ def _number(text: bytes, form: re.Pattern[bytes], base: int) -> int:
 
 
 class _Incoming:
-    """What arrives, as far as it is not taken yet. Raises ProtocolError where it ends too soon."""
+    """A buffer of received bytes. Methods raise ProtocolError if the connection ends too early."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -98,7 +98,7 @@ class _Incoming:
 
     @property
     def left(self) -> bool:
-        """Whether there is more than was taken."""
+        """Whether received bytes are left that were not taken."""
         return bool(self._content)
 
     def until(self, delimiter: bytes, most: int) -> bytes:
@@ -111,7 +111,7 @@ class _Incoming:
         return found
 
     def take(self, size: int) -> bytes:
-        """Exactly `size` bytes of the response."""
+        """Take exactly `size` bytes."""
         pieces, length = [self._content], len(self._content)
         while length < size:
             pieces.append(self._piece())
@@ -121,7 +121,7 @@ class _Incoming:
         return whole[:size]
 
     def rest(self) -> bytes:
-        """All until the end of the connection."""
+        """Take all bytes until the connection ends."""
         pieces, self._content = [self._content], b""
         while piece := self._connection.recv(_PIECE):
             pieces.append(piece)

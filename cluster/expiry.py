@@ -1,4 +1,4 @@
-"""When the credentials of a kubeconfig expire, as far as they say so."""
+"""The expiry of credentials in a kubeconfig, if they name one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ _DAY, _HOUR = 24 * 3600, 3600
 
 
 class Expiry(NamedTuple):
-    """`what` expires at `at` and is valid from `since`, in seconds since 1970; 0 if unknown."""
+    """The expiry of one credential.
+
+    `at`: when it expires. `since`: when it becomes valid; 0 if unknown. Both are in seconds since 1970.
+    `what`: the kind of credential, for messages.
+    """
 
     at: int
     what: str
@@ -20,7 +24,7 @@ class Expiry(NamedTuple):
 
     @property
     def warn_at(self) -> int:
-        """When to warn: a day before, but not before four fifths of its lifetime have passed."""
+        """When to warn: a day before the expiry, but not before four fifths of the lifetime have passed."""
         life = self.at - self.since if self.since else 5 * _HOUR
         return self.at - min(_DAY, life // 5)
 
@@ -28,7 +32,7 @@ class Expiry(NamedTuple):
 def expiry_of(user: Mapping[str, Any]) -> Expiry | None:
     """The first expiry of a kubeconfig user's token and client certificate; None if it is unknown.
 
-    A token that is not a JWT, or has no expiry claim, may expire all the same; so may anything unreadable.
+    Unreadable credentials, tokens that are not JWTs, and JWTs without an expiry claim have an unknown expiry.
     """
     return min(_ends(user), default=None)
 
@@ -44,7 +48,7 @@ def _ends(user: Mapping[str, Any]) -> Iterator[Expiry]:
 
 
 def _claims(token: str) -> Mapping[str, Any]:
-    """The claims of a JWT (RFC 7519), not verified: they only serve for a warning."""
+    """The claims of a JWT (RFC 7519). The signature is not verified, since the claims are only used for a warning."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -56,7 +60,7 @@ def _claims(token: str) -> Mapping[str, Any]:
 
 
 def _moment(value: object) -> int:
-    """The time; 0 if the value is not one."""
+    """The time in seconds since 1970; 0 if the value is not a time."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**53 else 0
 
 

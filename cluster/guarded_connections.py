@@ -1,6 +1,7 @@
-"""Connections that end before a byte is sent where their peer has an address of the link itself.
+"""Connection pools that never send a byte to a link-local address.
 
-A name may resolve to any address, and to another one each time, so the address is looked at once it is connected to.
+A name may resolve to any address, and to a different one each time. Therefore the address of the peer is checked after
+the connection is made.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from policies.dialects.addresses import link_local
 def _checked(connection: HTTPConnection, connected: socket.socket) -> socket.socket:
     try:
         address = str(connected.getpeername()[0])
-    except OSError as error:  # it is gone already
+    except OSError as error:  # the connection is closed already
         connected.close()
         raise NewConnectionError(connection, str(error)) from error
     if link_local(address):

@@ -38,10 +38,10 @@ def run(application: BaseApplication) -> int:
 
 
 class OneWorker(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's application. A server adds its settings of gunicorn, and `load`, which the worker calls."""
+    """gunicorn's application. A subclass adds its settings of gunicorn, and `load`, which the worker calls."""
 
     def gunicorn_settings(self) -> Mapping[str, Any]:
-        """Settings of gunicorn, beside those that every server here has; called once, by `__init__`."""
+        """The settings of gunicorn in addition to those that all servers share. `__init__` calls it once."""
         raise NotImplementedError
 
     def address(self) -> tuple[str, int]:
@@ -62,7 +62,7 @@ class OneWorker(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
 
 def start_health(host: str, port: int, ready: Problems, registry: CollectorRegistry, **more: Any) -> HealthServer:
-    """Serve probes and metrics, in the worker; if their address is not available, log that and end the process."""
+    """Serve probes and metrics in the worker. If their address is not available, log that and end the process."""
     try:
         server = HealthServer(host.strip("[]"), port, list, ready, registry, **more)
     except OSError as error:

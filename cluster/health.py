@@ -1,7 +1,7 @@
-"""The small HTTP server for probes and metrics, of webhook and reconciler, in threads of its own.
+"""The small HTTP server for probes and metrics of the webhook and the reconciler, in its own threads.
 
-It answers whatever the rest of the process does, and a silent client cannot keep others out: there is room for few
-connections, each for a short time, and one more ends the oldest.
+It answers even if the rest of the process is busy. Silent clients cannot block others: the number of connections and
+the time of each are limited, and a connection beyond that number ends the oldest one.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from cluster.http_server import BackgroundServer
 
 _WHOLE = 10.0
-"""Seconds that a connection may take in all."""
+"""The maximum duration of a connection in seconds."""
 _ROOM = 32
-"""Connections at a time."""
+"""The maximum number of open connections."""
 _PLAIN = "text/plain; charset=utf-8"
 _PROBES = ("/healthz", "/livez", "/readyz")
 Problems = Callable[[], Sequence[str]]
-"""Returns what is wrong, in sentences; empty if nothing is."""
+"""Returns the problems as sentences; empty if there are none."""
 Guard = Callable[[str | None], int]
-"""The status for a caller with this `Authorization` header: 200, or why not."""
+"""Returns the HTTP status for a caller with this `Authorization` header: 200, or an error status."""
 
 
 def _anyone(_: str | None) -> int:
@@ -37,10 +37,11 @@ def _anyone(_: str | None) -> int:
 
 
 class HealthServer(BackgroundServer):
-    """See BackgroundServer for its address and its life.
+    """Serves `live`, `ready` and the metrics of `registry`. BackgroundServer describes `host`, `port` and methods.
 
-    `notes` are shown with `ready`, and do not affect it. `tls` gives the context for the next connection, None
-    is plain HTTP. `guard` says who may read the metrics; probes need no rights.
+    `notes`: sentences that are shown with `ready` and do not affect it.
+    `tls`: returns the TLS context for the next connection; None means plain HTTP.
+    `guard`: decides who may read the metrics. Probes need no rights.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class HealthServer(BackgroundServer):
         self._lock = threading.Lock()
 
     def answer(self, path: str, authorization: str | None = None) -> tuple[int, str, bytes]:
-        """Status, content type and body."""
+        """The status, content type and body for a path."""
         if path == "/metrics":
             status = self._guard(authorization)
             if status != 200:
@@ -82,7 +83,7 @@ class HealthServer(BackgroundServer):
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        """Between two connections: end those that take too long."""
+        """Called between two connections: end those that take too long."""
         before = time.monotonic() - _WHOLE
         with self._lock:
             for connection in [each for each, since in self._open.items() if since <= before]:
@@ -107,7 +108,7 @@ class HealthServer(BackgroundServer):
 
 
 def _end(connection: socket.socket) -> None:
-    """Its thread reads the end, and closes it."""
+    """Shut the connection down. Its own thread then reads the end of the stream and closes it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 
@@ -128,4 +129,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Probes come every few seconds and are not logged."""
+        """Log no requests, since probes come every few seconds."""

@@ -1,4 +1,4 @@
-"""A small HTTP server in threads of its own, beside whatever the rest of the process does."""
+"""A small HTTP server in its own threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STOP = 0.05
 
 
 class BackgroundServer(ThreadingHTTPServer):
-    """Serves from `start` to `close`. Raises OSError where the address cannot be had; port 0 takes a free one."""
+    """Serves from `start` to `close`. Port 0 means any free port. Raises OSError if the address is not available."""
 
     daemon_threads = True
     request_queue_size = 128

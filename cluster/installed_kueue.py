@@ -1,4 +1,4 @@
-"""Which version of Kueue a cluster has, asked where the configuration does not name one."""
+"""The version of Kueue that is installed in a cluster, for configurations that do not name a version."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _WORKLOADS = "workloads.kueue.x-k8s.io"
 
 
 def installed_kueue(cluster: ClusterClient) -> KueueVersion:
-    """The version that is installed under the names of Kueue's manifests, else the latest one; it is logged.
+    """The version of Kueue, found by the object names in Kueue's manifests; if not found, the latest. Logs the result.
 
-    What may not be read counts as missing. Raises ClusterError if the API server does not answer.
+    An object that may not be read counts as missing. Raises ClusterError if the API server does not answer.
     """
     manager = ReleaseNames().manager
     found = installed_version(_found(cluster, DEPLOYMENTS.item(manager.name, manager.namespace)), None)

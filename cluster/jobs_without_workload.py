@@ -1,4 +1,4 @@
-"""Jobs that have no Workload, and so are in no queue, because their WorkloadPriorityClass does not exist."""
+"""Finds jobs that have no Workload because their WorkloadPriorityClass does not exist. Such jobs are in no queue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.model.suggestion import missing
 
 Listed = Callable[[Resource, str], Iterable[Manifest]]
-"""Lists the objects of a kind that a label selector selects. Raises ClusterError."""
+"""Lists the objects of a kind that match a label selector. Raises ClusterError."""
 CLASSES = FOLLOWED[WORKLOAD_PRIORITY_CLASS]
 
 
 @dataclass(frozen=True, slots=True)
 class JobWithoutWorkload:
-    """`queue` is the LocalQueue that it names, `message` a sentence with the next step."""
+    """A job without a Workload. `queue`: the LocalQueue that it names. `message`: the reason and the next step."""
 
     kind: str
     namespace: str
@@ -44,21 +44,22 @@ class JobWithoutWorkload:
 def jobs_without_workload(
     listed: Listed, classes: Collection[str] | None, queued: Container[tuple[str, str, str]]
 ) -> list[JobWithoutWorkload]:
-    """The suspended jobs that name a queue, and a class that `classes` lacks, by name.
+    """The suspended jobs that name a queue and a class that is not in `classes`, sorted by namespace and name.
 
-    `classes` is None where the caller may not list them; then a job counts as held if it has no Workload. `queued` are
-    the kinds, namespaces and names of the jobs that have one. Kinds that are not installed or that the caller may not
-    list are left out. Raises ClusterError where a kind cannot be read for another reason.
+    `classes`: the names of the WorkloadPriorityClasses; None if the caller may not list them. Then every such job
+    without a Workload is returned. `queued`: the kinds, namespaces and names of the jobs that have a Workload.
+    Kinds that are not installed, or that the caller may not list, are left out. Raises ClusterError if a kind cannot be
+    read for another reason.
     """
     selector = f"{QUEUE_NAME},{PRIORITY_CLASS}"
     if classes:
         selector += f",{PRIORITY_CLASS} notin ({','.join(sorted(classes))})"
-    found = (each for shape in SHAPES.values() for each in _held(shape, listed, selector, classes))
+    found = (each for shape in SHAPES.values() for each in _waiting_jobs(shape, listed, selector, classes))
     missed = (each for each in found if (each.kind, each.namespace, each.name) not in queued)
     return sorted(missed, key=lambda each: (each.namespace, each.name, each.kind))
 
 
-def _held(
+def _waiting_jobs(
     shape: JobShape, listed: Listed, selector: str, classes: Collection[str] | None
 ) -> Iterator[JobWithoutWorkload]:
     resource = Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
@@ -88,7 +89,10 @@ def owners_of(workloads: Iterable[Manifest]) -> set[tuple[str, str, str]]:
 
 
 def absent_class(name: str, known: Iterable[str] | None) -> str:
-    """Why a job that names this WorkloadPriorityClass has no Workload; `known` is None where they may not be listed."""
+    """Why a job that names this WorkloadPriorityClass has no Workload.
+
+    `known`: the names of the existing classes; None if the caller may not list them.
+    """
     if known is None:
         return f"it has no Workload; ask an administrator whether WorkloadPriorityClass {name} exists"
     return missing(WORKLOAD_PRIORITY_CLASS.kind, name, known)

@@ -1,4 +1,4 @@
-"""Kubeconfigs that the `kubernetes` package makes sense of: with plugins, of several files, or with faults."""
+"""Reads kubeconfigs with the `kubernetes` package: those with plugins, several files, or errors to report."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LISTS = ("clusters", "contexts", "users")
 
 
 def load_files(files: str, context: str | None, settings: Any) -> None:
-    """Sets what the context, by default the current one, of these files says; of several, as kubectl merges them.
+    """Copy the login of a context, by default the current one, into `settings`. Files are merged as kubectl does it.
 
-    Writes back a renewed OIDC token. Raises NotConfigured, and whatever the package raises on a hand-edited file.
+    Writes back a renewed OIDC token. Raises NotConfigured, and any exception of the package for a malformed file.
     """
     merged = _Merger(files)
     if merged.config is None:
@@ -27,7 +27,7 @@ def load_files(files: str, context: str | None, settings: Any) -> None:
 
 
 class _Merger(KubeConfigMerger):  # type: ignore[misc]  # the package has no types
-    """The package's merging; only the reading is ours."""
+    """The package's merger of files, which reads each file with `read_file`."""
 
     def load_config(self, path: str) -> None:
         config = self.config_files[path] = read_file(path)

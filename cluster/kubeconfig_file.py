@@ -1,4 +1,4 @@
-"""Kubeconfig files, read by our own YAML reader: that of the `kubernetes` package sets no bounds to aliases."""
+"""Reads kubeconfig files with our YAML reader, since that of the `kubernetes` package does not limit YAML aliases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policies.text.positions import BadText, position
 from policies.text.yaml_values import single
 
 MAX_SIZE = 16 * 2**20
-"""Bytes of one file: a thousand clusters with their certificates take about 5 MiB."""
+"""The maximum size of a file in bytes. A thousand clusters with their certificates take about 5 MiB."""
 
 
 def read_file(path: str) -> dict[str, Any]:
@@ -28,6 +28,6 @@ def read_file(path: str) -> dict[str, Any]:
         raise NotConfigured(f"{path}, {position(text, bad.offset)}: {bad.message}") from None
     if not isinstance(value, dict):
         raise NotConfigured(f"{path}: it is not a mapping")
-    # a number with a fraction is exact here; the package, which writes the file again, knows floats only
+    # Our reader returns exact decimals, but the package, which may write the file back, supports only floats.
     plain: dict[str, Any] = json.loads(json.dumps(value, default=float))
     return plain

@@ -1,7 +1,8 @@
-"""Leader election: one writer at a time, the holder of a Lease.
+"""Leader election: only the holder of a Lease writes.
 
-The holder may write until `renew_deadline` after the last renewal that the API server confirmed. Others take the Lease
-over after it was unchanged for `duration`. Each process uses its own monotonic clock, so clocks need not agree.
+The holder may write until `renew_deadline` after the last renewal that the API server confirmed. Another process takes
+the Lease over after it was unchanged for `duration`. Each process uses its own monotonic clock, so clocks need not
+agree.
 Source: coordination.k8s.io/v1; client-go leaderelection.
 """
 
@@ -20,12 +21,15 @@ from cluster.resource import LEASES, Manifest
 
 log = logging.getLogger(__name__)
 _PAUSE = 0.1
-"""Seconds between an attempt that took longer than the retry period and the next one."""
+"""Seconds to wait after an attempt that took longer than the retry period."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Seconds, as in Kueue's configuration `leaderElection`. Raises ValueError if two could hold it at a time."""
+    """Seconds, as in Kueue's configuration `leaderElection`.
+
+    Raises ValueError if two processes could hold the Lease at the same time.
+    """
 
     duration: float = 15.0
     renew_deadline: float = 10.0
@@ -72,13 +76,13 @@ class Lease:
         self._thread.start()
 
     def stop(self) -> None:
-        """Release it, so that another process need not wait for its expiry."""
+        """Release the Lease, so that another process need not wait for its expiry."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(timeout=5.0)
         if self.held():
             self._until = 0.0
-            # Bound to our version: a late request must not release the Lease of its next holder.
+            # The request names our version: if it arrives late, it must not release the Lease of the next holder.
             body = {"metadata": {"resourceVersion": self._version}, "spec": {"holderIdentity": ""}}
             try:
                 self._cluster.patch(self._path, body, MERGE_PATCH)
@@ -90,15 +94,15 @@ class Lease:
         return self._clock() < self._until
 
     def left(self) -> float:
-        """Seconds until another process may write, by its clock or ours; negative if that moment is over."""
+        """Seconds until another process may write; negative if that moment has passed."""
         return self._until + self._times.duration - self._times.renew_deadline - self._clock()
 
     def late_writes_possible(self) -> bool:
-        """Whether the last holder did not release it, and so may still have writes in flight."""
+        """Whether the previous holder may still have writes in flight, because it did not release the Lease."""
         return self._inherited
 
     def term(self) -> int:
-        """Grows each time that this process takes the Lease; in between another one may have held it."""
+        """How often this process has taken the Lease. Between two terms another process may have held it."""
         return self._term
 
     def _run(self) -> None:
@@ -107,12 +111,12 @@ class Lease:
             try:
                 self.renew()
             except Exception:
-                # The thread must survive, or this process would never hold the Lease again. It expires by itself.
+                # Without this thread, the process would never hold the Lease again. A Lease that is held expires.
                 log.exception("the Lease %s could not be renewed: internal error", self._name)
             self._stop.wait(max(_PAUSE, began + self._times.retry - self._clock()))
 
     def renew(self) -> None:
-        """Try once to acquire or renew it."""
+        """Try once to acquire or renew the Lease, and log a change."""
         began, had = self._clock(), self.held()
         try:
             if self.attempt():
@@ -123,9 +127,10 @@ class Lease:
             log.info("the Lease %s is %s", self._name, "lost" if had else "held")
 
     def attempt(self) -> bool:
-        """Acquire or renew it once. True if it is ours now. Raises ClusterError if the API server does not answer.
+        """Try once to acquire or renew the Lease; returns whether this process holds it now. Raises ClusterError.
 
-        A holder sends one request: nobody has written the Lease if it still has the version of the last renewal.
+        A holder sends only one request, a write with the version of its last renewal. If that succeeds, nobody else has
+        written the Lease.
         """
         return (self.held() and self._renewed()) or self._acquired()
 
@@ -159,7 +164,7 @@ class Lease:
         return taken
 
     def _create(self) -> bool:
-        """The holder of a deleted Lease may not know yet, so wait until it would have expired."""
+        """Create the Lease. A deleted one must have expired first, since its holder may not know of the deletion."""
         holder, renewed = self._last
         if holder and not self.held() and not self._expired(holder, renewed, self._times.duration):
             return False
@@ -170,7 +175,7 @@ class Lease:
         return made
 
     def _expired(self, holder: str, renewed: str, lasting: float) -> bool:
-        """Whether the holder has not renewed it for `lasting` seconds."""
+        """Whether the holder has not renewed the Lease for `lasting` seconds."""
         if self._last != (holder, renewed):
             self._last, self._since = (holder, renewed), self._clock()
         return self._clock() - self._since >= lasting

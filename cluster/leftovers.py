@@ -1,4 +1,4 @@
-"""What a server-side apply leaves of an object, because of what other managers own."""
+"""Finds fields and ownership that a server-side apply leaves behind because of other field managers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 _IDENTITIES = (("type",), ("reason", "underlyingCause"), ("name",))
-"""The keys of an entry, for each kind of list that server-side apply merges."""
+"""The key fields of an entry, for each kind of list that server-side apply merges."""
 
 
 def leftovers(found: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the merge patch that removes something which is still there; empty if nothing is."""
+    """The part of the merge patch that still has fields to remove from `found`; empty if there are none."""
     left: dict[str, Any] = {}
     for key, wanted in patch.items():
         has = found.get(key)
@@ -24,7 +24,7 @@ def leftovers(found: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, A
 
 
 def _exceeds(found: object, wanted: object) -> bool:
-    """Whether something is there that is not wanted; another value is somebody's newer one."""
+    """Whether `found` has fields or entries that `wanted` does not have. A different value is a newer one and stays."""
     if isinstance(found, Mapping) and isinstance(wanted, Mapping):
         return any(key not in wanted or _exceeds(value, wanted[key]) for key, value in found.items())
     if isinstance(found, list) and isinstance(wanted, list):
@@ -47,16 +47,18 @@ def _identity(entry: object) -> tuple[object, ...] | None:
 def owners_without(
     found: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | None], subresource: str | None
 ) -> list[Mapping[str, Any]] | None:
-    """The managedFields without what these managers own by patches and updates; None if they own nothing so.
+    """The managedFields without the entries of these managers for patches and updates; None if there are none.
 
-    `managers`: with an object for a manager, its ownership only ends if it owns a field of this object.
+    `managers`: a manager to None, or to an object; then its entry is only removed if it owns a field of this object.
     """
     entries = found["metadata"].get("managedFields") or []
-    kept = [each for each in entries if not _ends(each, managers, subresource)]
+    kept = [each for each in entries if not _is_ended(each, managers, subresource)]
     return kept if len(kept) < len(entries) else None
 
 
-def _ends(entry: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | None], subresource: str | None) -> bool:
+def _is_ended(
+    entry: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | None], subresource: str | None
+) -> bool:
     manager = str(entry.get("manager"))
     if manager not in managers or (entry.get("operation"), entry.get("subresource")) != ("Update", subresource):
         return False
@@ -65,7 +67,7 @@ def _ends(entry: Mapping[str, Any], managers: Mapping[str, Mapping[str, Any] | N
 
 
 def _overlaps(fields: Mapping[str, Any], of: Mapping[str, Any]) -> bool:
-    """Whether the set of fields (fieldsV1) has a field of the object, which is not a list."""
+    """Whether the field set (fieldsV1) contains a field of the object `of`."""
     return any(
         not isinstance(value, Mapping) or not fields[f"f:{key}"] or _overlaps(fields[f"f:{key}"], value)
         for key, value in of.items()

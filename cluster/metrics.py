@@ -1,4 +1,4 @@
-"""How a metric is described: one entry, from which it is exported and documented. Webhook and reconciler share this."""
+"""The description of a metric: one entry, from which it is exported and documented."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Type(StrEnum):
 class Stability(StrEnum):
     """The project that decides about the name, the labels and the buckets of a metric.
 
-    OURS: we do, as docs/stability.md says. The others: they are those of the version of that project that we follow.
+    OURS: Quotree decides, as docs/stability.md says. Otherwise they are as in the version of that project that Quotree
+    follows.
     """
 
     OURS = "Quotree's"
@@ -34,11 +35,14 @@ class Stability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric with all its series. `name` is the exported one: that of a counter ends in `_total`.
+    """One metric with all its series.
 
-    `help` is a sentence or two. `labels` are in the order in which samples give their values. `buckets` are the upper
-    bounds of a histogram. `initial`: label values of the series that are exported from the start, at 0. `switches`: the
-    keys of the configuration that can leave the metric out.
+    `name`: the exported name. The name of a counter ends in `_total`.
+    `help`: a sentence or two.
+    `labels`: the names of the labels, in the order of the values in a Sample.
+    `buckets`: the upper bounds of a histogram.
+    `initial`: the label values of the series that are exported as 0 from the start.
+    `switches`: the keys of the configuration that can leave the metric out.
     """
 
     name: str

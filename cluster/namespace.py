@@ -1,4 +1,4 @@
-"""The namespace of a context, which is the default of commands that are about one."""
+"""The namespace of a kubeconfig context, which is the default for commands with `--namespace`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT = "default"
 
 
 def namespace_of(context: str | None = None, kubeconfig: str | None = None) -> str:
-    """`default` where the context names none. In a pod without a kubeconfig that of the pod. Raises NotConfigured."""
+    """The namespace of a context, or `default`; in a pod without a kubeconfig, the pod's. Raises NotConfigured."""
     if context is None and kubeconfig is None and in_pod():
         return _of_pod()
     files = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
@@ -27,7 +27,7 @@ def namespace_of(context: str | None = None, kubeconfig: str | None = None) -> s
         raise NotConfigured(f"{files}: {error}") from error
     wanted = context or next((name for config in found if (name := text(config.get("current-context")))), None)
     for entry in (mapping(each) for config in found for each in listing(config.get("contexts"))):
-        if entry.get("name") == wanted:  # of several files the first one counts
+        if entry.get("name") == wanted:  # if several files have this context, the first one counts
             return text(mapping(entry.get("context")).get("namespace")) or DEFAULT
     return DEFAULT
 

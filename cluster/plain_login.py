@@ -1,7 +1,7 @@
-"""Logins that need no plugin: a pod's service account, and a kubeconfig with its credentials in it or in files.
+"""Logins that need no plugin: a pod's service account, and a kubeconfig with credentials in it or in files.
 
-The `kubernetes` package reads these the same way, but takes a quarter of a second of processor time to load; it reads
-the rest and, with its own words, whatever is wrong.
+The `kubernetes` package reads these the same way, but loading it takes a quarter of a second of processor time. It
+reads the other logins, and also invalid ones, so that its error message is shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.request import getproxies
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_LASTS = 60.0
-"""Seconds after which the token of a service account is read again; the kubelet renews it long before it ends."""
+"""Seconds after which the token of a service account is read again; the kubelet renews it long before it expires."""
 _PLAIN = {"token", "tokenFile", "client-certificate", "client-certificate-data", "client-key", "client-key-data"}
 
 
@@ -28,7 +28,7 @@ class NotPlain(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PlainLogin:
-    """What a login says, under the names that the package's Configuration has for it. `proxy_url`: its own proxy."""
+    """A login, with the field names of the package's Configuration. `proxy_url`: the proxy that the cluster names."""
 
     host: str
     ssl_ca_cert: str | None = None
@@ -88,8 +88,10 @@ class _RenewedToken:
 
 
 def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, scratch: Path) -> PlainLogin:
-    """The login of a context, by default the current one. `base`: where its relative paths begin. `scratch`: a folder
-    for certificates and keys, which are needed until the connections are set up. Raises NotPlain.
+    """The login of a context, by default the current one. Raises NotPlain.
+
+    `base`: the folder that relative paths start from. `scratch`: a folder for decoded certificates and keys, which are
+    needed until the TLS context is loaded.
     """
     chosen = _named(config, "contexts", context or config.get("current-context"), "context")
     cluster = _named(config, "clusters", chosen.get("cluster"), "cluster")
@@ -116,7 +118,7 @@ def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, sc
 
 
 def _named(config: Mapping[str, Any], many: str, name: object, one: str) -> Mapping[str, Any]:
-    """The one entry of that name."""
+    """The entry of this name in the list `many`. Raises NotPlain unless there is exactly one."""
     entries = config.get(many)
     if not isinstance(entries, list) or not all(isinstance(each, dict) and "name" in each for each in entries):
         raise NotPlain
@@ -134,7 +136,7 @@ def _text(entry: Mapping[str, Any], key: str) -> str | None:
 
 
 def _token(user: Mapping[str, Any], base: Path) -> str | None:
-    """Data go before a file, here and below."""
+    """The token in the kubeconfig, otherwise the content of its token file."""
     if "token" in user:
         return _text(user, "token")
     name = _text(user, "tokenFile")

@@ -24,11 +24,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Pacing:
-    """Seconds, all with jitter so that many reflectors do not act in step.
+    """Intervals in seconds, all with jitter so that many reflectors do not act at the same time.
 
-    `probe`: the interval of checks for a CRD that is not installed. `watch`: how long the server keeps a watch open,
-    short because a kind in which nothing happens may get its first bookmark after two minutes. `brief`: a watch that
-    ends sooner, without events, counts as a failure. `first`, `longest`: see Backoff.
+    `first`, `longest`: see RandomBackoff.
+    `probe`: how often to check for a CRD that is not installed.
+    `watch`: how long the server keeps a watch open. It is short because a kind without changes may get its first
+    bookmark only after two minutes.
+    `brief`: a watch that ends sooner than this, without events, counts as a failure.
     """
 
     first: float = 0.5
@@ -41,13 +43,16 @@ class Pacing:
 class Reflector(Generic[T]):
     """Follows all objects of one resource, or those that the selectors choose, in its own thread.
 
-    `keep` converts each object into what the caller wants to hold (see `whole`). `on_replace(items, version)` gets the
-    full set: at first, after every new list and, empty, if the CRD is not installed; objects that are not in it are
-    gone. `on_change(kind, item, version)` gets each later change. `on_list` is called before each list begins. All run
-    in the reflector's thread, one at a time. If one raises, the reflector logs that and lists again after a wait.
+    `keep`: converts each object into the value that the callbacks get (see `whole`).
+    `on_replace(items, version)`: gets the full set after every list; it is empty if the CRD is not installed. Objects
+    that are not in it are gone.
+    `on_change(kind, item, version)`: gets each later change.
+    `on_list`: called before each list begins.
+    All callbacks run in the reflector's thread, one at a time. If one raises, the reflector logs that and lists again
+    after a wait.
 
-    A failed list, a 410, a truncated line or a failed callback leads to a new list; a broken watch resumes from the
-    last version. Every failure is followed by a wait, so that no response can cause a hot loop.
+    A failed list, a 410, a truncated line or a failed callback leads to a new list. A broken watch resumes from the
+    last version. The reflector waits after every failure, so that no response can cause a hot loop.
     """
 
     def __init__(
@@ -112,10 +117,10 @@ class Reflector(Generic[T]):
 
     @property
     def age(self) -> float | None:
-        """Seconds since the API server's last answer (None: never); failures do not count.
+        """Seconds since the API server's last successful response; None if there was none.
 
-        A watch ends after `Pacing.watch` seconds, and the next one is an answer: an age of minutes means that something
-        is wrong.
+        Every watch ends after `Pacing.watch` seconds and a new one starts, which counts as a response. An age of
+        minutes therefore means that something is wrong.
         """
         return None if self._contact is None else self._clock() - self._contact
 
@@ -211,7 +216,7 @@ class Reflector(Generic[T]):
             self.synced.set()
 
     def _absent(self, error: NotFound) -> float:
-        """The CRD is not installed, or no longer: there are no objects; check again from time to time."""
+        """Report that there are no objects, since the CRD is not installed; returns the wait until the next check."""
         self._received()
         self._version = None
         if not self._known_absent:

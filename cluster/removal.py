@@ -1,4 +1,4 @@
-"""A cluster read for the removal of Quotree. `cluster.takeover.carry_out` does what the plan says."""
+"""Reads the state of a cluster for the plan that removes Quotree. `cluster.takeover` carries out the plan."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from policies.takeover.removal import KINDS_WITH_ADDITIONS, has_additions, read_
 from policies.vap.admission_policies import policies
 
 _MARKED_PODS = (MANAGED, QUOTA_KEY, POD_SET)
-"""A Pod to which we added something has one of these labels."""
+"""The labels of Pods that Quotree changed. Each such Pod has at least one of them."""
 _AT_A_GATE = "status.phase=Pending"
-"""A field selector that matches every Pod with a scheduling gate, also one that lost its label."""
+"""A field selector that matches every Pod with a scheduling gate, even one whose label was removed."""
 _PROGRAM = "app.kubernetes.io/component"
-"""The label of our Pods."""
+"""The label of the Pods that run Quotree."""
 
 
 class RemovalReader:
-    """Objects of other projects are listed once, and again after our programs have ended and add nothing more."""
+    """Reads the objects of an installation, and the objects of other projects that Quotree changed.
+
+    Objects of other projects are listed at the first `read`, and again after Quotree's programs have ended.
+    """
 
     def __init__(self, cluster: ClusterClient, names: ReleaseNames) -> None:
         self._cluster = cluster
@@ -65,7 +68,7 @@ class RemovalReader:
         return sum(not pod_reading(each).ended for each in found)
 
     def _marked(self) -> Iterator[Manifest]:
-        """The objects of other projects to which we added something, and the jobs of queues."""
+        """The objects of other projects to which Quotree added something, and the jobs in queues."""
         for kind in KINDS_WITH_ADDITIONS:
             selectors = _MARKED_PODS if kind == "Pod" else (None,)
             for selector in selectors:

@@ -7,13 +7,14 @@ from urllib.parse import quote
 from policies.model.objects import parted
 
 Manifest: TypeAlias = dict[str, Any]
-"""An object as the API server sends and takes it."""
+"""A Kubernetes object as a dict, as in requests to the API server and its responses."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind in one version, by its plural name in the path; the core group is `""`.
+    """One kind in one version.
 
+    `group`: `""` for the core group. `plural`: the name of the kind in paths, such as `pods`.
     `owners`: lists and watches keep `metadata.managedFields`, which say who wrote which field.
     """
 
@@ -44,7 +45,7 @@ class Resource:
         return f"{path}/{_segment(subresource)}" if subresource else path
 
     def path(self, key: str) -> str:
-        """The path of the object that is called `namespace/name`, or `name` in no namespace."""
+        """The path of the object with the key `namespace/name`, or `name` for a cluster-scoped object."""
         namespace, name = parted(key)
         return self.item(name, namespace or None)
 

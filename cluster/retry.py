@@ -14,8 +14,8 @@ LONGEST_RETRY_AFTER = 120.0
 class RandomBackoff:
     """Random waiting times below a bound that doubles from `first` to `longest` seconds.
 
-    The randomness keeps many clients from returning in step after an outage. `first` is also the shortest wait, so
-    that there is never a busy loop.
+    The randomness keeps many clients from returning at the same time after an outage. `first` is also the shortest
+    wait, so that there is never a busy loop.
     """
 
     first: float = 0.5
@@ -24,7 +24,7 @@ class RandomBackoff:
     _failures: int = 0
 
     def next(self, retry_after: float | None = None) -> float:
-        """Seconds to wait now; at least what the server asked for, up to LONGEST_RETRY_AFTER."""
+        """Seconds to wait now; at least `retry_after`, which counts up to LONGEST_RETRY_AFTER."""
         self._failures += 1
         bound = min(self.longest, self.first * 2.0 ** min(self._failures, 32))
         asked = min(retry_after or 0.0, LONGEST_RETRY_AFTER)
@@ -38,8 +38,8 @@ class RandomBackoff:
 def may_repeat(error: ClusterError, *, idempotent: bool) -> bool:
     """Whether the request can be sent again without taking effect twice.
 
-    Any request is safe to repeat if it was never sent, or after a 429, which is returned before anything is done. One
-    that a PodDisruptionBudget forbids is not: that lasts.
+    Any request is safe to repeat if it was never sent, or after a 429, which the API server returns before it acts. An
+    eviction that a PodDisruptionBudget forbids is not repeated, since that state lasts.
     """
     if isinstance(error, Unreachable):
         return idempotent or not error.sent
@@ -50,5 +50,5 @@ def may_repeat(error: ClusterError, *, idempotent: bool) -> bool:
 
 
 def asked_wait(error: ClusterError) -> float | None:
-    """The wait that the server asked for, in seconds."""
+    """The Retry-After of the response, in seconds."""
     return error.retry_after if isinstance(error, ApiError) else None

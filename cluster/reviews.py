@@ -1,4 +1,4 @@
-"""Asks the API server whose token it is and what that user may do. The API server stores nothing for that."""
+"""Authenticates a token and checks the rights of a user, by review objects, which the API server does not store."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,10 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A request to authorize. An empty `name` means any name; an empty `namespace` all, or cluster-scoped."""
+    """A request to authorize.
+
+    An empty `name` means any name. An empty `namespace` means all namespaces, or a cluster-scoped resource.
+    """
 
     verb: str
     group: str
@@ -52,7 +55,7 @@ class PathAccess:
 
 
 def who(cluster: ClusterClient, token: str) -> Caller | None:
-    """The user of the token, None if it is not valid. Raises ClusterError."""
+    """The user of the token; None if the token is not valid. Raises ClusterError."""
     status = _reviewed(cluster, _TOKENS, "TokenReview", "authentication.k8s.io/v1", {"token": token})
     user = status.get("user")
     if not status.get("authenticated") or not isinstance(user, dict) or not user.get("username"):
@@ -67,7 +70,7 @@ def who(cluster: ClusterClient, token: str) -> Caller | None:
 
 
 def may(cluster: ClusterClient, caller: Caller, access: Access | PathAccess) -> bool:
-    """Whether the API server allows it. Raises ClusterError."""
+    """Whether the API server allows the access to `caller`. Raises ClusterError."""
     spec: dict[str, Any] = {"user": caller.name, "groups": list(caller.groups), **_attributes(access)}
     if caller.uid:
         spec["uid"] = caller.uid
@@ -78,7 +81,7 @@ def may(cluster: ClusterClient, caller: Caller, access: Access | PathAccess) -> 
 
 
 def may_i(cluster: ClusterClient, access: Access) -> bool:
-    """Whether the API server allows the caller to do it. Raises ClusterError."""
+    """Whether the API server allows the access to the user of `cluster`. Raises ClusterError."""
     status = _reviewed(cluster, _OWN_ACCESS, "SelfSubjectAccessReview", "authorization.k8s.io/v1", _attributes(access))
     return status.get("allowed") is True and status.get("denied") is not True
 

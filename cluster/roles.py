@@ -1,4 +1,4 @@
-"""The role that a user lacks, from the message of the API server or a reconciler that refuses a request."""
+"""Finds the role that a user needs, from the API server's or the reconciler's message that refuses a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BY_RBAC = re.compile(
 _BY_RECONCILER = re.compile(
     r"may not (?P<verb>\w+) (?P<resource>\w+)(?:\.(?P<group>[\w.-]+))?[^ ]*(?: in namespace (?P<namespace>\S+))?"
 )
-"""The right as `cluster.reviews.Access` writes it."""
+"""Matches a message of the reconciler, with the right as in `str(cluster.reviews.Access)`."""
 _GROUPS = ("kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "visibility.quotree.dev")
 _READING = ("get", "list", "watch")
 _VIEWERS = {
@@ -20,13 +20,13 @@ _VIEWERS = {
     ("", "pods"): "quotree-yunikorn-viewer or quotree-volcano-gates-viewer",
     ("", "nodes"): "quotree-batch-admin",
 }
-"""The role that grants reading, in all namespaces, for an answer of /v1."""
+"""The role that grants reading a resource in all namespaces, which some requests of /v1 need."""
 _OF_USERS = ("localqueues", "workloads", "jobs", "namespacetrees")
 """The resources that `quotree-batch-user` grants in a namespace."""
 
 
 def missing_role(message: str) -> str:
-    """The role that grants the refused right; empty if no role for users grants it, or RBAC did not refuse."""
+    """A sentence with the role that grants the refused right; empty if there is no such role or RBAC did not refuse."""
     found = _BY_RBAC.search(message) or _BY_RECONCILER.search(message)
     if found is None:
         return ""

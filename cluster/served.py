@@ -1,4 +1,4 @@
-"""The versions in which each kind is served, or has been."""
+"""The API versions in which each kind is served, or was served by earlier releases of its project."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
 """The kinds that rules read, each with the versions that its project serves or has served, the newest first."""
 
 WORKLOADS = _kueue("workloads", "v1beta2", "v1beta1", namespaced=True)
-"""Kueue's, which only decisions and people read."""
+"""Kueue's Workloads. Rules do not read them; the reconciler and some commands do."""

@@ -1,4 +1,7 @@
-"""Which object was last seen under each name, and how far each watch has come: the facts that order two writers."""
+"""Records which version of each object a watch last showed, and up to which version each watch has come.
+
+The ledger compares these versions to find out whether a recorded change was stored.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,18 @@ from policies.model.objects import KubeObject, Ref
 from policies.model.trie import Trie, no_total
 
 _REMEMBERED = 512
-"""Deletions that are kept; they are asked about within a minute."""
+"""The number of deletions that are kept. A deletion is looked up within a minute, if at all."""
 
 
 class Sighting(NamedTuple):
-    """An object as it was seen: its uid, and the resource version of that state."""
+    """The UID of an object, and the resource version that a watch or list last showed."""
 
     uid: str
     version: str
 
 
 class Deletion(NamedTuple):
-    """A deletion that a watch reported; `version` is that of the event."""
+    """A deletion that a watch reported. `version`: the resource version of the event."""
 
     ref: Ref
     uid: str
@@ -34,13 +37,13 @@ class Deletion(NamedTuple):
 
 
 def sighting(manifest: Manifest) -> Sighting:
-    """The identity and version of an object; empty where the manifest has none."""
+    """The UID and resource version in a manifest; a field is empty if the manifest does not have it."""
     metadata: Mapping[str, Any] = manifest.get("metadata") or {}
     return Sighting(str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
 
 
 def scope(ref: Ref) -> str:
-    """The watch that shows this object: one for each kind, and for ConfigMaps one for each object."""
+    """The name of the watch that shows this object. Each kind has one watch; each followed ConfigMap has its own."""
     kind = ".".join(filter(None, (ref.kind, ref.group)))
     return f"{kind}/{ref.namespace}/{ref.name}" if ref.group_kind == CONFIG_MAP else kind
 
@@ -50,7 +53,7 @@ _NOTHING: Trie[Ref, Sighting, None] = Trie(no_total)
 
 @dataclass(frozen=True, slots=True)
 class Sightings:
-    """One snapshot. `progress` has the version of each scope up to which all changes were seen."""
+    """One immutable snapshot. `progress`: the name of a watch to the resource version that it has reached."""
 
     progress: Mapping[str, str] = field(default_factory=dict)
     _seen: Trie[Ref, Sighting, None] = _NOTHING
@@ -64,20 +67,24 @@ class Sightings:
         return next((gone.version for gone in self._gone if (gone.ref, gone.uid) == (ref, uid)), None)
 
     def reached(self, ref: Ref, version: str) -> bool:
-        """Whether everything of the object's scope was seen up to this version."""
+        """Whether the watch of the object has shown all changes up to this version."""
         return covers(self.progress.get(scope(ref)), version)
 
     def put(self, ref: Ref, seen: Sighting) -> Sightings:
-        """An event showed this object."""
+        """The next snapshot, after an event that showed this object."""
         return replace(self, progress=self._advanced(ref, seen.version), _seen=self._seen.put(ref, seen))
 
     def drop(self, ref: Ref, seen: Sighting) -> Sightings:
-        """An event reported that this object is deleted."""
+        """The next snapshot, after an event that reported the deletion of this object."""
         gone = (*self._gone[1 - _REMEMBERED :], Deletion(ref, *seen))
         return replace(self, progress=self._advanced(ref, seen.version), _seen=self._seen.drop(ref), _gone=gone)
 
     def listed(self, place: str, version: str, gone: Iterable[Ref], found: Mapping[Ref, Sighting]) -> Sightings:
-        """A list showed everything of a scope; `gone` are the objects that are no longer in it."""
+        """The next snapshot, after a new list.
+
+        `place`: the name of the watch. `version`: the resource version of the list. `gone`: the objects that are no
+        longer in the list. `found`: the objects in the list.
+        """
         seen = self._seen
         for ref in gone:
             seen = seen.drop(ref)
@@ -96,14 +103,16 @@ def covers(progress: str | None, version: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The quota objects of a cluster, and what is known of their versions."""
+    """The quota objects of a cluster, and their known versions."""
 
     forest: Forest
     sightings: Sightings
 
     def holding(self, manifest: Mapping[str, Any]) -> KubeObject | None:
-        """What was read of this very state of the object, by uid, resource version and API version; None where the
-        snapshot has another state of it, or none."""
+        """The object of this snapshot that was read from the same state as the manifest; None if there is none.
+
+        The UID, the resource version and the API version must be equal.
+        """
         metadata = manifest.get("metadata")
         if not isinstance(metadata, dict):
             return None

@@ -1,4 +1,4 @@
-"""Which objects of a cluster to follow, and what to keep of each."""
+"""The objects of a cluster to list and watch, and the parts of each object to keep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _OF_YUNIKORN = (PRIORITY_CLASS, CONFIG_MAP, core.POD)
 
 AT_WORK = f"spec.schedulerName={yunikorn.SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
-"""The field selector of Pods that count for YuniKorn. The API server reports a Pod that ends as a deletion."""
+"""The field selector of Pods that count for YuniKorn. A watch with it shows a Pod that ends as deleted."""
 
 _POD_LABELS = frozenset([core.APP_ID, "applicationId", "spark-app-selector", yunikorn.QUEUE, "queue"])
 _POD_ANNOTATIONS = frozenset([core.APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO])
@@ -31,7 +31,7 @@ _POD_ANNOTATIONS = frozenset([core.APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO])
 
 @dataclass(frozen=True, slots=True)
 class UnreadableObject:
-    """An object that a dialect failed to read: an internal error."""
+    """An object that a dialect failed to read because of an internal error. `fault`: the exception."""
 
     ref: Ref
     fault: str
@@ -47,8 +47,10 @@ class UnreadableObject:
 class WatchSource:
     """One list and watch: all objects of a kind, or those selected by namespace, name or the field selector `where`.
 
-    `trim` drops from a manifest what rules do not read. `orchestrated`: see `policies.dialects.readers.read`.
-    `optional`: who may not list them reads the rest without them.
+    `versions`: the API versions to try, newest first.
+    `trim`: removes the fields of a manifest that rules do not read.
+    `orchestrated`: see `policies.dialects.readers.read`.
+    `optional`: if the caller may not list these objects, the others are read without them.
     """
 
     kind: GroupKind
@@ -66,7 +68,7 @@ class WatchSource:
 
     @property
     def scope(self) -> str:
-        """The name of this watch among the sightings."""
+        """The name of this watch in `Sightings.progress`."""
         return scope(Ref(*self.kind, self.namespace or "", self.name or ""))
 
     def covers(self, ref: Ref) -> bool:
@@ -76,7 +78,8 @@ class WatchSource:
     def keep(self, manifest: Manifest) -> KubeObject | UnreadableObject | None:
         """The typed object with its defects, without the rest of the manifest.
 
-        Dialects accept any manifest. If one fails all the same, other objects are still followed.
+        Dialects should accept any manifest. If one raises nevertheless, the result is an UnreadableObject, so that
+        other objects are still followed.
         """
         try:
             return read(self.trim(manifest) if self.trim else manifest, orchestrated=self.orchestrated)
@@ -90,7 +93,7 @@ class WatchSource:
 
 
 def sources(settings: YuniKornSettings | None = None, *, orchestrated: bool = False) -> tuple[WatchSource, ...]:
-    """Everything to follow. PriorityClasses, YuniKorn's two ConfigMaps and its Pods only if its settings say so.
+    """All sources to follow. PriorityClasses, YuniKorn's two ConfigMaps and its Pods depend on `settings`.
 
     `orchestrated`: see `policies.dialects.readers.read`.
     """
@@ -108,11 +111,11 @@ def sources(settings: YuniKornSettings | None = None, *, orchestrated: bool = Fa
 
 
 NODES_ONCE = WatchSource(core.NODE, (NODES,), optional=True)
-"""The Nodes, for commands that read a cluster once. They change too often to be followed for a few warnings."""
+"""The source of Nodes, for commands that read a cluster once. Nodes change too often for a watch."""
 
 
 def _pod(manifest: Manifest) -> Manifest:
-    """Only the fields that YuniKorn reads to place the Pod, since there may be many Pods."""
+    """The Pod with only the fields that YuniKorn reads to place it, since there may be many Pods."""
     meta = metadata(manifest)
     labels, annotations = (mapping(meta.get(key)) for key in ("labels", "annotations"))
     kept = {key: meta.get(key) for key in ("name", "namespace")}

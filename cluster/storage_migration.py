@@ -1,10 +1,10 @@
-"""Moves stored objects of Kueue to the version that their definition stores today.
+"""Migrates stored objects of Kueue to the storage version of their CustomResourceDefinition.
 
-The API server stores an object in the storage version of its definition when it is written, and
-`status.storedVersions` lists every version that may still be in its store. A patch without fields makes the API server
-read an object and store it again: nothing of it can be overwritten, even if a client changes it meanwhile. An object
-that is stored in the right version already is not written. Then the list is trimmed. So the cluster is the only memory:
-after a kill the same call continues.
+The API server writes an object in the storage version of its definition. `status.storedVersions` of the definition
+lists every version that may still be in etcd. An empty patch makes the API server read an object and store it again. It
+cannot overwrite anything, even if a client changes the object at the same time, and does not write an object that has
+the right version already. When all objects are migrated, the old versions are removed from `status.storedVersions`. All
+progress is in the cluster: if the process is killed, the same call continues.
 """
 
 from __future__ import annotations
@@ -23,27 +23,30 @@ from cluster.retry import RandomBackoff, asked_wait, may_repeat
 
 T = TypeVar("T")
 Pause = Callable[[float], object]
-"""Rests for so many seconds."""
+"""Waits for a number of seconds."""
 MANAGER = "quotree-migrate"
 """The field manager of all writes."""
 GROUP, WANTED = "kueue.x-k8s.io", "v1beta2"
 _AT_ONCE = 16
-"""Writes at the same time; as many as an API server's priority level leaves to one client."""
+"""The number of concurrent writes: about as many as a priority level of the API server allows one client."""
 _ATTEMPTS = 8
 """How often a request is sent before the API server counts as failing: about a minute."""
 _STARTS = 3
-"""How often a kind is begun whose definition changes meanwhile."""
+"""How often the migration of a kind starts, at most, if its definition changes meanwhile."""
 
 
 class DefinitionUnsteady(ClusterError):
-    """The definition of a kind changed each time that its objects were moved."""
+    """The definition of a kind changed during each attempt to migrate its objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredKind:
-    """A kind with objects that may be stored in another version than `resource`, its storage version.
+    """A kind with objects that may be stored in an old version.
 
-    `stored`: its status.storedVersions. `generation`: of the definition when it was read.
+    `definition`: the name of its CustomResourceDefinition.
+    `resource`: the kind in its storage version.
+    `stored`: the status.storedVersions of the definition.
+    `generation`: the generation of the definition when it was read.
     """
 
     definition: str
@@ -53,16 +56,18 @@ class StoredKind:
 
     @property
     def old(self) -> tuple[str, ...]:
-        """The versions that are to go."""
+        """The stored versions other than the storage version."""
         return tuple(version for version in self.stored if version != self.resource.version)
 
 
 @dataclass(frozen=True, slots=True)
 class KindMoved:
-    """The result for one kind. `objects` were found, `gone` of them deleted meanwhile.
+    """The result for one kind.
 
-    `refused`: each object that the API server does not store as it is, with its reason; the kind then keeps its old
-    versions. `trimmed`: status.storedVersions has the storage version alone.
+    `objects`: how many were found.
+    `gone`: how many of them were deleted meanwhile.
+    `refused`: for each object that the API server refuses to store, its reason. The kind then keeps its old versions.
+    `trimmed`: whether status.storedVersions now has only the storage version.
     """
 
     kind: StoredKind
@@ -73,14 +78,14 @@ class KindMoved:
 
 
 def stored_kinds(cluster: ClusterClient) -> tuple[tuple[StoredKind, ...], tuple[str, ...]]:
-    """The kinds of Kueue with old versions in the store, and why some cannot be moved. Raises ClusterError."""
+    """The kinds of Kueue with old stored versions, and why others cannot be migrated. Raises ClusterError."""
     kinds: list[StoredKind] = []
     refusals: list[str] = []
     for definition in cluster.list(CUSTOM_RESOURCE_DEFINITIONS):
         if definition["spec"].get("group") != GROUP:
             continue
         kind = _stored(definition)
-        if not _is_new(definition, kind):
+        if not _is_only_v1alpha1(definition, kind):
             refusals.append(
                 f"{kind.definition} stores {kind.resource.version}, not {WANTED}: upgrade Kueue to 0.19 first"
             )
@@ -97,8 +102,8 @@ def _stored(definition: Manifest) -> StoredKind:
     return StoredKind(str(meta["name"]), resource, tuple(map(str, stored)), int(meta.get("generation") or 0))
 
 
-def _is_new(definition: Manifest, kind: StoredKind) -> bool:
-    """Kinds that exist as v1alpha1 alone stay there."""
+def _is_only_v1alpha1(definition: Manifest, kind: StoredKind) -> bool:
+    """Whether the kind only exists as v1alpha1. Such a kind is not migrated."""
     versions = {str(each["name"]) for each in definition["spec"]["versions"]}
     return kind.resource.version == WANTED or not versions & {WANTED, "v1beta1"}
 
@@ -106,8 +111,8 @@ def _is_new(definition: Manifest, kind: StoredKind) -> bool:
 def move(cluster: ClusterClient, kind: StoredKind, *, dry_run: bool, pause: Pause = time.sleep) -> KindMoved:
     """Store each object of the kind again, then trim status.storedVersions.
 
-    With `dry_run` the API server is asked and stores nothing. Raises ClusterError if it cannot be reached or fails;
-    what is done stays.
+    With `dry_run`, all writes are dry runs. Raises ClusterError if the API server cannot be reached or fails; finished
+    writes remain.
     """
     for _ in range(_STARTS):
         moved = _rewritten(cluster, kind, dry_run, pause)
@@ -121,7 +126,7 @@ def move(cluster: ClusterClient, kind: StoredKind, *, dry_run: bool, pause: Paus
 
 
 def _rewritten(cluster: ClusterClient, kind: StoredKind, dry_run: bool, pause: Pause) -> KindMoved:
-    listing = _patiently(partial(cluster.snapshot, kind.resource, partial(_path, kind.resource)), pause)
+    listing = _until_success(partial(cluster.snapshot, kind.resource, partial(_path, kind.resource)), pause)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="migrate") as pool:
         try:
             answers = list(pool.map(partial(_store_again, cluster, dry_run, pause), listing.items))
@@ -138,10 +143,10 @@ def _path(resource: Resource, manifest: Mapping[str, Any]) -> str:
 
 
 def _store_again(cluster: ClusterClient, dry_run: bool, pause: Pause, path: str) -> str | None:
-    """Why the API server refuses the object, empty if it does not; None if the object is gone."""
+    """Store an object again. Returns why the API server refuses it, or an empty text; None if the object is gone."""
     write = partial(cluster.patch, path, {}, MERGE_PATCH, field_manager=MANAGER, dry_run=dry_run)
     try:
-        _patiently(write, pause)
+        _until_success(write, pause)
     except NotFound:
         return None
     except (Unauthorized, Conflict):
@@ -153,8 +158,8 @@ def _store_again(cluster: ClusterClient, dry_run: bool, pause: Pause, path: str)
     return ""
 
 
-def _patiently(request: Callable[[], T], pause: Pause) -> T:
-    """The answer of a request that may be sent any number of times. Raises its last ClusterError."""
+def _until_success(request: Callable[[], T], pause: Pause) -> T:
+    """Send a repeatable request until it succeeds, and return its response. Raises the last ClusterError."""
     backoff = RandomBackoff()
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -184,7 +189,7 @@ def _trimmed(cluster: ClusterClient, kind: StoredKind) -> StoredKind | None:
             }
             cluster.patch(f"{path}/status", body, MERGE_PATCH, field_manager=MANAGER)
         except Conflict:
-            continue  # its status changed: the answer is in what is read next
+            continue  # the status changed: read it again
         except NotFound:
             return None
         return None

@@ -21,21 +21,21 @@ from policies.model.objects import GroupKind, KubeObject, Ref
 log = logging.getLogger(__name__)
 
 _CLOSING = 5.0  # seconds for all reflectors together; one that hangs in a connection attempt is abandoned
-_NAMED = 3  # objects that `ready` names; the rest are counted
+_NAMED = 3  # unreadable objects that `ready` names; the rest are counted
 
 Kept = KubeObject | UnreadableObject | None
-"""The cached form of a manifest; None if it has no quota."""
+"""The cached form of a manifest; None if the manifest has no quota."""
 
 
 class FoundManifest(NamedTuple):
-    """The kept part of a manifest, with its uid and resource version."""
+    """The cached form of a manifest, with its UID and resource version."""
 
     kept: Kept
     seen: Sighting
 
 
 class ManifestCache(Protocol):
-    """A cache of the objects that a request does not carry."""
+    """A cache of the cluster's objects, for decisions about a request that carries only one of them."""
 
     def forest(self) -> Forest:
         """The current forest. The call is cheap."""
@@ -47,19 +47,19 @@ class ManifestCache(Protocol):
         """Why the cache is not ready, one sentence each; empty if it is."""
 
     def age(self) -> float | None:
-        """Seconds since the API server's last answer to the oldest source; None if one never had an answer."""
+        """Seconds since the last response for the source that waits longest; None if a source never had a response."""
 
     def look(self, ref: Ref) -> FoundManifest | None:
-        """An object as it is stored now, read from the API server; None where there is none. Raises ClusterError."""
+        """An object as it is stored now, read from the API server; None if it does not exist. Raises ClusterError."""
 
     def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
-        """An object of a kind that is not followed, as it is stored now; None where there is none.
+        """An object of a kind that is not cached, read from the API server; None if it does not exist.
 
         Raises ClusterError.
         """
 
     def close(self) -> None:
-        """Stop following; the last snapshot stays."""
+        """Stop the watches. The last snapshot remains available."""
 
 
 class FixedCache:
@@ -82,10 +82,10 @@ class FixedCache:
         return 0.0
 
     def look(self, ref: Ref) -> FoundManifest | None:
-        """Nothing: the forest is all there is."""
+        """Returns None: there is no API server behind this cache."""
 
     def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
-        """Nothing: the forest is all there is."""
+        """Returns None: there is no API server behind this cache."""
 
     def close(self) -> None:
         """Does nothing."""
@@ -94,9 +94,9 @@ class FixedCache:
 class Store:
     """The Forest of a cluster, kept up to date by one reflector per source.
 
-    Readers take the present snapshot without a lock; a change makes a new one under a lock. A kind whose CRD is not
-    installed is known to have no objects. A kind with an unreadable object is not known. Of the kinds in `sighted` it
-    also keeps which object was seen at which resource version.
+    Readers get the present snapshot without a lock. A change creates a new snapshot under a lock. A kind whose CRD is
+    not installed counts as complete, without objects. A kind with an unreadable object counts as incomplete. For the
+    kinds in `sighted`, the store also keeps the UID and the last resource version of each object.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Store:
     def start(self, cluster: ClusterClient, prompt: ClusterClient | None = None) -> None:
         """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress.
 
-        `prompt`: a client with short timeouts for `look`, since requests wait for it; by default the same client.
+        `prompt`: a client with short timeouts for `look`, since callers wait for its result; by default `cluster`.
         """
         self._cluster = cluster
         self._prompt = prompt or cluster
@@ -131,7 +131,7 @@ class Store:
         return self._snapshot.forest
 
     def snapshot(self) -> Snapshot:
-        """The present snapshot with the versions of its objects; costs nothing."""
+        """The present snapshot with the versions of its objects. The call is cheap."""
         return self._snapshot
 
     def look(self, ref: Ref) -> FoundManifest | None:
@@ -159,8 +159,8 @@ class Store:
         return [*self.lacking(), *map(str, faults[:_NAMED]), *more]
 
     def lacking(self) -> list[str]:
-        """Why each kind without a complete list lacks it, one sentence each."""
-        return [lack for source in self._sources if (lack := self._lack(source))]
+        """For each source without a complete list, a sentence with the reason."""
+        return [lack for source in self._sources if (lack := self._missing_text(source))]
 
     def age(self) -> float | None:
         reflectors = [self._reflectors.get(source) for source in self._sources]
@@ -207,7 +207,7 @@ class Store:
             pacing=self._pacing,
         )
 
-    def _lack(self, source: WatchSource) -> str:
+    def _missing_text(self, source: WatchSource) -> str:
         reflector = self._reflectors.get(source)
         if reflector is not None and reflector.synced.is_set():
             return ""
@@ -247,7 +247,7 @@ class Store:
                 self._publish(forest.put(kept), sightings, faults)
 
     def _publish(self, forest: Forest, sightings: Sightings, unreadable: Mapping[Ref, UnreadableObject]) -> None:
-        """Set the next snapshot, with the kinds that are complete; called under the lock."""
+        """Set the next snapshot, with the kinds that are complete. The caller has the lock."""
         waiting = {source.kind for source in self._sources if source not in self._listed}
         known = frozenset(source.kind for source in self._sources) - waiting - _kinds(unreadable)
         self._unreadable = unreadable
@@ -259,7 +259,7 @@ def _found(source: WatchSource, manifest: Manifest) -> FoundManifest:
 
 
 def _sorted(every: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, UnreadableObject]]:
-    """The readable objects, and the unreadable ones."""
+    """Separate the readable objects from the unreadable ones."""
     found: dict[Ref, KubeObject] = {}
     faults: dict[Ref, UnreadableObject] = {}
     for kept in every:
@@ -275,7 +275,7 @@ def _kinds(refs: Iterable[Ref]) -> frozenset[GroupKind]:
 
 
 def _newest(cluster: ClusterClient, candidates: tuple[Resource, ...]) -> Resource:
-    """The newest served version; the newest of all if none is served or the API server does not answer."""
+    """The newest served version; the first candidate if none is served or the API server does not answer."""
     if len(candidates) == 1:
         return candidates[0]
     try:
@@ -286,7 +286,7 @@ def _newest(cluster: ClusterClient, candidates: tuple[Resource, ...]) -> Resourc
 
 
 def load(cluster: ClusterClient, following: Sequence[WatchSource] | None = None) -> Forest:
-    """What a Store would hold, read once. Raises ClusterError."""
+    """Read the Forest of a cluster once, without watching it. Raises ClusterError."""
     wanted = sources() if following is None else following
     read: dict[GroupKind, None] = {}
     every: list[Kept] = []

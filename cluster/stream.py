@@ -35,11 +35,11 @@ class WatchEvent(NamedTuple):
 
 
 class Watch:
-    """The events of one watch request, in order. Iterate in one thread; `interrupt` may come from another.
+    """The events of one watch request, in order. Iterate in one thread; any thread may call `interrupt`.
 
-    The iteration ends when the server ends the watch or after `interrupt`. It raises Gone if the version is too old,
-    another ApiError if the server reports one, BadAnswer for a line that is truncated, too long or not an event, and
-    Unreachable for a connection that broke or fell silent. `owners`: objects keep their managedFields.
+    The iteration ends when the server ends the watch, or after `interrupt`. It raises Gone if the resource version is
+    too old, another ApiError if the server reports one, BadAnswer if a line is truncated, too long or not an event, and
+    Unreachable if the connection breaks or is silent for too long. `owners`: objects keep their managedFields.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Watch:
                     return
                 yield _event(line, self._request, owners=self._owners)
         except (BadAnswer, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            # After `interrupt` the reader may fail in any of these ways, which is not an error.
+            # After `interrupt`, the reader may raise any of these exceptions. They are not errors then.
             if self._interrupted.is_set():
                 return
             if isinstance(error, urllib3.exceptions.HTTPError | OSError):

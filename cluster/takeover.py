@@ -1,6 +1,6 @@
-"""A cluster read for a move from Kueue or back, and the steps of a plan carried out.
+"""Reads a cluster for a move from Kueue's manager to Quotree or back, and carries out the steps of a plan.
 
-After each write everything is read again and planned anew: the cluster is the only memory.
+After each step the cluster is read again and a new plan is made, so that an interrupted move can be continued.
 """
 
 from __future__ import annotations
@@ -72,19 +72,22 @@ RESOURCES: Mapping[str, Resource] = {
 }
 """The resources that a plan may read or write, by kind."""
 _DURATION = 15.0
-"""Seconds that a Lease lasts which does not say so."""
+"""The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
 _SETTLE = 1.0
-"""Seconds until every API server has taken in a webhook configuration that was written."""
+"""Seconds until every API server uses a webhook configuration that was written."""
 _POLL_SECONDS = 0.5
-"""Seconds between two looks at what is waited for."""
+"""Seconds between two reads of the cluster while a step waits."""
 
 
 class StepTimedOut(ClusterError):
-    """What a step waits for did not happen in time."""
+    """A step waited too long for its condition."""
 
 
 class PlanReader:
-    """Reads what a plan is made of. A Lease that is not renewed while it looks on is given up by its clock."""
+    """Reads the state of a cluster that a plan needs.
+
+    A Lease counts as held until it was unchanged for its duration, by the clock of this process.
+    """
 
     def __init__(self, cluster: ClusterClient, names: ReleaseNames) -> None:
         self._cluster = cluster
@@ -93,7 +96,7 @@ class PlanReader:
         self._converted: list[str] | None = None
 
     def read(self) -> FoundCluster:
-        """Read what a plan is made from. Raises ClusterError if the cluster cannot be read."""
+        """Read the state that a plan needs. Raises ClusterError if the cluster cannot be read."""
         objects = {ref_of(each): each for each in self._objects()}
         groups = self._cluster.get("/apis").get("groups") or ()
         deployments = (self._names.manager, self._names.reconciler)
@@ -122,9 +125,9 @@ class PlanReader:
             yield {**found, "kind": ref.kind}
 
     def _definitions(self) -> Iterator[Manifest]:
-        """The CustomResourceDefinitions of Kueue's group that a webhook converts, or did before a take-over.
+        """The CustomResourceDefinitions of Kueue's group that have a conversion webhook, or had one before a take-over.
 
-        They are large, so all are listed only once.
+        Definitions are large. The first call lists all of them; later calls read only those that were found.
         """
         if self._converted is None:
             every = self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS)
@@ -143,7 +146,7 @@ class PlanReader:
         return sum(not pod_reading(each).ended for each in pods)
 
     def lease_holders(self) -> Iterator[tuple[ObjectRef, str]]:
-        """Each Lease of a manager that is held, with its holder."""
+        """The Leases of Kueue's manager and of the reconciler that are held, each with its holder."""
         for ref in (self._names.manager_lease, self._names.reconciler_lease):
             try:
                 spec = self._cluster.get(LEASES.item(ref.name, ref.namespace)).get("spec") or {}
@@ -157,7 +160,7 @@ class PlanReader:
                 yield ref, str(holder)
 
     def other_clusters(self) -> bool:
-        """Whether MultiKueueClusters exist. False if they cannot be read, as while no webhook converts them."""
+        """Whether MultiKueueClusters exist. False if they cannot be read, such as while no webhook converts them."""
         try:
             return next(iter(self._cluster.list(_CLUSTERS, 1)), None) is not None
         except ApiError:
@@ -174,10 +177,11 @@ def carry_out(
     rest: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> TakeoverPlan:
-    """Step by step until all are done, or something is in the way: the last plan says which.
+    """Carry out the steps of the plan until none is left or the plan has refusals. Returns the last plan.
 
-    `begun` is called with each step. Raises StepTimedOut where one waits for more than `longest` seconds, and other
-    ClusterErrors; what was done stays, and the same call goes on from there.
+    `read`: reads the cluster. `planned`: makes a plan from that state. `begun`: called when a step begins.
+    Raises StepTimedOut if a step waits for more than `longest` seconds, and other ClusterErrors. Finished writes
+    remain, and another call continues.
     """
     title, since = "", clock()
     while (step := (plan := planned(read())).next) is not None and not plan.refusals:
@@ -202,7 +206,7 @@ def carry_out(
 
 
 def perform(cluster: ClusterClient, write: PlannedWrite) -> None:
-    """One write; nothing where the object is gone. Raises Conflict where it has changed since it was read."""
+    """Perform one write; does nothing if the object is gone. Raises Conflict if it has changed since it was read."""
     ref, path = write.ref, _path(write.ref)
     if write.body is not None and not write.version:
         resource = RESOURCES[ref.kind]

@@ -16,11 +16,11 @@ def unreachable(host: str, error: Exception) -> Unreachable:
 
 
 def _explain(error: Exception) -> tuple[str, str, bool]:
-    """(what happened, what to do, whether the server may have seen the request)."""
+    """The problem, the fix, and whether the server may have received the request."""
     match error:
         case exceptions.NameResolutionError():
             return "its host name cannot be resolved", "check the server address of the context, or DNS", False
-        case exceptions.NewConnectionError():  # a kind of ConnectTimeoutError, by its name's history
+        case exceptions.NewConnectionError():  # before its base class ConnectTimeoutError
             return f"no connection ({_root(error)})", _CHECK_ADDRESS, False
         case exceptions.ConnectTimeoutError():
             return "no connection in time", f"{_CHECK_ADDRESS}; a firewall may drop the packets", False
@@ -45,7 +45,7 @@ def _explain(error: Exception) -> tuple[str, str, bool]:
 
 
 def _root(error: BaseException) -> str:
-    """The innermost reason: urllib3 wraps the socket's error several times."""
+    """The original error: urllib3 wraps the socket's error several times."""
     inner = error.__cause__ or error.__context__
     while inner is not None and inner is not error:
         error, inner = inner, inner.__cause__ or inner.__context__

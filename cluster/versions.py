@@ -1,12 +1,12 @@
-"""Resource versions, and which of two is newer."""
+"""Compares resource versions."""
 
 from __future__ import annotations
 
 
 def is_newer(version: str, than: str | None) -> bool:
-    """Whether `version` is newer; the versions of one resource are growing decimal numbers.
+    """Whether `version` is newer than `than`. Resource versions of a kind are increasing decimal numbers.
 
-    Anything else is opaque and counts as newer. Source: KEP-5504, Comparable Resource Version.
+    If one of them is not a number, `version` counts as newer. Source: KEP-5504, Comparable Resource Version.
     """
     known = than or ""
     if not (version.isdecimal() and known.isdecimal()):

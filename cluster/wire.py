@@ -1,4 +1,4 @@
-"""Sends requests over kept-alive connections: safe retries, fresh credentials, clear errors."""
+"""Sends requests over persistent connections, with safe retries, renewed credentials and clear errors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ T = TypeVar("T")
 _UNSAFE = re.compile(r"[^!-~]")
 """Characters that are not allowed in a request line; urllib3 escapes or refuses them."""
 _RELOGIN_EVERY = 10.0  # seconds between two attempts to get new credentials
-_LONGEST_PAUSE = 10.0  # seconds; a caller that can wait longer does so itself
-_TOKEN_LASTS = 1.0  # seconds; getting the token reads files and costs as much as a small request
+_LONGEST_PAUSE = 10.0  # seconds; if the server asks for a longer wait, the caller gets the error and decides
+_TOKEN_LASTS = 1.0  # seconds for which a token is cached: reading it from files costs as much as a small request
 
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: to connect, to wait for the next bytes, and how long a watch may be silent beyond its end."""
+    """Timeouts in seconds.
+
+    `connect`: for a connection. `read`: for the next bytes of a response. `watch_grace`: how long a watch may be silent
+    after the time at which the server should have ended it.
+    """
 
     connect: float = 5.0
     read: float = 30.0
@@ -40,7 +44,7 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """One request; an `idempotent` one may be sent again even if the first may have arrived."""
+    """One request. `idempotent`: it may be sent again even if the server may have received it."""
 
     method: str
     path: str
@@ -96,7 +100,7 @@ class Wire:
         while True:
             left -= 1
             try:
-                return _json_object(self._send(request, self._whole), request)
+                return _json_object(self._send(request, self._body), request)
             except ClusterError as error:
                 backoff = backoff or RandomBackoff(first=0.1, longest=2.0)
                 wait = backoff.next(asked_wait(error))
@@ -106,7 +110,7 @@ class Wire:
 
     def stream(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
         """The response with its body unread; reading fails after `silence` seconds without a byte."""
-        return self._send(request, partial(self._begun, silence=silence))
+        return self._send(request, partial(self._unread_response, silence=silence))
 
     def _send(self, request: HttpRequest, exchange: Callable[[HttpRequest], T]) -> T:
         """Send the request once; once more with new credentials if the old ones are rejected."""
@@ -118,35 +122,35 @@ class Wire:
                 raise
         return exchange(request)
 
-    def _whole(self, request: HttpRequest) -> bytes:
-        """The body of the answer."""
+    def _body(self, request: HttpRequest) -> bytes:
+        """The body of the response."""
         connections, timeouts = self._live, self.timeouts
         read = timeouts.read
         try:
             answer = connections.exchange(request, read) if request.body is not None else None
             if answer is None:
-                answer = _read(connections.send(request, urllib3.Timeout(connect=timeouts.connect, read=read)))
+                answer = _read_answer(connections.send(request, urllib3.Timeout(connect=timeouts.connect, read=read)))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
         _check(request, answer)
         return answer.data
 
-    def _begun(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
-        """The answer with its body unread."""
+    def _unread_response(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
+        """The response with its body unread."""
         connections = self._live
         try:
             response = connections.send(request, urllib3.Timeout(connect=self.timeouts.connect, read=silence))
             if response.status != 200:
-                _check(request, _read(response))
+                _check(request, _read_answer(response))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
         return response
 
     def _log_in_again(self, rejected: _Connections) -> bool:
-        """Whether there are newer credentials than the rejected ones: a rotated file, or a token plugin's next one."""
+        """Get new credentials, such as from a rotated file or a token plugin. Returns whether there are new ones."""
         with self._lock:
             if self._live is not rejected:
-                return True  # another thread was here first
+                return True  # another thread has renewed them
             if self._relogin is None or time.monotonic() - self._relogin_at < _RELOGIN_EVERY:
                 return False
             self._relogin_at = time.monotonic()
@@ -166,12 +170,12 @@ class _Connections:
         self._renew_at = float("-inf")
 
     def send(self, request: HttpRequest, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
-        """Send the request once; the response's body is unread. Raises what urllib3 raises."""
+        """Send the request once; the response's body is unread. Raises urllib3's exceptions."""
         headers = self._current_headers()
         if request.body is not None:
             headers = {**headers, "Content-Type": request.content_type}
         if self.endpoint.headers:
-            headers = _together(headers, self.endpoint.headers)
+            headers = _joined_headers(headers, self.endpoint.headers)
         return self._ask(
             request.method,
             f"{self._where}{_target(request)}",
@@ -184,9 +188,9 @@ class _Connections:
         )
 
     def exchange(self, request: HttpRequest, read: float) -> HttpAnswer | None:
-        """Send the request over an open connection, as most writes can; None if there is none.
+        """Send the request over an idle connection that is open; None if there is none or the request needs urllib3.
 
-        Raises what urllib3 raises; then the request may have arrived.
+        Raises urllib3's exceptions. The server may have received the request then.
         """
         path = f"{self._where}{_target(request)}"
         if self._host is None or self.endpoint.headers or _UNSAFE.search(path):
@@ -213,7 +217,7 @@ class _Connections:
             self._host._put_conn(connection if reusable else None)
 
     def _prepared(self) -> str | None:
-        """The headers of every request as they are sent; None where one of them may not be in a header."""
+        """The common headers of all requests as text; None if a value has a character that headers may not have."""
         headers = self._current_headers()
         known, prepared = self._sent_headers
         if headers is not known:
@@ -229,9 +233,9 @@ class _Connections:
         self._direct()
 
     def _direct(self) -> None:
-        """Keep the pool of this host at hand: a lookup by URL costs a third of a small request.
+        """Keep the connection pool of the host: its lookup by URL takes a third of the time of a small request.
 
-        With a proxy, urllib3's manager decides what to send.
+        With a proxy there is no such pool, since urllib3's manager decides what to send.
         """
         self._ask: Callable[..., urllib3.BaseHTTPResponse]
         self._host: urllib3.HTTPConnectionPool | None = None
@@ -250,7 +254,7 @@ class _Connections:
         return self._headers
 
 
-def _together(headers: Mapping[str, str], more: Iterable[tuple[str, str]]) -> urllib3.HTTPHeaderDict:
+def _joined_headers(headers: Mapping[str, str], more: Iterable[tuple[str, str]]) -> urllib3.HTTPHeaderDict:
     found = urllib3.HTTPHeaderDict(headers)
     for name, value in more:
         found.add(name, value)
@@ -261,13 +265,13 @@ def _target(request: HttpRequest) -> str:
     return f"{request.path}?{urlencode(request.params)}" if request.params else request.path
 
 
-def _read(response: urllib3.BaseHTTPResponse) -> HttpAnswer:
+def _read_answer(response: urllib3.BaseHTTPResponse) -> HttpAnswer:
     response.read(cache_content=True)
     return HttpAnswer(response.status, response.headers.get("Retry-After"), response.data)
 
 
 def _check(request: HttpRequest, answer: HttpAnswer) -> None:
-    """Raise the matching ApiError if the status of the answer is not 2xx."""
+    """Raise the matching ApiError if the status of the response is not 2xx."""
     if not 200 <= answer.status < 300:
         raise from_response(answer.status, answer.data, request=str(request), retry_after=answer.retry_after)
 

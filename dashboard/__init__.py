@@ -1,1 +1,1 @@
-"""The dashboard: pages over the reconciler's /v1 and the API server, each read with the rights of who looks."""
+"""The dashboard: pages with data of the reconciler's /v1 and the API server, read with the rights of the user."""

@@ -1,4 +1,4 @@
-"""The routes. Every page is read with the rights of who looks; nothing is written but which sessions have ended."""
+"""The routes of the dashboard. Pages are read with the rights of the user. Only ended sessions are ever written."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ from policies.model.printing import plain
 
 log = logging.getLogger(__name__)
 READ = "Quotree-Read"
-"""A header: when the oldest answer on the page was read. It is not part of the page, which stays the same until its
-content changes."""
+"""A header with the time at which the oldest data of the page was read.
+
+It is not part of the page, so that the page stays the same until its content changes.
+"""
 _STAMP = "@@quotree-read@@"
 _POLICY = "; ".join(
     (
@@ -78,7 +80,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _BODY = 256 * 1024
-"""Bytes of a form."""
+"""The maximum size of a form in bytes."""
 _ENDED_HERE = (
     "This browser is signed out, but the session did not end at every replica: a copy of the cookie may open the"
     f" dashboard for up to {LASTS // 3600} hours. To rule that out, delete the service account of the token, or ask an"
@@ -95,7 +97,7 @@ _OPEN = {"static", "sign_in", "sign_in_with", "start"}
 def create_app(
     settings: DashboardSettings, backend: Backend, certificate: Callable[[], CertificateFacts] | None = None
 ) -> Flask:
-    """Called by many threads at once. `certificate`: the one that is served, if there is one."""
+    """The WSGI application. Many threads call it. `certificate`: reads the served certificate; None for plain HTTP."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = _BODY
     app.jinja_options["finalize"] = _printable
@@ -126,49 +128,49 @@ def create_app(
     app.jinja_env.filters["coded"] = formatting.coded
     app.jinja_env.filters["lines"] = what_if.printed_lines
     cache = AnswerCache()
-    app.before_request(lambda: _know(settings, backend, cache))
-    app.after_request(_finish)
+    app.before_request(lambda: _authenticate(settings, backend, cache))
+    app.after_request(_with_headers)
     app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
     sources = CertificateSources(ServedCertificates(), lambda: backend.servers, certificate)
     _pages(app, settings, sources, audited=backend.audited)
     _what_if(app, backend, ChangeLinks(settings.link_key))
-    _signing_in(app, settings, backend)
+    _add_sign_in(app, settings, backend)
     return app
 
 
 def compile_templates(app: Flask) -> None:
-    """Compile all templates, for which the first visitor of each page would wait: 0.4 s in all."""
+    """Compile all templates, which takes 0.4 s. Otherwise the first visitor of each page would wait for it."""
     for name in app.jinja_env.list_templates():
         app.jinja_env.get_template(name)
 
 
-def _know(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> Any:
-    """Authenticate the caller. A caller without a login sees nothing."""
+def _authenticate(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> Any:
+    """Authenticate the caller. Returns a response if the request is refused, otherwise None."""
     if request.method not in ("GET", "HEAD") and not _same_origin():
         return _page("error.html", code=403, title="Refused", message="This form was not sent from this page."), 403
     if request.endpoint in _OPEN:
         return None
     login = settings.authenticator.login(request)
     if login is None:
-        return _stranger(settings)
+        return _not_signed_in(settings)
     g.reader = CachedReader(cache, login, backend.reader(login), FRESH if _wants_news() else RECENT)
     g.login, g.may = login, SelfAccess(g.reader)
     return None
 
 
 def _wants_news() -> bool:
-    """Open pages that look for news say so, and who reloads one; a link on a page to that page counts as well."""
+    """Whether the request needs fresh data: a page that updates itself, a reload, or a link from a page to itself."""
     control = request.cache_control
     return bool(control.no_cache or control.no_store or control.max_age == 0 or request.referrer == request.url)
 
 
-def _stranger(settings: DashboardSettings) -> Any:
+def _not_signed_in(settings: DashboardSettings) -> Any:
     if settings.authenticator.asks and request.method == "GET":
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     message = "Open the address that the command printed; it has a key."
     if not isinstance(settings.authenticator, ByKey):
-        message = "The proxy in front of this page has not said who you are, or is not one that is trusted."
+        message = "The proxy in front of this page did not name you, or it is not a trusted proxy."
     return _page("error.html", code=401, title="Not signed in", message=message), 401
 
 
@@ -176,7 +178,7 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
     @app.get("/")
     def home() -> Any:
         if not g.may.now:
-            return my_workloads()  # the first page of who may see no queues is theirs
+            return my_workloads()  # the first page for users who may not see queues
         found = morning.page(g.reader, sources, audited=audited)
         if found["denied"] and not found["notices"]:
             return my_workloads()
@@ -265,13 +267,14 @@ def _pages(app: Flask, settings: DashboardSettings, sources: CertificateSources,
             if request.args.get("namespace") or request.args.get("root"):
                 raise
             known = mine.tried(g.reader, g.may, _known_namespaces())[: mine.MOST_KNOWN]
-            if len(known) == 1 and "namespace" not in request.args:  # no choice; with an empty one somebody asks for it
+            # An empty parameter `namespace` requests the list.
+            if len(known) == 1 and "namespace" not in request.args:
                 return redirect(url_for("show_findings", namespace=known[0]), 303)
             return _page("findings_of_one.html", code=403, namespaces=known), 403
 
 
 def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
-    """A form is sent here, since it may have a file in it; nothing is written all the same."""
+    """Add the routes of the what-if. The form is sent by POST, since it may contain a file, but nothing is written."""
 
     def asker() -> what_if.Asker:
         return what_if.Asker(g.reader, g.login, backend.what_if, links)
@@ -301,7 +304,7 @@ def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
     def what_if_picture() -> Any:
         found, status = what_if.page(asker(), posted(), ask=True)
         if found["outcome"] is None:
-            return _page("what_if.html", **found), status  # which says why
+            return _page("what_if.html", **found), status  # this page has the reason
         return _file("outlines.svg", "what-if.svg", **found, picture=outline_picture(found["outcome"].outlines))
 
     @app.post("/what-if/change.yaml")
@@ -310,13 +313,13 @@ def _what_if(app: Flask, backend: Backend, links: ChangeLinks) -> None:
         try:
             text = what_if.download(asker(), form)
         except (BadEdit, MissingRights):
-            return answered(form, ask=False)  # which says why
+            return answered(form, ask=False)  # this page has the reason
         answer = Response(text, mimetype="application/yaml")
         answer.headers["Content-Disposition"] = 'attachment; filename="change.yaml"'
         return answer
 
 
-def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> None:
+def _add_sign_in(app: Flask, settings: DashboardSettings, backend: Backend) -> None:
     @app.get("/sign-in")
     def sign_in() -> Any:
         return _page("sign_in.html", next=_own_path(request.args.get("next", "")), problem="")
@@ -368,7 +371,7 @@ def _known_namespaces() -> list[str]:
 
 
 def _set_cookie(answer: Any, settings: DashboardSettings, value: str, name: str = "") -> None:
-    """`name`: of the cookie, if it is not that of the session."""
+    """Set a cookie, or delete it if `value` is empty. `name`: by default that of the session."""
     answer.set_cookie(
         name or settings.cookie,
         value,
@@ -381,7 +384,7 @@ def _set_cookie(answer: Any, settings: DashboardSettings, value: str, name: str 
 
 
 def _page(template: str, **names: Any) -> Response:
-    """The page, or nothing where the one that the browser has is the same."""
+    """The page, or status 304 if the browser has the same page already."""
     reader: CachedReader | None = g.get("reader")
     read = formatting.clock(reader.oldest) if reader else ""
     body = render_template(template, problems=reader.problems if reader else [], read=read, back=_last_page(), **names)
@@ -395,7 +398,7 @@ def _page(template: str, **names: Any) -> Response:
 
 
 def _file(template: str, name: str, **names: Any) -> Response:
-    """A picture to keep, with the time at which its numbers were read."""
+    """An SVG file to download, with the time at which its data was read."""
     body = render_template(template, **names).replace(_STAMP, formatting.clock(g.reader.oldest))
     answer = Response(body, mimetype="image/svg+xml")
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -404,25 +407,25 @@ def _file(template: str, name: str, **names: Any) -> Response:
 
 
 def _last_page() -> str:
-    """The page of this server with a link to this one; empty where there is none."""
+    """The path of the page from which the user came; empty if it is not a page of this dashboard."""
     last = urlsplit(request.referrer or "")
     target = f"{last.path}?{last.query}" if last.query else last.path
     return _own_path(target) if last.netloc == request.host and request.referrer != request.url else ""
 
 
-def _finish(answer: Response) -> Response:
+def _with_headers(answer: Response) -> Response:
     answer.headers.update(_HEADERS)
     return answer
 
 
 def _missing(message: str, url: str = "", text: str = "") -> tuple[Response, int]:
-    """`url`, `text`: a link to where it could be found."""
+    """The page with status 404. `url`, `text`: a link to a page that may help."""
     links = [(url, text)] if url else []
     return _page("error.html", code=404, title="Not found", message=message, links=links), 404
 
 
 def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
-    """The response to a failed read: a redirect if users can sign in again, else a page with the error."""
+    """The response to a failed read: a redirect if users can sign in again, otherwise a page with the error."""
     if isinstance(error, Unauthorized) and settings.authenticator.asks:
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     code, title = _kind_of(error)
@@ -456,7 +459,10 @@ def _http_error(error: HTTPException) -> Any:
 
 
 def _same_origin() -> bool:
-    """Browsers send the origin of a form. A client that sends none does not send cookies automatically either."""
+    """Whether a form comes from a page of this server. Browsers send the origin of a form.
+
+    A client that sends no origin is allowed, since it does not send cookies automatically either.
+    """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
         return site in ("same-origin", "none")
@@ -464,12 +470,14 @@ def _same_origin() -> bool:
 
 
 def _own_path(target: str) -> str:
-    """A path of this server, never another server's address."""
+    """The path, if it is one of this server; otherwise `/`. It must not lead to another server."""
     parts = urlsplit(target)
-    fine = target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.netloc and target.isprintable()
-    return target if fine and "\\" not in target else "/"
+    is_own = (
+        target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.netloc and target.isprintable()
+    )
+    return target if is_own and "\\" not in target else "/"
 
 
 def _printable(value: Any) -> Any:
-    """Texts of manifests must not turn the direction of a page, or hide in it."""
+    """The value with control characters escaped: texts of manifests must not change a page's direction or be hidden."""
     return plain(value) if type(value) is str else value

@@ -1,4 +1,4 @@
-"""All that pages ask, each time for one person."""
+"""The interface through which pages read data, always for one user."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dashboard.what_if.processes import Processes
 class Backend(Protocol):
     @property
     def what_if(self) -> Processes | None:
-        """Computes the result of a change; None for files, which `quotree diff` compares."""
+        """The processes that compute the effect of a change; None for files, for which `quotree diff` does it."""
 
     @property
     def audited(self) -> bool:
-        """Whether readers have findings. False: no audit is configured, and no menu leads to them."""
+        """Whether there are findings. If no audit is configured, there are none, and no menu leads to them."""
 
     @property
     def servers(self) -> Sequence[NamedServer]:
-        """The servers behind the dashboard that have certificates of their own, without the API server."""
+        """The servers that the dashboard calls and that have their own certificates, except the API server."""
 
     def reader(self, login: UserLogin) -> UserReader:
-        """May be called by many threads, and so may what it returns."""
+        """A reader with the rights of this user. Many threads may call this method and the reader."""

@@ -1,4 +1,4 @@
-"""Run the dashboard in gunicorn with one threaded worker process, so that its caches exist only once."""
+"""Runs the dashboard in gunicorn with one threaded worker process, so that its caches exist only once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Application(OneWorker):
             "worker_connections": CONNECTIONS,
             "keepalive": _KEEPALIVE,
             "graceful_timeout": _GRACE,
-            "forwarded_allow_ips": "",  # the peer's address is that of the connection, whatever a header says
+            "forwarded_allow_ips": "",  # use the address of the connection as the peer's, and ignore headers about it
             "post_worker_init": self._serving,
             "worker_exit": self._ended,
         }
@@ -73,7 +73,7 @@ class _Application(OneWorker):
         if self.settings.sessions:
             self.settings.sessions.start()
         app = create_app(self.settings, self._open_backend(), self._tls.served if self._tls else None)
-        # beside the first requests: who starts a dashboard to look at one page does not wait for all of them
+        # in a thread, so that a user who only opens one page does not wait for the compilation of all templates
         threading.Thread(target=compile_templates, args=[app], name="templates", daemon=True).start()
         return app
 

@@ -1,4 +1,4 @@
-"""gunicorn's worker with threads, in which nobody can hold a thread for long."""
+"""gunicorn's threaded worker, changed so that no client can occupy a thread for long."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from gunicorn.http.errors import InvalidHeader
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 CONNECTIONS = 512
-"""The most open connections. If a new one arrives, the oldest silent one is closed."""
+"""The maximum number of open connections. Beyond that, the oldest silent one is closed."""
 _WHOLE = 30.0
-"""Seconds from the head of a request to the last byte of its answer."""
+"""The maximum seconds from the head of a request to the last byte of its response."""
 _HEAD = 8.0
-"""Seconds from the first byte of a request to the last byte of its head."""
+"""The maximum seconds from the first byte of a request to the last byte of its head."""
 _POLL_SECONDS = 1.0
 
 
 class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn has a thread wait 5 s for a silent client, and one for the rest of a request, or for a
-    reader, without end; with all connections open it accepts no more. Here silent clients hold no thread, and
-    everybody else holds one for a bounded time."""
+    """A threaded worker in which silent clients use no thread, and other clients use one for a limited time.
+
+    In gunicorn, a thread waits 5 s for a silent client, and without limit for the rest of a request or for a slow
+    reader. When all connections are open, gunicorn accepts no more.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -31,7 +33,7 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self._lock = threading.Lock()
 
     def init_process(self) -> None:
-        threading.Thread(target=self._end_the_slow, name="slow-clients", daemon=True).start()
+        threading.Thread(target=self._end_slow_connections, name="slow-clients", daemon=True).start()
         super().init_process()
 
     def accept(self, listener: Any) -> None:
@@ -40,7 +42,7 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             return
         for idle, end in ((self.pending_conns, self.murder_pending), (self.keepalived_conns, self.murder_keepalived)):
             if idle:
-                idle[0].timeout = 0.0  # the oldest is the first, and ends as if its time were over
+                idle[0].timeout = 0.0  # end the first one, which is the oldest, as after a timeout
                 end()
                 return
 
@@ -69,12 +71,12 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         self.app.draining.set()
         super().handle_exit(sig, frame)
 
-    def _end_the_slow(self) -> None:
+    def _end_slow_connections(self) -> None:
         while True:
             time.sleep(_POLL_SECONDS)
             now = time.monotonic()
             with self._lock:
                 for end, conn in self._under_way.values():
                     if end < now:
-                        with contextlib.suppress(OSError):  # it has just ended
+                        with contextlib.suppress(OSError):  # the connection has just ended
                             conn.sock.shutdown(socket.SHUT_RDWR)

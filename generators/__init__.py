@@ -1,7 +1,7 @@
-"""Files that are generated from others: `python -m generators` writes them, `--check` compares only.
+"""Generates files from other files. `python -m generators` writes them; `--check` only compares.
 
-A generator returns {path below the repository: text} for files that it owns. One of BLOCKS returns, for parts of files
-that people write, {path: {name: text}}. A new one is added to GENERATORS or BLOCKS.
+A generator in GENERATORS returns {path: text} for whole files; a path is relative to the repository. A generator in
+BLOCKS returns {path: {name: text}} for named parts of files that people write. Add a new generator to one of the two.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
 
 
 def generated() -> dict[str, str]:
-    """Every generated file, and every file with generated parts, by its path below the repository."""
+    """The text of every generated file, and of every file with generated parts, by its path in the repository."""
     files: dict[str, str] = {}
     for generator in GENERATORS:
         for path, text in generator().items():

@@ -1,6 +1,6 @@
-"""Write the generated files, or with --check say which differ from what is in the tree (exit 1).
+"""Write the generated files. With --check, only list those that are out of date, and exit with 1 if there are any.
 
-Exits 1 as well if the code lacks an interface that a record in docs/surfaces/ promises.
+The command also exits with 1 if the code lacks an interface that a record in docs/surfaces/ promises.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from generators.files import ROOT
 from generators.surfaces import withdrawn
 
 DIFF_LINES = 20
-"""Lines of difference shown for each file."""
+"""The maximum number of lines of difference that are shown for each file."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m generators", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where a file differs")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is out of date")
     check = parser.parse_args().check
     stale = [(path, text) for path, text in generated().items() if _present(path) != text]
     for path, text in stale:

@@ -1,4 +1,4 @@
-"""The alerts as plain rules files of Prometheus, from the PrometheusRules of the manifests, which say them once."""
+"""Generates plain rule files of Prometheus from the PrometheusRules in the manifests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from generators.files import as_yaml, documents, note
 
 SOURCES = {"webhook": "prometheus-rule", "reconciler": "prometheus-rule-reconciler"}
-"""The component with the alerts of each program."""
+"""A program to the component with its alerts."""
 
 
 def generate() -> dict[str, str]:
@@ -15,7 +15,7 @@ def generate() -> dict[str, str]:
 
 
 def groups(program: str) -> list[dict[str, Any]]:
-    """Its groups of rules, as Prometheus knows them."""
+    """The rule groups of a program, in the format of Prometheus."""
     (document,) = documents(path(program))
     found: list[dict[str, Any]] = document["spec"]["groups"]
     return found

@@ -1,6 +1,6 @@
-"""Generated parts of files that people write.
+"""Fills generated parts into files that people write.
 
-A part stands between a line with `begin generated: NAME` and one with `end generated: NAME`, indented as they are.
+A part is between a line with `begin generated: NAME` and a line with `end generated: NAME`, and has their indentation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ BEGIN, END = "begin generated: ", "end generated: "
 
 
 def filled(path: str, blocks: Mapping[str, str]) -> str:
-    """The file with these blocks, by their names. Raises ValueError if its BEGIN lines have other names."""
+    """The text of the file with these blocks. Raises ValueError if a name has no BEGIN line, or the reverse."""
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     missing = blocks.keys() - {_name(line) for line in lines}
     if missing:
@@ -30,10 +30,10 @@ def replaced(lines: Iterable[str], blocks: Mapping[str, str]) -> Iterator[str]:
                 raise ValueError(f"no generator makes {name}")
             indent = line[: len(line) - len(line.lstrip())]
             yield from (indent + each for each in blocks[name].splitlines())
-            yield _skipped_to(f"{END}{name}", rest)
+            yield _line_with(f"{END}{name}", rest)
 
 
-def _skipped_to(end: str, lines: Iterator[str]) -> str:
+def _line_with(end: str, lines: Iterator[str]) -> str:
     for line in lines:
         if end in line:
             return line

@@ -1,4 +1,4 @@
-"""What the help of each command says, taken apart: the source of the pages of the commands and of the man pages."""
+"""Splits the help of each command into its parts, for docs/commands/ and the man pages."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ import click
 from cli.group import quotree, summary
 
 _EVERYWHERE = ("-h", "-v")
-"""Options of every command, which the pages describe once."""
+"""Options that every command has. The pages describe them only once."""
 
 
 @dataclass(frozen=True)
 class Help:
-    """`words` are the command's, without `quotree`. Blocks of `text` are paragraphs; `examples` are lines.
+    """The help of a command.
 
-    `summary` has no full stop. `options` are pairs of how it is written and what it means, `commands` of the name and
-    the summary of those below, `exits` the exit codes.
+    `words`: the words of the command, without `quotree`.
+    `summary`: without a full stop.
+    `text`: its paragraphs.
+    `examples`: lines.
+    `options`: pairs of the notation and the meaning.
+    `commands`: pairs of the name and the summary of subcommands.
+    `exits`: the text about exit codes.
     """
 
     words: tuple[str, ...]
@@ -68,7 +73,7 @@ def _inner(command: click.Command, context: click.Context) -> list[tuple[str, cl
 
 
 def _blocks(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Paragraphs, and the lines below `Examples:`, which click keeps apart by a line with \\b."""
+    """The paragraphs of a help text, and its lines below `Examples:`. A line with \\b is before `Examples:`."""
     paragraphs, _, examples = inspect.cleandoc(text).partition("\b\nExamples:\n")
     found = tuple(" ".join(each.split()) for each in paragraphs.split("\n\n") if each.strip())
     return found, tuple(line.strip() for line in examples.splitlines() if line.strip())

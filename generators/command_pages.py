@@ -1,4 +1,4 @@
-"""docs/commands/: the help of each command on a page of its own, and the list of all."""
+"""Generates docs/commands/: a page with the help of each command, and a list of all commands."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _HEAD = f"""\
 {_MARK}
 # Commands
 
-Each command with all its options: the text of `--help`. [The command line](../command-line.md) has what they have in
-common. The same text is in man pages (`man quotree-validate`) where the wheel is installed into a folder that `man`
-looks into. Every command has `-h` and `--help`, and `-v` or `--verbose`, which prints the traceback of an internal
-error.
+These pages have each command with all its options, as in `--help`. [The command line](../command-line.md) describes
+what all commands have in common. Man pages have the same text (`man quotree-validate`), if the wheel is installed in a
+folder that `man` searches. Every command has `-h` and `--help`, and `-v` or `--verbose`, which prints the traceback of
+an internal error.
 
 {EPILOG}
 """
 _PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
-"""The pages that people write, by their names."""
+"""The folder of the pages that people write."""
 
 
 def generate() -> dict[str, str]:
@@ -36,7 +36,10 @@ def generate() -> dict[str, str]:
 
 
 def page(name: str, helps: Iterable[Help], written: dict[str, str]) -> str:
-    """The page of a command and its subcommands, with a link to what people wrote about it. `written`: text by page."""
+    """The page of a command and its subcommands, with a link to the documentation about it.
+
+    `written`: the texts of the pages that people write, by name.
+    """
     first, *below = helps
     more = about(name, written)
     lines = [_MARK, f"# {first.name}\n", *_lines(first), *([f"More: {more}.\n"] if more else [])]
@@ -46,7 +49,7 @@ def page(name: str, helps: Iterable[Help], written: dict[str, str]) -> str:
 
 
 def about(name: str, written: dict[str, str]) -> str:
-    """A link to the first page or section that links to the options of the command; empty if none does."""
+    """A link to the first page or section that itself links to the options of the command; empty if none does."""
     for stem, text in written.items():
         before, link, _ = text.partition(f"options](commands/{name}.md)")
         if link:

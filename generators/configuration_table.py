@@ -1,4 +1,4 @@
-"""The tables of docs/reconciler-configuration.md and docs/feature-gates.md, from policies/configuration/kueue."""
+"""Generates the tables in docs/reconciler-configuration.md and docs/feature-gates.md."""
 
 from __future__ import annotations
 

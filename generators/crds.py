@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions in manifests/crds/, from the schemas in policies/schema/declarations/."""
+"""Generates the CustomResourceDefinitions in manifests/crds/ from the schemas in policies/schema/declarations/."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ ADOPTABLE = {
     "labels": {"app.kubernetes.io/managed-by": "Helm"},
     "annotations": {"meta.helm.sh/release-name": "quotree", "meta.helm.sh/release-namespace": "quotree-system"},
 }
-"""Helm's labels and annotations. Without them a release refuses definitions that kubectl has installed; Kueue's lack
-them."""
+"""Helm's labels and annotations. Without them, a release refuses definitions that kubectl has installed.
+
+Kueue's own definitions do not have them.
+"""
 
 
 def generate() -> dict[str, str]:
@@ -37,7 +39,7 @@ def generate() -> dict[str, str]:
 
 
 def definitions() -> dict[str, tuple[str, Schema]]:
-    """The first line of each file and its CRD without Helm's labels and annotations, by path."""
+    """The first line of each file, and its CRD without Helm's labels and annotations, by path."""
     found = {}
     for file in declarations.FILES.values():
         head = f"# {note(f'policies/schema/declarations/{file}')}\n"
@@ -71,22 +73,22 @@ def definition(declaration: Schema) -> Schema:
 
 
 def _converted(group: str, kind: str) -> bool:
-    """Whether more than the apiVersion differs; else the API server needs nobody's help."""
+    """Whether versions differ in more than the apiVersion, so that the API server needs a conversion webhook."""
     return group == KUEUE and conversion.is_convertible(kind) and conversion.needs_webhook(kind)
 
 
 def _conversion() -> Schema:
-    """The conversion by the Service of manifests/base. The webhook fills in the CA; v1beta2 works without it."""
+    """The conversion by the webhook's Service. The webhook adds the CA. v1beta2 objects work without the webhook."""
     service = {"name": "quotree-webhook", "namespace": "quotree-system", "path": CONVERTING}
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
     return {"strategy": "Webhook", "webhook": webhook}
 
 
 def _version(version: Schema, storage: Schema) -> Schema:
-    """An older version has the columns of the storage version unless it says otherwise.
+    """One version of a CRD. An older version has the printer columns of the storage version unless it sets its own.
 
-    Not its selectable fields: where all versions have the same ones, the API server (1.36) takes them for fields of the
-    whole definition and then misses the schema there.
+    Selectable fields are not copied to older versions: if all versions have the same ones, the API server (1.36) treats
+    them as fields of the whole definition, and then finds no schema for them.
     """
     result: Schema = {"name": version["name"], "served": True, "storage": version is storage}
     if version is not storage:

@@ -1,4 +1,4 @@
-"""The table of checks in docs/doctor.md."""
+"""Generates the table of checks in docs/doctor.md."""
 
 from __future__ import annotations
 

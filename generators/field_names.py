@@ -1,6 +1,6 @@
-"""The fields of Kubernetes' own kinds in policies/schema/, from the description that an API server gives of them.
+"""Generates the field names of Kubernetes' own kinds in policies/schema/ from the OpenAPI description of an API server.
 
-`make generate` leaves the file alone: `make field-names` starts an API server and calls this.
+`make generate` does not call this. `make field-names` starts an API server and calls it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Schemas = Mapping[str, Mapping[str, Any]]
 
 
 def written(get: Callable[[str], Any]) -> str:
-    """The text of `policies.schema.field_names.FILE`. `get` answers a path of the API server with its decoded JSON."""
+    """The text of `policies.schema.field_names.FILE`. `get`: returns the decoded JSON at a path of the API server."""
     version = get("/version")
     types: dict[str, dict[str, str | None]] = {}
     kinds: dict[str, list[str]] = {}
@@ -33,7 +33,7 @@ def written(get: Callable[[str], Any]) -> str:
         kinds[api_version] = names
         for name in names:
             _add(_identified(schemas, api_version, name), schemas, types)
-            types[name][_STATUS] = None  # clusters write it, newer ones with more fields
+            types[name][_STATUS] = None  # only clusters write it, and newer ones have more fields
     found = {
         "$comment": _COMMENT,
         "version": f"{version['major']}.{version['minor']}",
@@ -44,7 +44,7 @@ def written(get: Callable[[str], Any]) -> str:
 
 
 def _described() -> Iterator[tuple[str, list[str]]]:
-    """Where the API server describes each of these groups, and the kinds of it that are read."""
+    """For each API group, the path of its description, and the kinds that Quotree reads."""
     for group in _GROUPS:
         names = sorted(kind.kind for kind in READERS if kind.group == group)
         yield f"apis/{group}/v1" if group else "api/v1", names
@@ -58,9 +58,10 @@ def _identified(schemas: Schemas, api_version: str, kind: str) -> str:
 
 
 def _add(name: str, schemas: Schemas, types: dict[str, dict[str, str | None]]) -> str | None:
-    """The short name of the type, now among `types` with all that it holds. A type without fields is a value.
+    """Add a type and all types of its fields to `types`, and return how the file names it. A type without fields is a
+    value.
 
-    Raises ValueError where two types have the same short name.
+    Raises ValueError if two types have the same short name.
     """
     properties = schemas[name].get("properties")
     if not properties:
@@ -89,6 +90,7 @@ def _type(schema: Mapping[str, Any], schemas: Schemas, types: dict[str, dict[str
 
 
 def _value(name: str, schema: Mapping[str, Any]) -> str | None:
+    """What the file calls a value without fields; None for one of any type."""
     if name.endswith(".Quantity"):
         return "quantity"
     if schema.get("format") == "int-or-string":

@@ -1,4 +1,4 @@
-"""What generators share: the files that they read, and how they write JSON, YAML, tables and notes."""
+"""Shared code of generators: reading YAML, and writing JSON, YAML, tables and notes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def documents(path: str | Path) -> list[Any]:
-    """The YAML documents of a file below the repository."""
+    """The YAML documents of a file in the repository."""
     return list(yaml.load_all((ROOT / path).read_text(encoding="utf-8"), yaml.CSafeLoader))
 
 
@@ -27,7 +27,7 @@ def as_json(document: Any, indent: int = 1) -> str:
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes equal parts in full: a reader expects no anchors."""
+    """Writes repeated parts in full, without YAML anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002, PyYAML's signature
         return True
@@ -39,6 +39,6 @@ def as_yaml(document: Any) -> str:
 
 
 def table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """A table in Markdown, without a newline at its end. `head` is its first line, a row has a text for each cell."""
+    """A Markdown table without a final newline. `head`: its first line. `rows`: the texts of the cells."""
     divider = "|" + "---|" * (head.count("|") - 1)
     return "\n".join((head, divider, *(f"| {' | '.join(cells)} |" for cells in rows)))

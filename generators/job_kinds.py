@@ -1,4 +1,4 @@
-"""What follows from the kinds of jobs in policies/dialects/frameworks: webhook rules, RBAC, what is on, and a table."""
+"""Generates from the kinds of jobs in policies/dialects/frameworks: webhook rules, RBAC, configuration, and a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policies.dialects.frameworks.replicated import REPLICA_SET
 from policies.dialects.job_shape import Framework, JobShape
 
 _LINE = 100
-"""A longer list of resources has a line for each entry."""
+"""The maximum length of a list of resources on one line. A longer list has a line for each entry."""
 _ALL = "create, delete, get, list, patch, update, watch"
 _RECONCILER = "manifests/components/reconciler"
 _HEAD = (
@@ -25,7 +25,7 @@ def generate() -> Mapping[str, Mapping[str, str]]:
 
 
 def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]:
-    """The blocks by the path of the file and their name."""
+    """The generated blocks, by the path of the file and the name of the block."""
     judged = [each for each in frameworks if each.kind != POD]
     run = [each for each in judged if isinstance(each, JobShape)]
     sent = [each for each in run if each.dispatched]
@@ -79,7 +79,7 @@ def rbac_rules(frameworks: Iterable[Framework], verbs: str, subresource: str = "
 
 
 def _by_group(frameworks: Iterable[Framework]) -> Iterator[tuple[str, list[Framework]]]:
-    """API groups in the order of their names."""
+    """The kinds by API group, in the order of the groups' names."""
     found = sorted(frameworks, key=lambda each: each.kind)
     for group, members in groupby(found, key=lambda each: each.kind.group):
         yield group, list(members)

@@ -1,7 +1,7 @@
-"""The support of the fields of Kueue's objects: those that are not the same here, or not in all versions of Kueue.
+"""Notes on fields of Kueue's objects that differ between Kueue and Quotree, or between versions of Kueue.
 
-All other fields of v1beta2 are the same. The schemas in policies/schema/declarations have the names of all of them.
-A field that follows a feature gate is as far supported as `gates` says of that gate.
+All other fields of v1beta2 behave the same. The schemas in policies/schema/declarations have the names of all fields.
+A field of a feature gate is supported if the gate is.
 Source: Kueue v0.19.2 and main of 2026-08-23, apis/kueue; for v0.20 also its release notes.
 """
 
@@ -14,10 +14,14 @@ from policies.configuration.kueue.gates import KueueVersion
 
 @dataclass(frozen=True, slots=True)
 class FieldNote:
-    """One field with all that is below it. `path` begins with the kind: `Workload.spec.podSets.minCount`.
+    """A note on one field and its subfields.
 
-    `since`: the first version that has it. `stricter`, `absent`: because of what. `gate`: the feature gate that it
-    belongs to. `why`: a sentence for people.
+    `path`: begins with the kind, such as `Workload.spec.podSets.minCount`.
+    `since`: the first version of Kueue that has it.
+    `stricter`: in which way Quotree is stricter than Kueue.
+    `absent`: why Quotree does not support it.
+    `gate`: the feature gate that it belongs to.
+    `why`: a sentence for the table.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The table of fields in docs/kueue-fields.md, from the schemas and generators/kueue_field_notes.py."""
+"""Generates the table of fields in docs/kueue-fields.md from the schemas and generators/kueue_field_notes.py."""
 
 from __future__ import annotations
 

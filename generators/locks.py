@@ -1,4 +1,4 @@
-"""What a lock file pins, and the licences that the installed packages name."""
+"""Reads the pinned packages of a lock file, and the licences of the installed packages."""
 
 from __future__ import annotations
 
@@ -26,25 +26,29 @@ _SPDX = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-"""Names that packages give their licence, by which it has no identifier of SPDX."""
+"""Names of licences in the metadata of packages that are not SPDX identifiers, each with its identifier."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Pin:
+    """A pinned package.
+
+    `marker`: the environments that need it, as in PEP 508; empty for all.
+    `hashes`: the SHA-256 of each file that may be installed, in hexadecimal digits.
+    `wanted_by`: the packages that need it; `quotree` is this project.
+    """
+
     name: str
     version: str
     marker: str
-    """The environments that need it, as in PEP 508; empty for all."""
     hashes: tuple[str, ...]
-    """SHA-256 of each file that may be installed, in hexadecimal digits."""
     wanted_by: tuple[str, ...]
-    """The packages that need it; `quotree` is this project."""
 
     @property
     def licence(self) -> str | None:
-        """The licence in SPDX's terms; None if the package is not installed here.
+        """The licence as an SPDX expression; None if the package is not installed here.
 
-        Raises LookupError if it names none.
+        Raises LookupError if the package names no licence.
         """
         try:
             return _licence(metadata.metadata(self.name))
@@ -55,7 +59,7 @@ class Pin:
 
 
 def pins(lock: str, source: Path = ROOT) -> Iterator[Pin]:
-    """What a file of requirements/ pins, in its order; `source` is the tree that has the folder."""
+    """The pinned packages of a file in requirements/, in its order. `source`: the source tree with this folder."""
     for found in _PIN.finditer((source / "requirements" / lock).read_text(encoding="utf-8")):
         wanted_by = tuple(name for name in _VIA.findall(found["rest"]) if name != "via")
         yield Pin(

@@ -1,4 +1,4 @@
-"""docs/man/: a man page for each command, in roff's `man` macros."""
+"""Generates docs/man/: a man page for each command, with roff's `man` macros."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def name(help: Help) -> str:
 
 
 def page(help: Help, pages: list[Help]) -> str:
-    """The man page of a command, without a date, so that it only changes with the command."""
+    """The man page of a command. It has no date, so that it only changes when the command changes."""
     return "\n".join(_lines(help, pages)) + "\n"
 
 
@@ -56,6 +56,6 @@ def _others(help: Help, pages: list[Help]) -> list[str]:
 
 
 def _roff(text: str) -> str:
-    """The text as it is: no character of it is a command."""
+    """The text with escapes, so that roff reads no part of it as a command."""
     text = re.sub(r"\\", r"\\e", text).replace("-", "\\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text

@@ -1,4 +1,4 @@
-"""The tables in docs/metrics.md and docs/kueue-metrics.md, from the metrics that the programs declare."""
+"""Generates the tables in docs/metrics.md and docs/kueue-metrics.md from the metrics that the programs declare."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BLOCKS = {
     "metrics-volcano": ("volcano_",),
     "metrics-volcano-quota": ("quotree_volcano_",),
 }
-"""The reconciler's, by what their names begin with."""
+"""The tables of the reconciler's metrics, each with the prefixes of their names."""
 _HEAD = "| name | type | labels | stability | says |"
 
 
@@ -53,7 +53,7 @@ def metric_table(declared: Iterable[Family]) -> str:
 
 
 def version_table(declared: Iterable[Family]) -> str:
-    """Kueue's metrics in both versions. Raises ValueError for a missing one without a reason."""
+    """The table of Kueue's metrics in both versions. Raises ValueError if a missing metric has no reason."""
     exported = {family.name for family in declared if family.stability is Stability.KUEUE}
     if unexplained := [name for name, why in ADDED_0_20.items() if not why and name not in exported]:
         raise ValueError(f"{unexplained[0]} is not exported, and nothing says why")
@@ -75,5 +75,5 @@ def _row(family: Family) -> tuple[str, ...]:
 
 
 def stability_of(family: Family) -> str:
-    """The level of a metric of ours, or whose it is."""
+    """The stability level of a metric of Quotree, or the project that the metric comes from."""
     return level_of(family.name, Level.BETA) if family.stability is Stability.OURS else family.stability

@@ -19,4 +19,4 @@ ADDED_0_20: Mapping[str, str] = {
     "multikueue_cluster_status": "",
     "multikueue_workloads_evicted_total": "",
 }
-"""The metrics that are new in v0.20, and why one is not exported here; empty if it is."""
+"""The metrics that are new in v0.20, each with the reason why Quotree does not export it; empty if it does."""

@@ -1,4 +1,4 @@
-"""What `quotree doctor` asks of RBAC: the rules of the shipped roles, as JSON beside the check."""
+"""Generates the JSON file with the rules of the shipped roles, which `quotree doctor` compares with RBAC."""
 
 from __future__ import annotations
 

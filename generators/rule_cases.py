@@ -1,4 +1,4 @@
-"""The cases of every rule, as data: `cases/<rule-id>.yaml` lists what the rule says of a change, and what it lets pass.
+"""Reads the test cases of rules. `cases/<rule-id>.yaml` lists changes with the findings that the rule reports.
 
     - name: what holds, as a sentence
       given: [manifests that are stored before]      # optional
@@ -10,7 +10,7 @@
       configuration: {yunikorn: {version: "2.0"}}    # a Configuration without apiVersion, kind and profile
       findings: [{object: Queue eng, field: spec.parent, severity: error, says: a piece of the message or the fix}]
 
-Only findings of the file's own rule count; an empty list means that it has none.
+Only findings of the rule in the file's name count. An empty list means that the rule has no findings.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from policies.rules import registry
 
 CASES = ROOT / "tests" / "policies" / "rules" / "cases"
 _KNOWN = frozenset(READERS) - {CONFIG_MAP}
-"""A case gives all stored objects of these kinds. It gives ConfigMaps only where it is about them."""
+"""A case lists all stored objects of these kinds. ConfigMaps are only complete in cases about them."""
 
 RuleCase = dict[str, Any]
 
 
 @cache
 def cases(rule: str) -> list[RuleCase]:
-    """The cases of a rule, to be read only: all callers share them."""
+    """The cases of a rule. Do not change them, since all callers share them."""
     (found,) = documents(CASES / f"{rule}.yaml")
     return list(found)
 
 
 def proposed(case: RuleCase, *, backwards: bool = False) -> Proposal:
-    """The change of the case. `backwards` reads its manifests in reverse order, which must not matter."""
+    """The change of the case. `backwards`: read its manifests in reverse order, which must not change the findings."""
     given, applied, deleted = (case.get(part, [])[:: -1 if backwards else 1] for part in ("given", "apply", "delete"))
     settings = {"profile": case.get("profile", "strict"), **case.get("configuration", {})}
     configuration = _configuration(json.dumps(settings))
@@ -63,7 +63,7 @@ def proposed(case: RuleCase, *, backwards: bool = False) -> Proposal:
 
 @cache
 def _configuration(settings: str) -> Configuration:
-    """Most cases have the same one."""
+    """The configuration of a case. It is cached, since most cases have the same one."""
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND, **json.loads(settings)}, registry())
 
 

@@ -1,4 +1,4 @@
-"""Which kinds each rule judges, so that the rules of others need not be loaded."""
+"""Generates the list of kinds that each rule judges, so that only the rules for a kind have to be loaded."""
 
 from __future__ import annotations
 

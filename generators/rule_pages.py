@@ -1,6 +1,6 @@
-"""The pages in docs/rules/, from the docstrings of the rules and from their cases.
+"""Generates the pages in docs/rules/ from the docstrings of the rules and from their cases.
 
-What a rule does under each profile is not claimed but found out: it is the worst that its cases lead to there.
+The effect of a rule under each profile is the most severe result of its cases under that profile.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _EVERY = "Every dialect"
 _DOES = {Severity.ERROR: "refuses", Severity.WARNING: "warns", Severity.INFO: "informs", None: "-"}
 _ABOUT = """\
 *Source* names where the rule comes from: a webhook and its check, a KEP, or an issue of the project.
-*Strict* and *compat* are the most that the rule does under the profile, as its cases show: it refuses a change, warns
-of it, or informs. *Default* is the action if the configuration does not set one; the pages have the cases.
-What is *also a policy* holds while the webhook is down.
+*Strict* and *compat* have the most severe effect of the rule under the profile, as in its cases: it refuses a change,
+warns about it, or informs. *Default* is the action if the configuration does not set one. The pages have the cases.
+A rule that is *also a policy* is enforced even while the webhook is down.
 """
 _HEAD = "| rule | source | strict | compat | default | also a policy | what is wrong |"
 
@@ -58,7 +58,7 @@ def page(rule: Rule) -> str:
 
 
 def _cases(rule: Rule) -> list[dict[str, Any]]:
-    """The cases of the rule; empty if it has no file, which fails the tests of the rules."""
+    """The cases of the rule; empty if it has no file. Then the tests of the rules fail."""
     return cases(rule.id) if (CASES / f"{rule.id}.yaml").is_file() else []
 
 
@@ -85,7 +85,7 @@ def index(rules: list[Rule]) -> str:
 
 
 def dialects(rule: Rule) -> list[str]:
-    """Whose rule it is by its source; a rule that names none is about every dialect."""
+    """The dialects that a rule belongs to, by its source. A rule whose source names no dialect belongs to all."""
     named = [dialect for dialect, words in _DIALECTS.items() if any(word in rule.source for word in words)]
     return named or [_EVERY]
 
@@ -104,13 +104,13 @@ def _worst(severities: Iterable[Severity]) -> Severity | None:
     found: set[Severity] = set()
     for severity in severities:
         if severity is Severity.ERROR:
-            return severity  # nothing is worse, the rest need not be judged
+            return severity  # it is the most severe one, so the other cases need not be judged
         found.add(severity)
     return min(found, key=list(Severity).index, default=None)
 
 
 def _severities(rule: Rule, profile: Profile) -> Iterator[Severity]:
-    """The severities that the rule's cases lead to under this profile; a rule that is off has to be switched on."""
+    """The severities of the findings of the rule's cases under this profile. A rule that is off is switched on."""
     for case in sorted(_cases(rule), key=lambda case: not case["findings"]):
         if rule.default is Action.OFF or "rules" not in case.get("configuration", {}):
             asked = proposed({**case, "profile": profile.value})

@@ -1,1 +1,1 @@
-"""The only import name that an installed Quotree has. `quotree.start` finds its packages."""
+"""The only package that an installed Quotree adds to an environment. `quotree.start` finds the others."""

@@ -1,4 +1,4 @@
-"""Make, renew or show the webhook's certificates in a folder."""
+"""Creates, renews or shows the webhook's certificates in a folder."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cli.serving.certificates import LOOPBACK
 
 
 def keep(folder: Path, names: tuple[str, ...], *, show: bool) -> None:
-    """Make what is missing, too old or lacks a name, and print the certificates. `show`: change nothing.
+    """Create or renew certificates that are missing, too old or lack a name, and print them. `show`: change nothing.
 
-    Raises Misused, OutOfReach.
+    Raises Misused and OutOfReach.
     """
     try:
         bundle = files.read(folder) if folder.is_dir() else None

@@ -1,4 +1,4 @@
-"""Show queues in the browser: of a cluster, or of files."""
+"""Shows the queues of a cluster or of files in the browser."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from policies.model.forest import Forest
 
 
 def show(against: Against, reconciler: Server | None, port: int, *, browser: bool) -> int:
-    """Serve until Ctrl-C; the exit code. Raises Misused, OutOfReach."""
+    """Serve until Ctrl-C; returns the exit code. Raises Misused and OutOfReach."""
     if against.kind not in ("cluster", "files"):
         raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
     if reconciler and against.kind == "files":
@@ -57,7 +57,7 @@ def _what_if(against: Against) -> Callable[[], Processes | None]:
 
 
 def _audit(against: Against) -> Getter:
-    """An audit with the configuration that `quotree audit` uses."""
+    """An audit with the configuration that `quotree audit` would use."""
     places = [against.name] if against.kind == "files" else []
     configuration = settings(None, places, installed=installed_beside(against))
     return OwnAudit(lambda: audited(against, configuration).audit)

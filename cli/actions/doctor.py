@@ -1,4 +1,4 @@
-"""Look at an installation, and print what is wrong with it."""
+"""Checks an installation, and prints what is wrong with it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def look(
     failing: Collection[str],
     json: bool,
 ) -> Exit:
-    """Run all checks and print the results. `failing`: the states that make it fail. Raises Misused, OutOfReach."""
+    """Run all checks and print the results. `failing`: states with exit code 1. Raises Misused and OutOfReach."""
     if webhook is not None and not webhook.rpartition(":")[2].isdecimal():
         raise Misused(f"--webhook {webhook}: write HOST:PORT")
     try:

@@ -1,4 +1,4 @@
-"""Answer a recorded AdmissionReview with the webhook's own code, and print the answer."""
+"""Answers a recorded AdmissionReview with the webhook's code, and prints the response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from webhook.review import Review
 
 
 def answer(file: str, against: Against, configuration: Configuration, *, mutating: bool, json: bool) -> Exit:
-    """Print the answer to the review in `file`, as JSON or in words. Raises OutOfReach."""
+    """Print the response to the review in `file`, as JSON or as text. Raises OutOfReach."""
     try:
         asked, much = recorded(file)
     except BadRecording as bad:
@@ -48,13 +48,13 @@ def _answer(
     asked: Review, much: str, against: Against, context: Context, configuration: Configuration, mutating: bool
 ) -> Replay:
     world = context.world
-    if against.kind == "files":  # what was read from a cluster is stored already
+    if against.kind == "files":  # objects of a cluster are in their stored state already
         world = stored_state(StateBefore(world, context.manifests), configuration).world
 
     with ExitStack() as stack:
 
         def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
-            """The owner of a job or Pod; only a cluster proves one, by its UID."""
+            """The owner of a job or Pod. Files have no owners: only a cluster can prove one, by its UID."""
             if against.kind != "cluster":
                 return None
             cluster = stack.enter_context(against.login.connect())

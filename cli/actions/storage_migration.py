@@ -1,4 +1,4 @@
-"""Store the objects of a cluster in the newest version of their kinds."""
+"""Migrates the stored objects of a cluster to the newest version of their kinds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cluster.storage_migration import KindMoved, move, stored_kinds
 from policies.model.printing import plain
 
 _SHOWN = 20
-"""Refused objects that are named of each kind."""
+"""The maximum number of refused objects that are named for each kind."""
 
 
 def migrate_stored(login: ClusterLogin, *, applied: bool) -> Exit:
-    """Move what the cluster stores; not `applied`: show it. Raises OutOfReach."""
+    """Migrate the stored objects, or only show what would be migrated unless `applied`. Raises OutOfReach."""
     with login.connected() as cluster:
         kinds, refusals = stored_kinds(cluster)
         for each in refusals:

@@ -1,4 +1,4 @@
-"""Take over a cluster from Kueue's manager, give it back, or remove Quotree: print the plan, or carry it out."""
+"""Takes over a cluster from Kueue's manager, gives it back, or removes Quotree: prints the plan or carries it out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reconciler.jobs.kinds import frameworks_run_here
 
 Planner: TypeAlias = Callable[[FoundCluster], TakeoverPlan]
 _SHOWN = 10
-"""The most writes that the plan of a removal lists for one step."""
+"""The maximum number of writes that the plan of a removal lists for one step."""
 
 
 def take_over(login: ClusterLogin, names: ReleaseNames, timeout: float, *, dry_run: bool) -> Exit:
@@ -44,7 +44,7 @@ def take_over(login: ClusterLogin, names: ReleaseNames, timeout: float, *, dry_r
 
 
 def give_back(login: ClusterLogin, names: ReleaseNames, timeout: float, *, dry_run: bool) -> Exit:
-    """Give the cluster back to Kueue's manager, as `take_over` takes it."""
+    """Show the plan to give the cluster back to Kueue's manager, or carry it out; see `take_over`."""
     planned = partial(plans.give_back, names=names)
     return _shown_or_done(login, names, timeout, planned, "Kueue's manager has the cluster again", dry_run=dry_run)
 
@@ -81,7 +81,7 @@ def _shown_or_done(
 def _carry_out(
     cluster: ClusterClient, read: Callable[[], FoundCluster], planned: Planner, longest: float
 ) -> TakeoverPlan:
-    """Print each step as it begins."""
+    """Carry out the plan, and print each step when it begins."""
     return carry_out_plan(cluster, read, planned, lambda step: emit(plain(f"{step.title} ...")), longest=longest)
 
 
@@ -98,7 +98,7 @@ def _outcome(plan: TakeoverPlan, done: str) -> Iterator[str]:
 
 
 def _plan_lines(plan: TakeoverPlan, most: int | None = None) -> Iterator[str]:
-    """The plan for people; `most`: the number of writes shown for each step; None shows all."""
+    """The plan as text. `most`: the maximum number of writes that are listed for a step; None means all."""
     yield from _refusals(plan)
     for number, step in enumerate(plan.steps, start=1):
         yield plain(f"{number}. {step.title}{' (done)' if step.done else ''}")

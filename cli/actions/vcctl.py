@@ -1,4 +1,4 @@
-"""What `quotree queue` does as vcctl does it: list, get, draw, create, operate and delete queues."""
+"""The actions of `quotree queue` that behave like vcctl: list, get, draw, create, operate and delete queues."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def show_children(login: ClusterLogin, name: str | None) -> None:
-    """Print the queues directly below this one; without a name all queues. Raises Misused, OutOfReach."""
+    """Print the children of this queue; without a name, all queues. Raises Misused and OutOfReach."""
     _table(login, lambda queues: queues if name is None else children_of(queues, name), name or "")
 
 
@@ -72,13 +72,13 @@ def operate(login: ClusterLogin, name: str, action: str, weight: int) -> None:
 
 
 def delete(login: ClusterLogin, name: str) -> None:
-    """Delete the queue alone. Raises Misused, OutOfReach."""
+    """Delete the queue, but not its descendants. Raises Misused and OutOfReach."""
     with _request(login, partial(check_name, name)) as (cluster, _):
         perform(cluster, Delete(QUEUES, None, name))
 
 
 def _queues(cluster: ClusterClient, needed: str) -> list[Manifest]:
-    """All queues of the cluster. `needed`: one that must exist, if it is not root. Raises Misused."""
+    """All queues of the cluster. `needed`: a queue that must exist, unless it is root. Raises Misused."""
 
     found: list[Manifest] = list(cluster.list(QUEUES))
     if needed not in ("", "root", *(metadata(each).get("name") for each in found)):
@@ -87,7 +87,7 @@ def _queues(cluster: ClusterClient, needed: str) -> list[Manifest]:
 
 
 def _table(login: ClusterLogin, chosen: Callable[[list[Manifest]], list[Manifest]], needed: str) -> None:
-    """Print these queues as vcctl does."""
+    """Print the chosen queues as vcctl does. `needed`: see `_queues`."""
 
     with login.connected() as cluster:
         text = listed(chosen(_queues(cluster, needed)), counts_by_queue(cluster.list(POD_GROUP.resource)))
@@ -96,7 +96,7 @@ def _table(login: ClusterLogin, chosen: Callable[[list[Manifest]], list[Manifest
 
 @contextmanager
 def _request(login: ClusterLogin, request: Callable[[], T]) -> Iterator[tuple[ClusterClient, T]]:
-    """The cluster and what is asked of it. Raises Misused for what vcctl refuses, before anything is opened."""
+    """Connect to the cluster, and yield the client and the request. Raises Misused for a request that vcctl refuses."""
 
     try:
         wanted = request()

@@ -1,4 +1,4 @@
-"""Open, close, pause, resume, move and delete Volcano's queues: print the plan, and carry it out."""
+"""Opens, closes, pauses, resumes, moves and deletes Volcano's queues: prints the plan, and carries it out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLANNERS: Mapping[str, Planner] = {
     "resume": plans.resume,
     "delete": plans.delete,
 }
-"""The planner of each command. `move` also has a target, so it is planned apart."""
+"""The planner of each command, except `move`, which also needs a target."""
 
 
 def carry_out(
@@ -41,8 +41,8 @@ def carry_out(
 ) -> Exit:
     """Print the plan of a command for the queue and its descendants, and carry it out if `confirmed`.
 
-    `timeout`: seconds without progress. `namespace`: where Commands to the controller are created. `target`: the new
-    parent. Raises Misused, OutOfReach.
+    `timeout`: the seconds without progress after which it gives up. `namespace`: the namespace for Commands to the
+    controller. `target`: the new parent. Raises Misused and OutOfReach.
     """
     configuration = read_settings(config, [])
     with login.connected() as cluster:

@@ -1,4 +1,5 @@
-"""One file per command: `quotree NAME` is the click command `NAME` in `NAME.py`, whose docstring is its line of help.
+"""The commands, one file for each: `quotree NAME` is the click command `NAME` in `NAME.py`.
 
-The name of a file has an underscore where the command has a hyphen. Nothing else lists the commands (`cli/group.py`).
+The docstring of the file is the command's line in the list of commands. A hyphen in the name of a command is an
+underscore in the name of the file. `cli/group.py` finds the files.
 """

@@ -1,4 +1,4 @@
-"""Judge the queues of a cluster and what they name, and list what is wrong by tree."""
+"""Judge the queues of a cluster and the objects that they name, and list the findings by tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cli.report.formats import OF_AUDITS, deliver
 @outputs(tuple(OF_AUDITS))
 @exit_options
 @click.option(
-    "--baseline", metavar="FILE", help="Old findings, which are left out and counted; `-o baseline=FILE` writes them."
+    "--baseline", metavar="FILE", help="A file of known findings, which are only counted; `-o baseline=FILE` writes it."
 )
 def audit(
     against: Against,
@@ -37,7 +37,7 @@ def audit(
     exits: ExitOptions,
     baseline: str | None,
 ) -> None:
-    """Judge the stored objects by the rules of the webhook, and list what is wrong, tree by tree.
+    """Judge the stored objects by the rules of the webhook, and list the findings by tree.
 
     The webhook judges changes. It does not see objects that were stored before it was installed, or while it was down,
     until somebody changes them. The audit judges queues, LocalQueues, flavors, checks and Namespaces as if they were

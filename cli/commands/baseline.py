@@ -1,4 +1,4 @@
-"""Write down the findings of today, so that only new ones fail."""
+"""Record the present findings, so that only new ones fail."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _FILE = ".quotree-baseline.jsonl"
 
 @click.group(cls=SubCommands)
 def baseline() -> None:
-    """Keep a file of old findings for `quotree validate --baseline FILE`.
+    """Keep a file of known findings for `quotree validate --baseline FILE`.
 
-    A finding is known by its rule, object and field, whatever its line and its numbers. Put the file under version
-    control, and take out what has been repaired.
+    A finding is identified by its rule, object and field. Its line and the amounts in its message do not count. Put the
+    file under version control, and remove the entries of findings that are fixed.
 
     \b
     Examples:
@@ -37,14 +37,14 @@ def baseline() -> None:
     """
 
 
-def _into(command: click.decorators.FC) -> click.decorators.FC:
+def _file_option(command: click.decorators.FC) -> click.decorators.FC:
     return click.option("--file", metavar="FILE", default=_FILE, show_default=True, help="The baseline.")(command)
 
 
 @baseline.command()
 @selected_in_roots
 @question_options
-@_into
+@_file_option
 @click.option("--overwrite", is_flag=True, help="Replace a baseline that exists.")
 def create(selection: InputSelection, question: ValidationQuestion, file: str, overwrite: bool) -> None:
     """Write all errors and warnings of the manifests in PATH... into the baseline.
@@ -56,7 +56,7 @@ def create(selection: InputSelection, question: ValidationQuestion, file: str, o
     """
     if Path(file).exists() and not overwrite:
         raise Misused(f"{file} exists; `quotree baseline prune` removes what is repaired, --overwrite begins anew")
-    answered, _ = _answered(selection, question)
+    answered, _ = _judged(selection, question)
     every = [entry.judged for entry in answered.report.every]
     old = [one for one, judged in zip(baselines.of(every), every, strict=True) if judged.severity is not Severity.INFO]
     baselines.write(Baseline(file, tuple(old)))
@@ -67,11 +67,11 @@ def create(selection: InputSelection, question: ValidationQuestion, file: str, o
 @baseline.command()
 @selected_in_roots
 @question_options
-@_into
+@_file_option
 def prune(selection: InputSelection, question: ValidationQuestion, file: str) -> None:
-    """Remove from the baseline what the manifests in PATH... no longer have.
+    """Remove findings from the baseline that the manifests in PATH... no longer have.
 
-    Name the inputs and options that `validate` gets. Nothing is removed while an input cannot be read.
+    Use the same inputs and options as for `validate`. Nothing is removed while an input cannot be read.
 
     \b
     Examples:
@@ -79,7 +79,7 @@ def prune(selection: InputSelection, question: ValidationQuestion, file: str) ->
       quotree baseline prune trees/ --file baselines/prod.json
     """
     old = baselines.read(file)
-    answered, proposals = _answered(selection, question)
+    answered, proposals = _judged(selection, question)
     gone = set(stale(old, answered.report, proposals))
     if gone:
         baselines.write(Baseline(file, tuple(each for each in old.entries if each not in gone)))
@@ -87,8 +87,8 @@ def prune(selection: InputSelection, question: ValidationQuestion, file: str) ->
     click.get_current_context().exit(_code(answered))
 
 
-def _answered(selection: InputSelection, question: ValidationQuestion) -> tuple[Answered, Sequence[Proposal]]:
-    """Judge the input. Raises OutOfReach if it cannot be judged, since then there are no findings to write."""
+def _judged(selection: InputSelection, question: ValidationQuestion) -> tuple[Answered, Sequence[Proposal]]:
+    """Judge the inputs. Raises OutOfReach if they cannot be judged, since then there are no findings to write."""
     answered = answer(selection, question)
     note_problems(answered.report)
     if not answered.proposals:

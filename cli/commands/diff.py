@@ -1,4 +1,4 @@
-"""Show what a change does to quota and to the work that runs and waits."""
+"""Show the effect of a change on quota, and on work that runs or waits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from cli.report.formats import OF_IMPACTS, deliver
 @outputs(tuple(OF_IMPACTS))
 @engine_options
 def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOptions) -> None:
-    """Show what PATH... (the files after the change) do to quota, compared with the state before.
+    """Show the effect of a change on quota. PATH... are the files after the change.
 
-    For each node whose quota differs, before and after: its own, that of its subtree, what is guaranteed, and what it
-    could reach by borrowing. Then what becomes over quota, which workloads are preempted or evicted, and which
-    are admitted, as in `quotree simulate`.
+    The output lists each node whose quota differs, with its own quota, the quota of its subtree, its guaranteed amount,
+    and the amount that it can reach by borrowing, before and after. Then it lists the nodes that become over quota, and
+    the workloads that are preempted, evicted or admitted, as in `quotree simulate`.
 
     \b
     Examples:

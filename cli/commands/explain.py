@@ -18,12 +18,12 @@ _OF_INPUTS = {rule.id: rule for rule in (GIVEN_TWICE, STALE)}
 """Rules about input files only; `quotree rules` does not list them."""
 
 
-def _begun(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+def _complete_rule(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     return [CompletionItem(each.id, help=each.title) for each in by_id() if each.id.startswith(incomplete)]
 
 
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
-@click.argument("rule", shell_complete=_begun)
+@click.argument("rule", shell_complete=_complete_rule)
 def explain(rule: str) -> None:
     """Explain RULE: what it refuses, why, an example, and what to do.
 

@@ -1,4 +1,4 @@
-"""Fix manifests where a rule knows the right value, and keep the rest of each file as it is."""
+"""Fix manifests where a rule knows the right value, without changing the rest of a file."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _diff(file: str, before: str, after: str) -> Iterator[str]:
 
 
 def _in_patch(file: str) -> str:
-    """The file relative to the working directory, where the patch is applied; git takes no absolute path."""
+    """The file relative to the working directory, where the patch is applied. git refuses absolute paths."""
     path = Path(file)
     relative = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     return relative.as_posix().lstrip("/")
@@ -112,7 +112,7 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     for judged, reason in fixing.left:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {reason}")
     for judged in fixing.guesses:
-        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {_doubt(judged)}")
+        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {_guess_text(judged)}")
     done = len(fixing.done)
     what = f"{done} fix{'' if done == 1 else 'es'} in {some(len(changed), 'file')}"
     offer = f"{what}, --write writes {'it' if done == 1 else 'them'}"
@@ -120,7 +120,7 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     note(f"{did}{_by_hand(fixing.by_hand)}")
 
 
-def _doubt(guess: Judged) -> str:
+def _guess_text(guess: Judged) -> str:
     if " or " in guess.finding.fix.partition("?")[0]:
         return "more than one name is possible; choose one by hand"
     return "the name is a guess; if it is right, write it by hand"

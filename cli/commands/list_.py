@@ -36,7 +36,7 @@ def list_() -> None:
 
 
 def _listing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """-l, --field-selector, -o and what a cluster needs."""
+    """Add -l, --field-selector, -o and the options of a login to a command."""
     for option in (
         click.option(
             "-o",
@@ -129,11 +129,11 @@ def workload(
       quotree list workload -A --clusterqueue research
     """
     within = None if everywhere else namespace or login.namespace()
-    led = _local_queues_of(login, clusterqueue, within) if clusterqueue else {}
+    local_queues = _local_queues_of(login, clusterqueue, within) if clusterqueue else {}
 
     def wanted(each: Manifest) -> bool:
         queue = listings.queue_name_of(each, "queueName")
-        holder = listings.cluster_queue_of(each) or led.get((metadata(each).get("namespace"), queue), "")
+        holder = listings.cluster_queue_of(each) or local_queues.get((metadata(each).get("namespace"), queue), "")
         state = listings.state(each).lower()
         return (
             clusterqueue in ("", holder)
@@ -145,7 +145,7 @@ def workload(
 
 
 def _local_queues_of(login: ClusterLogin, cluster_queue: str, namespace: str | None) -> dict[tuple[Any, str], str]:
-    """The LocalQueues that lead to it, by namespace and name."""
+    """The LocalQueues that point to this ClusterQueue, by namespace and name."""
     with login.connected() as cluster:
         found = list(cluster.list(cluster.newest(versions(kueue.LOCAL_QUEUE)), namespace=namespace))
     names = ((metadata(each).get("namespace"), str(metadata(each).get("name")), each) for each in found)

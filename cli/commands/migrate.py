@@ -18,7 +18,7 @@ from policies.migration import MigrationWish
 
 
 def _default_context(options: Mapping[str, Any]) -> str:
-    """The default of --against."""
+    """The default of --against: `cluster` with --live, otherwise `nothing`."""
     return "cluster" if options["live"] else "nothing"
 
 
@@ -67,8 +67,8 @@ def migrate(
     reason and what to do instead. Set --total to what the machines have, since no manifest says it; without it the
     tree gets what its queues are promised. Nothing is written to a cluster without --live --apply.
 
-    With --live the objects of Kueue in a cluster are moved from the versions in which they were stored to v1beta2, as
-    Kueue 0.20 needs. Their content stays. After a kill, run the command again: it continues.
+    With --live, the stored objects of Kueue in a cluster are migrated to v1beta2, as Kueue 0.20 needs. Their content
+    does not change. If the command is interrupted, run it again to continue.
 
     \b
     Examples:

@@ -66,9 +66,9 @@ def pending(
     With -n, QUEUE is a LocalQueue of that namespace; without QUEUE all LocalQueues of the namespace are listed. If you
     may not read the whole cluster, its reconciler answers about the LocalQueues of one namespace: by default that of
     the context.
-    The list includes jobs without a Workload because their WorkloadPriorityClass does not exist. It also includes what
-    waits in the queues of Volcano and YuniKorn; name a queue to see only what waits in it and its descendants. A
-    snapshot contains neither.
+    The list includes jobs that have no Workload because their WorkloadPriorityClass does not exist. It also includes
+    work that waits in the queues of Volcano and YuniKorn; name a queue to see only the work in it and its descendants.
+    A snapshot contains neither.
 
     \b
     Examples:
@@ -94,7 +94,7 @@ def pending(
     with reconciler_of(against.login, reconciler, refused) as ask, reporting_bad_answers():
         queues = list(_from_reconciler(ask, against.login, queue, namespace, limit))
         jobs: list[JobWithoutWorkload] = []
-        if not queue or "/" in queue:  # those of a ClusterQueue are unknown: the user may not read the cluster
+        if not queue or "/" in queue:  # jobs of a ClusterQueue are unknown, since the user may not read the cluster
             in_namespace = queue.partition("/")[0] or namespace or against.login.namespace()
             jobs = _at_queue(queue, jobs_without_workload.of_cluster(against.login, in_namespace))
         if output == "json":
@@ -163,7 +163,7 @@ def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iter
 def _is_in_no_queue(world: World, row: PendingRow, namespace: str | None) -> bool:
     """Whether no listed queue has the workload.
 
-    With a namespace its LocalQueues are listed, also those without a ClusterQueue.
+    With a namespace, its LocalQueues are listed, including those without a ClusterQueue.
     """
     if namespace is None:
         return True

@@ -40,13 +40,13 @@ def _plan_options(command: F) -> F:
     """Add the options of a command that has a plan."""
     for option in reversed(
         (
-            click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing."),
+            click.option("--dry-run", is_flag=True, help="Print the plan, and change nothing."),
             click.option(
                 "--timeout",
                 type=click.FloatRange(0),
                 default=60.0,
                 show_default=True,
-                help="Seconds without progress until it gives up.",
+                help="The seconds without progress after which the command gives up.",
             ),
             login_option,
             click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG."),
@@ -60,8 +60,8 @@ def _plan_options(command: F) -> F:
 def queue() -> None:
     """Open, close, pause, resume, move and delete Volcano's queues, each with all its descendants.
 
-    What will be done is printed first. A controller carries it out: Volcano's, or quotree serve reconciler with the
-    dialect volcano. An operation that was interrupted goes on when the same command is run again.
+    Each command prints its plan first. A controller carries the plan out: Volcano's, or `quotree serve reconciler` with
+    the dialect volcano. If an operation is interrupted, run the same command again to continue.
 
     \b
     Examples:
@@ -86,7 +86,7 @@ def open_queue(name: str, **options: Any) -> None:
 @queue.command("close")
 @_operation_options
 def close_queue(name: str, **options: Any) -> None:
-    """Close the queue NAME and its descendants; what runs goes on.
+    """Close the queue NAME and its descendants; running work continues.
 
     \b
     Examples:
@@ -99,7 +99,7 @@ def close_queue(name: str, **options: Any) -> None:
 @queue.command("pause")
 @_operation_options
 def pause_queue(name: str, **options: Any) -> None:
-    """Close the queue NAME and its descendants, and record which of them took work.
+    """Close the queue NAME and its descendants, and record which of them were open.
 
     \b
     Examples:
@@ -111,7 +111,7 @@ def pause_queue(name: str, **options: Any) -> None:
 @queue.command("resume")
 @_operation_options
 def resume_queue(name: str, **options: Any) -> None:
-    """Open exactly those queues that took work when NAME was paused, or when its deletion began.
+    """Open exactly the queues that were open when NAME was paused, or when its deletion began.
 
     \b
     Examples:
@@ -126,7 +126,7 @@ def resume_queue(name: str, **options: Any) -> None:
 def move_queue(name: str, **options: Any) -> None:
     """Move the queue NAME with its descendants and their work under another parent.
 
-    The rules judge it before the first step and after each. While it moves the queue takes no work.
+    The rules judge the move before the first step and after each step. The queue takes no work during the move.
 
     \b
     Examples:
@@ -242,7 +242,7 @@ def delete_queue(
     """Delete a queue, as vcctl queue delete does; with --cascade also all its descendants.
 
     With --cascade the plan is shown first. All these queues are closed. Each is deleted after its children, once it has
-    no PodGroups. `quotree queue resume` ends a deletion, and opens the queues that are left and that took work before.
+    no PodGroups. `quotree queue resume` ends a deletion, and opens the remaining queues that were open before.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Admit again: a ClusterQueue, a LocalQueue, or a single workload."""
+"""Resume a stopped ClusterQueue, LocalQueue, or single workload."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def resume() -> None:
 @resume.command("clusterqueue")
 @acting
 def cluster_queue(name: str, dry_run: str, login: ClusterLogin) -> None:
-    """Resume the ClusterQueue NAME: spec.stopPolicy.
+    """Resume the ClusterQueue NAME, by its spec.stopPolicy.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def cluster_queue(name: str, dry_run: str, login: ClusterLogin) -> None:
 @acting
 @namespace_option
 def local_queue(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
-    """Resume the LocalQueue NAME: spec.stopPolicy.
+    """Resume the LocalQueue NAME, by its spec.stopPolicy.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def local_queue(name: str, dry_run: str, login: ClusterLogin, namespace: str | N
 @acting
 @namespace_option
 def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
-    """Resume the Workload NAME, or that of the job NAME or KIND/NAME: spec.active.
+    """Resume the Workload NAME, or the Workload of the job NAME or KIND/NAME, by its spec.active.
 
     \b
     Examples:

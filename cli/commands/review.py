@@ -20,7 +20,7 @@ from cli.input.settings import settings
     type=click.Choice(["validating", "mutating"]),
     default="validating",
     show_default=True,
-    help="Whose answer it is.",
+    help="The webhook that answers.",
 )
 @configured
 def review(
@@ -33,7 +33,7 @@ def review(
 ) -> None:
     """Answer the AdmissionReview (v1) in FILE, JSON or YAML; - is standard input.
 
-    The webhook's own code reads the review, judges it and answers. With -o json the answer is the AdmissionReview that
+    The code of the webhook reads the review, judges it and answers. With -o json the output is the AdmissionReview that
     the API server would get. Exit code 1: the request is denied.
 
     \b

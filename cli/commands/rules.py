@@ -14,7 +14,7 @@ from policies.judging.rule import Rule
 @click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @output
 def rules(output: str) -> None:
-    """List the rules: id, default action, kinds, and what is wrong.
+    """List the rules: id, default action, kinds, and the fault that each reports.
 
     \b
     Examples:

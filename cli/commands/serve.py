@@ -26,7 +26,7 @@ from policies.configuration.settings import Dialect
 from policies.model.errors import PolicyError
 
 PATIENCE = 0.1
-"""Seconds that a refusal waits for the cache, which lags the API server by some milliseconds."""
+"""The seconds that a refusal waits for the cache, which is some milliseconds behind the API server."""
 
 
 @click.group(cls=SubCommands, epilog=EXIT_CODES_OF_ACTIONS)
@@ -55,7 +55,7 @@ def serve() -> None:
 @click.option(
     "--metrics-auth",
     is_flag=True,
-    help="Show /metrics to tokens of the cluster that may GET it, over TLS. Probes need no token.",
+    help="Serve /metrics only to users of the cluster who may GET it, over TLS. Probes need no token.",
 )
 @click.option(
     "--client-ca",
@@ -67,7 +67,7 @@ def serve() -> None:
     "client_names",
     metavar="NAME",
     multiple=True,
-    help="With --client-ca: a name that the certificate must have; of several, one.",
+    help="With --client-ca: a name that the certificate must have; repeatable, then one of them.",
 )
 @click.option(
     "--certs",
@@ -292,7 +292,7 @@ def reconciler(
     "--ended-sessions",
     metavar="NAMESPACE/NAME",
     default="",
-    help="The ConfigMap in which replicas write which sessions have ended. Default: each knows its own.",
+    help="The ConfigMap in which all replicas record ended sessions. Default: each replica only knows its own.",
 )
 @click.option(
     "--certs",
@@ -306,14 +306,14 @@ def reconciler(
     type=click.IntRange(0),
     default=5,
     show_default=True,
-    help="Seconds between two updates of a page; 0: none.",
+    help="The seconds between two updates of a page; 0 turns updates off.",
 )
 @click.option(
     "--what-ifs",
     type=click.IntRange(0, 64),
     default=4,
     show_default=True,
-    help="Users who may try out changes at the same time; each takes a process and a copy of the cluster. 0: none.",
+    help="How many users may try out changes at the same time; each needs a process and a copy of the cluster.",
 )
 @address_file_option
 def dashboard(

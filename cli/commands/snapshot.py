@@ -32,9 +32,9 @@ from policies.model.objects import Ref
 def snapshot(against: Against, file: str | None, hash_names: bool, config: str | None) -> None:
     """Write a snapshot of a cluster: queues, quota, usage, and running and pending work as requests.
 
-    It contains no Secrets. Of a Pod it contains only the requests and what chooses the flavor. With topologies it also
-    has the sum of what Pods request of each Node. The names of queues, flavors and namespaces stay, since a change is
-    compared with them.
+    It contains no Secrets. Of a Pod it contains only the requests and the fields that decide its flavor. With
+    topologies it also has the sum of the Pods' requests on each Node. The names of queues, flavors and namespaces are
+    kept, since a change is compared with them.
 
     \b
     Examples:
@@ -68,7 +68,7 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
 
 
 def _add_node_use(against: Against, found: dict[Ref, dict[str, object]]) -> None:
-    """Add to each Node what other Pods use of it, if a flavor has a topology: places depend on it."""
+    """If a flavor has a topology, add to each Node its use by other Pods, since the placement depends on it."""
     nodes = [ref for ref in found if ref.group_kind == NODE]
     flavors = [manifest for ref, manifest in found.items() if ref.group_kind == RESOURCE_FLAVOR]
     if not nodes or not any(mapping(each.get("spec")).get("topologyName") for each in flavors):

@@ -1,4 +1,4 @@
-"""Stop admitting: a ClusterQueue, a LocalQueue, or a single workload."""
+"""Stop the admission of a ClusterQueue, a LocalQueue, or a single workload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _drain = click.option(
     "--drain/--keep-already-running",
     default=True,
     show_default=True,
-    help="Evict what runs there, or let it go on.",
+    help="Evict running workloads, or let them continue.",
 )
 
 
@@ -23,7 +23,8 @@ _drain = click.option(
 def stop() -> None:
     """Stop a ClusterQueue, a LocalQueue or a single workload of Kueue, as kueuectl stop does.
 
-    Nothing new is admitted then. What runs is evicted and queues again, unless --keep-already-running is given.
+    Nothing new is admitted afterwards. Running workloads are evicted and requeued, unless --keep-already-running is
+    set.
 
     \b
     Examples:
@@ -37,7 +38,7 @@ def stop() -> None:
 @acting
 @_drain
 def cluster_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool) -> None:
-    """Stop the ClusterQueue NAME: spec.stopPolicy.
+    """Stop the ClusterQueue NAME, by its spec.stopPolicy.
 
     \b
     Examples:
@@ -52,7 +53,7 @@ def cluster_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool) -> 
 @_drain
 @namespace_option
 def local_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool, namespace: str | None) -> None:
-    """Stop the LocalQueue NAME: spec.stopPolicy.
+    """Stop the LocalQueue NAME, by its spec.stopPolicy.
 
     \b
     Examples:
@@ -66,7 +67,7 @@ def local_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool, names
 @acting
 @namespace_option
 def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
-    """Stop the Workload NAME, or that of the job NAME or KIND/NAME: spec.active.
+    """Stop the Workload NAME, or the Workload of the job NAME or KIND/NAME, by its spec.active.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Run suites: changes, and the findings that your configuration must give for them."""
+"""Run test suites: changes, and the findings that they must have with your configuration."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _pattern(text: str | None) -> re.Pattern[str]:
 
 
 def _read(suites: tuple[str, ...], config: str | None) -> tuple[list[SuiteCase], list[BadSuite]]:
-    """The cases of all readable suites, and what is wrong with the others."""
+    """The cases of all readable suites, and the errors of the others."""
     cases: list[SuiteCase] = []
     unreadable: list[BadSuite] = []
     for file in dict.fromkeys(files(suites)):

@@ -69,9 +69,9 @@ def _default(options: Mapping[str, Any]) -> str:
     "nodes",
     metavar="NODE",
     multiple=True,
-    help="Only this node, its ancestors and what is below; repeatable.",
+    help="Only this node, its ancestors and its descendants; repeatable.",
 )
-@click.option("--children", is_flag=True, help="Of each NODE only itself and its direct children.")
+@click.option("--children", is_flag=True, help="Only each NODE and its direct children.")
 @namespace
 @reconciler_options
 @output
@@ -139,7 +139,7 @@ def _from_reconciler(
     refused: AccessDenied | None,
     output: str,
 ) -> None:
-    """What a reconciler shows of all trees, or of those that the LocalQueues of a namespace lead to."""
+    """Print a reconciler's answer: all trees, or the trees that the LocalQueues of a namespace belong to."""
     with reconciler_of(against.login, server, refused) as ask, reporting_bad_answers(), _named():
         try:
             found = ask("/v1/trees") if namespace is None else _of_namespace(ask, namespace)
@@ -164,7 +164,7 @@ def _named() -> Iterator[None]:
 
 
 def _from_world(files: list[str], every: list[str], children: bool, against: Against, output: str) -> None:
-    """Print the trees of a world read here. Raises AccessDenied if the cluster may not be read."""
+    """Read files or a cluster, and print the trees. Raises AccessDenied if the user may not read the cluster."""
     roots = _roots(files, against)
     context = _context(against, every)
     drawings = [_drawn(root, files, against, context) for root in roots]
@@ -181,7 +181,7 @@ def _from_world(files: list[str], every: list[str], children: bool, against: Aga
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """The trees of a root, and what uses them. `name` is empty for the only root, and for what nobody contradicts."""
+    """The trees of one root of the files, and the sources of their usage. `name`: empty for the first root."""
 
     name: str
     forest: Forest
@@ -190,12 +190,12 @@ class _Drawing:
 
 
 def _roots(files: list[str], against: Against) -> list[tuple[str, InputObjects]]:
-    """The name of each root, and its objects with those of --against files:. On top of a cluster there is one root."""
+    """The name of each root, and its objects with those of --against files:. With a cluster, there is one root."""
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     if not files and against.kind != "nothing":
         return [("", held)]
     selection = InputSelection(tuple(input_paths(files, ())))
-    if against.of_cluster:  # its use is read once
+    if against.of_cluster:  # its usage is read once, for one forest
         return [("", as_one(selection, render=False))]
     found = survey_roots(selection, None, render=False)
     named = [(each.name(root), joined(root.around, noted(root.inputs))) for each in found for root in each.filled]
@@ -216,7 +216,7 @@ def _drawn(root: tuple[str, InputObjects], files: list[str], against: Against, c
 
 
 def _shown(drawings: list[_Drawing], nodes: list[WantedNode], children: bool) -> list[tuple[_Drawing, ShownTree]]:
-    """What of each root is shown: those that have the nodes. Raises UnknownNode where none has them."""
+    """The view of each root that has the nodes. Raises UnknownNode if none has them."""
     found, unknown = [], None
     for each in drawings:
         try:
@@ -229,7 +229,7 @@ def _shown(drawings: list[_Drawing], nodes: list[WantedNode], children: bool) ->
 
 
 def _texts(shown: list[tuple[_Drawing, ShownTree]]) -> Iterator[str]:
-    """Several roots have a heading each; those without trees are left out."""
+    """The lines of all roots. If there are several, each has a heading. Roots without trees are left out."""
     texts = [(each.name, list(_text(each.forest, each.sources, view))) for each, view in shown]
     filled = [each for each in texts if each[1]]
     for name, lines_of in filled:
@@ -241,7 +241,7 @@ def _texts(shown: list[tuple[_Drawing, ShownTree]]) -> Iterator[str]:
 
 
 def _context(against: Against, nodes: list[str]) -> Context:
-    """Read the context. Raises OutOfReach; its message says if the cluster was read because no file was named."""
+    """Read the context. Raises OutOfReach, whose message mentions it if a cluster is only the default."""
     try:
         return context_of(against)
     except AccessDenied:
@@ -256,7 +256,7 @@ def _context(against: Against, nodes: list[str]) -> Context:
 
 
 def _played(files: InputObjects, paths: list[str]) -> Simulations:
-    """The work of the files in their queues, when nothing moves any more."""
+    """The simulation of the work in the files, run until nothing changes."""
     configuration = settings(None, [path for path in paths if path])
     stage("simulating")
     return play(files, configuration, decision_settings(configuration))

@@ -30,7 +30,7 @@ from cli.watching.again import watchable
 @click.option(
     "--baseline",
     metavar="FILE",
-    help="Old findings, which do not fail; `quotree baseline create` writes them. One that is gone is a finding.",
+    help="A file of known findings, which do not fail; see `quotree baseline`. An entry that is no longer found fails.",
 )
 def validate(
     selection: InputSelection,
@@ -64,7 +64,7 @@ def validate(
         found = without_old(found, old, proposals)
     note_problems(found)
     deliver(outputs, OF_REPORTS, replace(found, failing=exits.failing, folder=str(Path.cwd())))
-    if not proposals:  # the context is out of reach, which is never the same as passed
+    if not proposals:  # the context could not be read, so the files have not passed
         exits = replace(exits, require_evaluated=True)
     code = exits.code(
         (entry.judged.severity for entry in found.entries),

@@ -130,7 +130,7 @@ def _of_files(workload: str, namespace: str | None) -> str:
 
 
 def _namespace(against: Against) -> str:
-    """The default. Raises Misused."""
+    """The namespace if the user names none. Raises Misused."""
     if against.kind != "cluster":
         raise Misused("write NAMESPACE/NAME, or name the namespace with -n: only a kubeconfig has a default")
     return against.login.namespace()
@@ -165,7 +165,7 @@ def _shown(found: dict[str, Any], output: str) -> str:
 
 
 def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
-    """Explain work of the files. Raises Misused."""
+    """Simulate the files, and explain one of their workloads. Raises Misused."""
     simulations = start([folder], engine)
     code = note_problems(simulations.files, simulations.kueue, simulations.others)
     try:

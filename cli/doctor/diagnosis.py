@@ -1,4 +1,4 @@
-"""Run all checks, one after the other. A check that cannot find something out does not stop the others."""
+"""Runs all checks, one after the other. If a check fails with an error, the others still run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from cli.doctor.target import CheckedCluster
 from cluster.errors import ClusterError, Forbidden, NotConfigured, Unauthorized, Unreachable
 
 _NO_ANSWER = (Unreachable, NotConfigured, Unauthorized)
-"""Errors after which the remaining checks cannot find out anything either."""
+"""Errors that the remaining checks would also get. They are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Each result with its check; a check has at least one. `answered`: the API server answered to the end."""
+    """The results of all checks.
+
+    `results`: each result with its check. A check has at least one result.
+    `answered`: whether the API server answered until the last check.
+    """
 
     results: tuple[tuple[DoctorCheck, CheckResult], ...]
     answered: bool
@@ -50,7 +54,7 @@ def _results(check: DoctorCheck, target: CheckedCluster) -> Iterator[CheckResult
     except Forbidden as error:
         yield skipped("", f"you may not read the objects of this check: {error.message}", "ask for this right")
     except ClusterError as error:
-        yield failure("", f"cannot find out: {error}", "see what it says, and try again")
-    except Exception as error:  # an object that nobody expected must not cost the other checks
+        yield failure("", f"cannot find out: {error}", "follow the message, and try again")
+    except Exception as error:  # such as for a malformed object: the other checks must still run
         fix = "look at the objects of this check, and report it as a bug of quotree"
         yield failure("", f"internal error: {type(error).__name__}: {error}", fix)

@@ -1,4 +1,4 @@
-"""Kueue's trees and their parts: which part the root names, and which parts hold the ClusterQueues."""
+"""Kueue's trees and their parts (shards): the part that the root names, and the parts that hold the ClusterQueues."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from reconciler.shards.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, TreeC
 
 @dataclass(frozen=True, slots=True)
 class PartNode:
-    """A Cohort or ClusterQueue. `parent` is a Cohort, empty for a root. `requested`: since when a part requests it.
+    """A Cohort or ClusterQueue.
 
-    flavors: those of a ClusterQueue.
+    `parent`: the name of its Cohort; empty for a root.
+    `label`: the part that its label names.
+    `claim`: the part that holds the ClusterQueue.
+    `requested`: the time since which another part requests the ClusterQueue.
+    `flavors`: the flavors of a ClusterQueue.
     """
 
     kind: str
@@ -32,10 +36,12 @@ class PartNode:
 
 @dataclass(frozen=True, slots=True)
 class PartTree:
-    """A tree. `root` is None if it has no object, or is a cycle. `wanted`: the part of the root, None on a cycle.
+    """A tree.
 
-    placed: a ClusterQueue in it that has a flavor with a topology, so that the default part decides whatever the root
-    says; empty for none.
+    `root`: None if the root has no object or the tree is a cycle.
+    `wanted`: the part that should decide for the tree; None for a cycle.
+    `placed`: a ClusterQueue that has a flavor with a topology; empty if there is none. If there is one, the default
+    part decides, whatever part the root names.
     """
 
     name: str
@@ -63,7 +69,7 @@ def read_node(manifest: Manifest) -> PartNode:
 
 
 def topology_flavor_name(flavor: Manifest) -> str:
-    """The name of a ResourceFlavor that names a Topology; empty for another one."""
+    """The name of a ResourceFlavor if it names a Topology; otherwise empty."""
     named = mapping(flavor.get("spec")).get("topologyName")
     return str(metadata(flavor).get("name")) if named else ""
 
@@ -71,7 +77,7 @@ def topology_flavor_name(flavor: Manifest) -> str:
 def trees(nodes: Iterable[PartNode], with_topology: Iterable[str] = ()) -> Iterator[PartTree]:
     """The trees with a ClusterQueue, and those whose root names a part; sorted by name.
 
-    with_topology: the flavors that name a Topology.
+    `with_topology`: the flavors that name a Topology.
     """
     topologies = {*with_topology}
     every = list(nodes)
@@ -103,7 +109,7 @@ def _root(node: PartNode, cohorts: Mapping[str, PartNode]) -> tuple[str, PartNod
 
 
 def _cycle(node: PartNode, cohorts: Mapping[str, PartNode]) -> set[str]:
-    """The names on the cycle that this Cohort is on."""
+    """The names of the Cohorts on the cycle that this Cohort leads to."""
     names: set[str] = set()
     while node.name not in names:
         names.add(node.name)

@@ -10,7 +10,7 @@ from cli.doctor.target import CheckedCluster
 
 
 class HealthState(StrEnum):
-    """SKIPPED: the check could not run, for the reason in the message. It is never reported as OK."""
+    """The state of a result. SKIPPED: the check could not run; the message has the reason."""
 
     OK = "ok"
     WARNING = "warning"
@@ -20,7 +20,7 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result for one object. `subject` is the object, empty for the cluster. A warning or failure has a `fix`."""
+    """The result for one object. `subject`: the object, or empty for the whole cluster. `fix`: empty if state is OK."""
 
     state: HealthState
     subject: str
@@ -30,7 +30,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """A check. `id` is stable, `title` says what must hold. `run` raises ClusterError if it cannot find out."""
+    """A check. `id`: never changes. `title`: a sentence that is true if the check passes. `run` raises ClusterError."""
 
     id: str
     title: str

@@ -1,4 +1,4 @@
-"""The certificate that the webhook serves, and whether clients that trust a caBundle accept it."""
+"""The certificate that a process serves, and whether clients that trust a caBundle accept it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ _TIMEOUT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A served certificate in PEM, and its source. `distrust` says why a client that trusts these PEMs refuses it."""
+    """A served certificate.
+
+    `source`: the server or Secret that it was read from, for messages.
+    `certificate`: PEM.
+    `distrust`: takes a client's authorities (PEM) and the host name, and returns why the client refuses the
+    certificate; empty if it does not.
+    """
 
     source: str
     certificate: bytes

@@ -1,4 +1,4 @@
-"""The cluster that is checked, and where Quotree is installed in it."""
+"""The cluster to check, and the objects of Quotree's installation in it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from policies.text.yaml_values import single
 from reconciler.shards.claims import DEFAULT
 
 _MOST_COPIED = 10_000
-"""How many nodes the YAML aliases of the configuration may copy."""
+"""The maximum number of YAML nodes that aliases in the configuration may repeat."""
 _EMPTY = f"{{apiVersion: {API_VERSION}, kind: {KIND}}}"
 
 
@@ -34,10 +34,10 @@ def _now() -> datetime:
 
 @dataclass
 class CheckedCluster:
-    """The objects of one cluster that several checks need, each read once.
+    """The objects of one cluster that several checks need. Each is read once.
 
-    `webhook` is the HOST:PORT at which the webhook is reached from here, `metrics` the URL of its metrics; both are for
-    a port-forward.
+    `webhook`: HOST:PORT at which this machine reaches the webhook, such as by a port-forward.
+    `metrics`: the URL of the webhook's metrics, as reached from this machine.
     """
 
     cluster: ClusterClient
@@ -70,7 +70,7 @@ class CheckedCluster:
 
     @cached_property
     def part_deployments(self) -> dict[ObjectRef, Manifest]:
-        """The reconcilers for parts of the cluster, whatever their names are. Raises ClusterError."""
+        """The Deployments of reconcilers for parts (shards) of the cluster, with any name. Raises ClusterError."""
         found = self.cluster.list(DEPLOYMENTS, namespace=self.names.namespace)
         parts = {ObjectRef("Deployment", str(metadata(each).get("name")), self.names.namespace): each for each in found}
         return {ref: each for ref, each in sorted(parts.items()) if part_of(each)}
@@ -93,13 +93,13 @@ class CheckedCluster:
 
     @cached_property
     def groups(self) -> frozenset[str]:
-        """The groups that the API server serves, the core group among them."""
+        """The API groups that the API server serves, including the core group."""
         found = self.cluster.get("/apis").get("groups") or ()
         return frozenset(["", *(str(mapping(group).get("name")) for group in found)])
 
     @cached_property
     def definitions(self) -> list[Manifest]:
-        """The CustomResourceDefinitions without their schemas, which are large."""
+        """The CustomResourceDefinitions, without their schemas, since these are large."""
         return [_without_schemas(each) for each in self.cluster.list(CUSTOM_RESOURCE_DEFINITIONS)]
 
     @cached_property
@@ -111,8 +111,9 @@ class CheckedCluster:
             return Configuration()
 
     def configuration_of(self, deployment: Manifest | None, name: str) -> Configuration | None:
-        """Quotree's own, which a process reads from the file of this option; None where that is not a text in a
-        ConfigMap, or is wrong. Raises ClusterError.
+        """Quotree's configuration that a process reads from the file of the option `name`. Raises ClusterError.
+
+        None if the file is not mounted from a ConfigMap or is not valid.
         """
         file, gates = option(deployment, name), options(deployment, "--gates")
         written: str | None = _EMPTY
@@ -129,7 +130,7 @@ class CheckedCluster:
             return None
 
     def _kueue(self) -> KueueVersion:
-        """The version that a process of Quotree finds installed when it starts. Raises ClusterError."""
+        """The installed version of Kueue, which Quotree's processes look up when they start. Raises ClusterError."""
         return installed_kueue(self.cluster)
 
     def _present(self, deployment: Callable[[], Manifest | None]) -> bool:
@@ -146,12 +147,12 @@ def arguments(deployment: Manifest | None) -> list[str]:
 
 
 def option(deployment: Manifest | None, name: str) -> str | None:
-    """The value of an option of a Deployment's process; the last one counts."""
+    """The value of an option of a Deployment's process. If the option is repeated, the last value counts."""
     return next(reversed(options(deployment, name)), None)
 
 
 def options(deployment: Manifest | None, name: str) -> list[str]:
-    """All values of a repeatable option: `--name=value`, or as two arguments."""
+    """All values of a repeatable option, as `--name=value` or as two arguments."""
     words = arguments(deployment)
     pairs = ((*each.partition("="), following) for each, following in zip(words, [*words[1:], ""], strict=False))
     return [value if equals else following for key, equals, value, following in pairs if key == name]

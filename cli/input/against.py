@@ -1,4 +1,4 @@
-"""What --against names, as the command line gives it. `cli.input.context` reads it, and takes longer to load."""
+"""The type of the option --against. `cli.input.context` reads the context; it takes longer to load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cli.input.login import ClusterLogin, read_login
 
 @dataclass(frozen=True, slots=True)
 class Against(ContextName):
-    """What --against names. `login` is how a cluster is reached, with that context."""
+    """The value of --against. `login`: how to connect to a cluster."""
 
     login: ClusterLogin = field(default=ClusterLogin(), compare=False)
 
@@ -37,7 +37,7 @@ def reached(against: Against, options: Mapping[str, Any]) -> Against:
 
 
 def _first(login: ClusterLogin) -> str:
-    """The first option that was given."""
+    """The first option for a login that the user has set."""
     options = {
         "--context": login.context,
         "--kubeconfig": login.kubeconfig,
@@ -48,7 +48,7 @@ def _first(login: ClusterLogin) -> str:
 
 
 _KINDS = ("nothing", "files:", "snapshot:", "cluster", "cluster:")
-"""The beginnings of values, for completion."""
+"""The prefixes of values, for completion."""
 
 
 class AgainstType(click.ParamType[Against]):

@@ -1,4 +1,4 @@
-"""The file of old findings: one line of JSON for each, by its fingerprint, so that only new ones fail."""
+"""Reads and writes a baseline: a file of known findings, one JSON line each, so that only new findings fail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _KEYS = ("fingerprint", "rule", "group", "kind", "namespace", "name", "field", "
 
 @dataclass(frozen=True, slots=True)
 class OldFinding:
-    """One entry. The fields after the fingerprint are for people, and show whether the object still exists."""
+    """An entry of a baseline. The fingerprint identifies the finding. The other fields are for people.
+
+    They also show whether the object still exists.
+    """
 
     fingerprint: str
     rule: str
@@ -44,14 +47,14 @@ class OldFinding:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """`entries` have the lines of the file in their order, from line 2 on."""
+    """A baseline file. `entries`: one for each line, from line 2 on."""
 
     file: str
     entries: tuple[OldFinding, ...] = ()
 
     @property
     def known(self) -> frozenset[str]:
-        """The fingerprints."""
+        """The fingerprints of all entries."""
         return frozenset(entry.fingerprint for entry in self.entries)
 
     def places(self) -> dict[OldFinding, SourcePlace]:
@@ -65,7 +68,7 @@ def of(findings: Iterable[Judged]) -> tuple[OldFinding, ...]:
 
 
 def entry(judged: Judged, known_by: str) -> OldFinding:
-    """`known_by` is the fingerprint; it tells similar findings apart."""
+    """The entry of a finding. `known_by`: its fingerprint, which also distinguishes similar findings."""
     finding = judged.finding
     return OldFinding(known_by, judged.rule.id, *finding.object, finding.field, finding.subject)
 
@@ -89,12 +92,12 @@ def read(file: str) -> Baseline:
 
 
 def written(entries: Iterable[OldFinding]) -> str:
-    """The text of the file, without the last end of line."""
+    """The text of the file, without the last line break."""
     return "\n".join(json.dumps(each) for each in (_HEAD, *map(asdict, entries)))
 
 
 def write(baseline: Baseline) -> None:
-    """Replace the file at once, so that no half of it is ever read. Raises Misused."""
+    """Replace the file atomically. Raises Misused."""
     try:
         replace(Path(baseline.file), written(baseline.entries))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A change between two states: the objects before it, the applied ones, and the deleted ones."""
+"""Reads a change between two states: the objects before it, the applied objects, and the deleted objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ _FILES = "files:"
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """The command line of a change. `base` says what its files were before; None where only a context is named."""
+    """The options that describe a change.
+
+    `selection`: the inputs after the change.
+    `against`: the context.
+    `base`: the inputs before the change: a revision or a folder; None if the user names only a context.
+    `prune`: objects of the context that are not in the inputs are deleted.
+    """
 
     selection: InputSelection
     against: Against
@@ -40,7 +46,10 @@ class ChangeRequest:
 
 
 def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds PATH..., the state after the change, and options for the state before it. The command gets a `request`."""
+    """Add the argument PATH (the state after the change) and the options for the state before to a command.
+
+    The command gets them as `request`.
+    """
 
     @wraps(command)
     def with_request(
@@ -68,7 +77,7 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _proposed(selection: InputSelection) -> str:
-    """The options to type. Two files without an option are taken as the states before and after, as by diff(1)."""
+    """A proposal for the missing options. Two paths without options are taken as before and after, as for diff(1)."""
     if len(selection.paths) == 2 and not selection.kustomizations and not selection.charts:
         old, new = selection.paths
         return f"{new} --base {_FILES}{old}, or both with --base REVISION or --against a context"
@@ -94,7 +103,7 @@ def read_change(request: ChangeRequest, configuration: Configuration) -> ChangeS
 
 
 def _base(request: ChangeRequest) -> tuple[str, InputObjects]:
-    """The text for the head line, and the objects of the files."""
+    """The name of the state before for the head line, and its objects."""
     if request.base is None:
         return "", NO_FILES
     if not request.base.startswith(_FILES):
@@ -109,7 +118,7 @@ def _base(request: ChangeRequest) -> tuple[str, InputObjects]:
 
 
 def _differing(before: InputObjects, after: InputObjects) -> InputObjects:
-    """The objects that are new, or whose manifest differs."""
+    """The inputs of `after`, limited to objects that are new or whose manifest differs."""
     same = {ref for ref, placed in before.objects.items() if _manifest(after, ref) == placed.document.manifest}
     known = {_identity(document.manifest): document.manifest for document in before.rest}
     return replace(
@@ -120,7 +129,7 @@ def _differing(before: InputObjects, after: InputObjects) -> InputObjects:
 
 
 def _identity(manifest: Manifest) -> tuple[str, ...]:
-    """Kind, namespace and name of an object of a kind that carries no quota."""
+    """The kind, namespace and name of an object without quota."""
     meta = metadata(manifest)
     return tuple(str(part) for part in (manifest.get("kind"), meta.get("namespace"), meta.get("name")))
 

@@ -1,4 +1,4 @@
-"""What the given files are judged against: nothing, the files of a folder, a snapshot, or a cluster as it is now."""
+"""Reads the context that inputs are judged against: nothing, the files of a folder, a snapshot, or a cluster."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def load(
     configuration: Configuration | None = None,
     wanted: Container[Ref] = (),
 ) -> Context:
-    """Raises OutOfReach where a cluster or a snapshot cannot be read. `configuration` says where YuniKorn's objects are
-    and which quotas of Kueue's queues apply.
+    """Read the context. Raises OutOfReach if a cluster or a snapshot cannot be read.
 
-    `wanted` are objects that will be compared with their manifests.
+    `configuration`: where YuniKorn's objects are, and which quotas of Kueue's queues apply.
+    `wanted`: the objects whose manifests the caller will compare; only their manifests are kept.
     """
     configuration = configuration or Configuration()
     if against.kind == "nothing":
@@ -56,7 +56,7 @@ def load(
 
 
 def _of_snapshot(against: Against, configuration: Configuration, wanted: Container[Ref]) -> Context:
-    """The world of the snapshot, without work in `wanted`: a snapshot has only a part of it, too little to compare."""
+    """The context of a snapshot. Work in `wanted` is left out, since a snapshot has only some of its fields."""
     taken = snapshot_file.read(against.name)
     read = partial(dialects.read, orchestrated=configuration.kueue.orchestrated)
     found = [(each, manifest) for manifest in taken.objects if (each := read(manifest)) is not None]
@@ -68,7 +68,7 @@ def _of_snapshot(against: Against, configuration: Configuration, wanted: Contain
 
 
 def _is_read(found: KubeObject) -> bool:
-    """Whether rules would read it in the cluster, too: of Pods, only those of YuniKorn."""
+    """Whether rules would also read the object in a cluster. Of Pods, they read only those of YuniKorn."""
     return not isinstance(found, core.Pod) or found.scheduler_name == yunikorn.SCHEDULER
 
 
@@ -78,7 +78,7 @@ def _of_cluster(
     wanted: Container[Ref],
     manifests: dict[Ref, Manifest],
 ) -> Forest:
-    """The world; `manifests` gets the manifests of `wanted`."""
+    """The objects of the cluster. Adds the manifests of `wanted` to `manifests`."""
 
     def keep(ref: Ref, manifest: Manifest) -> None:
         if ref in wanted:
@@ -89,9 +89,9 @@ def _of_cluster(
 
 
 def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
-    """Pass `keep` each object of a cluster that rules or decisions read. Returns the kinds that were read completely.
+    """Pass each object of a cluster that rules or decisions read to `keep`. Raises OutOfReach.
 
-    Raises OutOfReach.
+    Returns the kinds that were read completely.
     """
     from analysis.cluster import read_kinds  # here, since it takes long to load
 
@@ -99,7 +99,7 @@ def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozens
 
 
 def node_use(against: Against) -> NodeUse:
-    """What Pods outside topologies use of the Nodes of a cluster. Raises OutOfReach."""
+    """The use of each Node by Pods that are not placed by a topology. Raises OutOfReach."""
     from reconciler.api.snapshot import use_on_nodes  # here, since it takes long to load
 
     stage("reading the Pods of the cluster")

@@ -1,4 +1,4 @@
-"""The contexts of a kubeconfig, for completion: without the client, which takes long to load."""
+"""Completes the contexts of a kubeconfig, without the client, which takes long to load."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from click.shell_completion import CompletionItem
 
 _DEFAULT = "~/.kube/config"
 _MOST = 16 * 2**20
-"""Bytes of one file."""
+"""The maximum size of a file, in bytes."""
 
 
 def complete_context(
     ctx: click.Context, _: click.Parameter | None, incomplete: str, prefix: str = ""
 ) -> list[CompletionItem[str]]:
-    """The contexts that begin with the text, each with `prefix` before it."""
+    """The contexts that begin with `incomplete`, each with `prefix` before it."""
     names = sorted(set(_names(ctx.params.get("kubeconfig"))))
     return [CompletionItem(prefix + name) for name in names if name.startswith(incomplete)]
 

@@ -21,7 +21,7 @@ from cli.output import note
 from cli.progress import counted
 
 STDIN = "<stdin>"
-"""The name of standard input where the user gives it none."""
+"""The name of standard input, unless the user names a file for it."""
 _NOT_HERE = (errno.ENOENT, errno.ELOOP)
 Found: TypeAlias = Document | Unreadable | PassedOver
 
@@ -29,20 +29,20 @@ Found: TypeAlias = Document | Unreadable | PassedOver
 def read(
     paths: Sequence[str], stdin: TextIO | BinaryIO | None = None, stdin_name: str = STDIN
 ) -> tuple[list[Document], list[Unreadable]]:
-    """All manifests of the files, of *.yaml, *.yml and *.json below the directories, and for "-" of standard input.
+    """The manifests of files, of *.yaml, *.yml and *.json files below folders, and of standard input ("-").
 
-    A path may be a pattern. A file that is named twice is read once. An unreadable file does not keep the others from
-    being read. One in a folder that is unrelated to quota is passed over, as are charts and patches. A List is
-    returned as its items. Empty documents are left out. What standard input holds is placed in the file `stdin_name`.
+    A path may be a pattern. A file that is named twice is read once. If a file is unreadable, the others are still
+    read. In a folder, unreadable files that are unrelated to quota are skipped, and so are charts and patches. A List
+    is returned as its items. Empty documents are left out. Manifests of standard input get `stdin_name` as their file.
     """
     found = list(counted(_read_all(paths, stdin, stdin_name), "reading files"))
     return [each for each in found if isinstance(each, Document)], [it for it in found if isinstance(it, Unreadable)]
 
 
 def expand(path: str) -> list[str]:
-    """The path itself, or what a pattern (`*`, `?`, `[a-z]`, `**` for any depth) matches, in the order of the names.
+    """The path itself if it exists; otherwise the folders and manifest files that it matches as a pattern, sorted.
 
-    All are tidy. A pattern matches folders and manifests. Empty without a match; an existing path is not a pattern.
+    Patterns use `*`, `?`, `[a-z]`, and `**` for any depth. The result is empty if nothing matches.
     """
     if os.path.lexists(path):
         return [tidy(path)]
@@ -77,24 +77,24 @@ def matching(path: str) -> Iterator[str | Unreadable]:
 
 
 def passed_over(path: str) -> bool:
-    """A pipe, a socket or a device among the files of a folder; it is reported."""
+    """Whether the path is a pipe, a socket or a device, which is skipped. Notes that on standard error."""
     try:
         kind = other_kind(path)
     except OSError:
-        return False  # reading it says why
+        return False  # reading it later reports the error
     if kind:
         note(f"{path}: skipped: it is {kind}, not a file")
     return bool(kind)
 
 
 class Files:
-    """Reads each file once, however it is named."""
+    """Reads each file once, even if several paths lead to it."""
 
     def __init__(self) -> None:
         self._read: set[tuple[int, int]] = set()
 
     def named(self, source: str) -> Iterator[Document | Unreadable]:
-        """The manifests of a file that the user names: it must be readable."""
+        """The manifests of a file that the user names. Such a file must be readable."""
         try:
             data = self._data(source)
         except (OSError, ValueError) as error:  # ValueError: a name that no file can have
@@ -104,7 +104,7 @@ class Files:
             yield from parse(source, data)
 
     def below(self, folder: Folder) -> Iterator[Found]:
-        """Read the files of a folder. Only files that mention our projects must be readable."""
+        """The manifests in a folder. Only files that mention one of the three projects must be readable."""
         yield from folder.passed
         for source in folder.files:
             yield from self.found(source)
@@ -128,7 +128,7 @@ class Files:
 
     def _data(self, source: str) -> bytes | None:
         """The content of the file; None if it was read before. Raises OSError and ValueError."""
-        if real := leads_out(source):  # else a pull request could show any file of the machine
+        if real := leads_out(source):  # otherwise a pull request could make the output show any file of the machine
             raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
         data, status = read_regular(source, MAX_SIZE + 1)
         identity = (status.st_dev, status.st_ino)
@@ -139,10 +139,10 @@ class Files:
 
 
 def triaged(source: str, data: bytes) -> Iterator[Found]:
-    """The manifests of a file that lies in a folder, or why it is passed over.
+    """The manifests of a file in a folder, or the reason why it is skipped.
 
-    A text without objects is not even parsed. What cannot be read is an error only where it mentions one of the
-    projects and is not a template.
+    A text that cannot contain objects is not parsed. An unreadable file is only an error if it mentions one of the
+    three projects and is not a template.
     """
     if not may_hold_objects(data):
         yield PassedOver(source, PassedOverReason.NO_MANIFEST)
@@ -182,6 +182,6 @@ def standard_input(stdin: TextIO | BinaryIO | None, name: str) -> Iterator[Docum
 
 def _failed(source: str, error: Exception) -> Unreadable:
     reason = getattr(error, "strerror", None) or str(error)
-    if "\0" in source:  # each Python says it in its own words
+    if "\0" in source:  # the message differs between versions of Python
         reason = "the name of a file cannot have a null character"
     return Unreadable(SourcePlace(source, 1, 1), f"cannot be read: {reason}")

@@ -1,4 +1,4 @@
-"""The work in the queues of Volcano and YuniKorn of a cluster, as it is now, or as a snapshot has it."""
+"""Reads the queues of Volcano and YuniKorn, and the work in them, from a cluster or a snapshot."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _NOT_READ = ("volumes", "ephemeralContainers")
 
 
 def of_cluster(against: Against, configuration: Configuration) -> OtherQueues:
-    """The queues of Volcano and YuniKorn. Raises OutOfReach.
+    """The queues of Volcano and YuniKorn in a cluster. Raises OutOfReach.
 
-    No time passes: what waits is compared once with the queues and Nodes, to find the reasons.
+    Nothing is simulated over time: waiting work is compared once with the queues and Nodes, to find the reasons.
     """
     read = manifests(against, configuration, idle=False)
     now = time.time_ns()
-    found = OtherQueues(Volcano(now), YuniKorn(now, strict=False))  # as YuniKorn decides, not as it should
+    found = OtherQueues(Volcano(now), YuniKorn(now, strict=False))  # not strict: as YuniKorn itself decides
     found.volcano.change(read.volcano)
     found.yunikorn.change(read.yunikorn)
     found.volcano.look()
@@ -49,7 +49,7 @@ def of_cluster(against: Against, configuration: Configuration) -> OtherQueues:
 
 
 def manifests(against: Against, configuration: Configuration, *, idle: bool = True) -> ManifestsElsewhere:
-    """Read a cluster or a snapshot; kinds that may not be read are noted and left out.
+    """Read a cluster or a snapshot. A project whose objects may not be read is noted on standard error and left out.
 
     `idle`: also read the queues of a project that has no work. Raises OutOfReach if the cluster cannot be reached.
     """
@@ -67,7 +67,7 @@ def manifests(against: Against, configuration: Configuration, *, idle: bool = Tr
 
 
 def _of_snapshot(objects: Iterable[Manifest]) -> ManifestsElsewhere:
-    """A snapshot of an earlier version has no Pods with a phase, so the work in it is unknown."""
+    """The manifests in a snapshot. Pods of an earlier version's snapshot have no phase, so their work is left out."""
     by_kind: dict[GroupKind, list[Manifest]] = {}
     for each in objects:
         by_kind.setdefault(group_kind(each), []).append(each)
@@ -78,13 +78,15 @@ def _of_snapshot(objects: Iterable[Manifest]) -> ManifestsElsewhere:
     around = of(core.NODE, PRIORITY_CLASS, core.NAMESPACE)
     pods = [each for each in of(core.POD) if mapping(each.get("status")).get("phase")]
     volcanos = [each for each in pods if mapping(each.get("spec")).get("schedulerName") == VOLCANO_SCHEDULER]
-    yunikorns = [_alone(each) for each in pods if mapping(each.get("spec")).get("schedulerName") == yunikorn.SCHEDULER]
+    yunikorns = [
+        _without_gang(each) for each in pods if mapping(each.get("spec")).get("schedulerName") == yunikorn.SCHEDULER
+    ]
     groups = of(volcano.POD_GROUP) if volcanos or not of(core.POD) else []
     return ManifestsElsewhere((*of(volcano.QUEUE), *around, *groups, *volcanos), (*of(CONFIG_MAP), *around, *yunikorns))
 
 
 def _noted(project: str, found: Iterator[Manifest]) -> tuple[Manifest, ...]:
-    """All of them, or none where some may not be read. Raises ClusterError for what concerns the whole cluster."""
+    """All manifests, or none if some may not be read. Raises ClusterError if the cluster cannot be reached."""
     try:
         return tuple(found)
     except ApiError as error:
@@ -93,12 +95,12 @@ def _noted(project: str, found: Iterator[Manifest]) -> tuple[Manifest, ...]:
 
 
 def _surroundings(cluster: ClusterClient) -> list[Manifest]:
-    """The objects that both schedulers read."""
+    """The objects that both schedulers read, such as Nodes."""
     return [each for resource in (NODES, PRIORITY_CLASSES, NAMESPACES) for each in _listed(cluster, resource)]
 
 
 def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]], idle: bool) -> Iterator[Manifest]:
-    """Volcano's objects; empty if it is not installed. Jobs are left out, since their PodGroups and Pods are read."""
+    """Volcano's objects; empty if it is not installed. Instead of Jobs, their PodGroups and Pods are read."""
     (queues,), (groups,) = FOLLOWED[volcano.QUEUE], FOLLOWED[volcano.POD_GROUP]
     found = _listed(cluster, groups)
     trees = _listed(cluster, queues) if found or idle else []
@@ -113,19 +115,19 @@ def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]], id
 def _of_yunikorn(
     cluster: ClusterClient, around: Callable[[], list[Manifest]], namespace: str, idle: bool
 ) -> Iterator[Manifest]:
-    """YuniKorn's objects; empty if no Pod is YuniKorn's."""
+    """YuniKorn's objects; empty if it schedules no Pod."""
     pods = _pods(cluster, yunikorn.SCHEDULER)
     if not pods and not idle:
         return
     for ref in refs(namespace):
         yield from _listed(cluster, CONFIG_MAPS, ref.namespace, f"metadata.name={ref.name}")
     yield from around()
-    yield from map(_alone, pods)
+    yield from map(_without_gang, pods)
 
 
 def _pods(cluster: ClusterClient, scheduler: str) -> list[Manifest]:
     at_work = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
-    return _listed(cluster, PODS, where=at_work, keep=_lean)
+    return _listed(cluster, PODS, where=at_work, keep=_trimmed)
 
 
 def _listed(
@@ -142,21 +144,21 @@ def _listed(
         return []
 
 
-def _lean(pod: Manifest) -> Manifest:
-    """The Pod without the fields that no scheduler reads: there may be many Pods."""
+def _trimmed(pod: Manifest) -> Manifest:
+    """The Pod without fields that no scheduler reads, since there may be many Pods."""
     spec = {key: value for key, value in mapping(pod.get("spec")).items() if key not in _NOT_READ}
     for key in ("containers", "initContainers"):
         if key in spec:
-            spec[key] = [_some(container) for container in listing(spec[key])]
+            spec[key] = [_container_fields(container) for container in listing(spec[key])]
     return {**pod, "spec": spec}
 
 
-def _some(container: Any) -> dict[str, Any]:
+def _container_fields(container: Any) -> dict[str, Any]:
     return {key: value for key, value in mapping(container).items() if key in _OF_CONTAINERS}
 
 
-def _alone(pod: Manifest) -> Manifest:
-    """Each Pod of a gang by itself: the cluster has Pods for its placeholders."""
+def _without_gang(pod: Manifest) -> Manifest:
+    """The Pod without its gang, since the placeholders of the gang are Pods of their own in a cluster."""
     notes = texts(metadata(pod).get("annotations"))
     kept = {key: value for key, value in notes.items() if key not in (PLACEHOLDER, TASK_GROUP, TASK_GROUPS)}
     return {**pod, "metadata": {**metadata(pod), "annotations": kept}}

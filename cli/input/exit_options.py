@@ -1,4 +1,4 @@
-"""What decides the exit code of a command that reports findings: its options."""
+"""The options that decide the exit code of a command that reports findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from policies.model.findings import FAILING, Severity
 
 @dataclass(frozen=True, slots=True)
 class ExitOptions:
-    """`fail_on` is a key of FAILING."""
+    """The values of --fail-on (a key of FAILING), --require-evaluated and --require-objects."""
 
     fail_on: str
     require_evaluated: bool
@@ -31,10 +31,11 @@ class ExitOptions:
     def code(
         self, found: Iterable[Severity], *, objects: int, unreadable: Sequence[Unreadable], missed: Sequence[Unjudged]
     ) -> Exit:
-        """`found` are the severities of the findings, `objects` counts what was judged. A rule that
-        failed with an internal error counts as one, whatever the options.
+        """The exit code of a run.
 
-        A broken file that nobody named is a fault of the repository, so it counts as an error that was found.
+        `found`: the severities of the findings. `objects`: the number of judged objects. `unreadable`: a file below a
+        folder counts as a finding, since the user did not name it. `missed`: rules that were not evaluated; one that
+        failed with an internal error decides the exit code even without --require-evaluated.
         """
 
         def codes() -> Iterator[Exit]:
@@ -53,7 +54,7 @@ class ExitOptions:
 
 
 def exits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of ExitOptions; the command gets them as `exits`."""
+    """Add the options of ExitOptions to a command, which gets them as `exits`."""
 
     @wraps(command)
     def with_exits(*arguments: Any, fail_on: str, require_evaluated: bool, require_objects: bool, **others: Any) -> Any:

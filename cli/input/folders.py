@@ -1,4 +1,4 @@
-"""The content of a folder: files to read, charts, kustomizations, and files that are passed over."""
+"""Searches a folder for files to read, charts, kustomizations, and files to skip."""
 
 from __future__ import annotations
 
@@ -22,28 +22,27 @@ if TYPE_CHECKING:  # it takes long to load
 EXTENSIONS = (".yaml", ".yml", ".json")
 IGNORE_FILE = ".quotreeignore"
 RENDERED_FROM = (*EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
-"""Endings, in lower case, of the files that decide how a folder is read and rendered."""
+"""Lower-case endings of the files that have an effect on how a folder is read and rendered."""
 _CHART = "Chart.yaml"
 _CHART_FOLDERS = ("templates", "charts", "crds", "ci")
 _CHART_FILES = re.compile(r"(?:Chart|values|requirements).*|\.helmignore|.*\.lock").fullmatch
 _MOST_PATTERNS = 2**16
-"""Bytes of a .quotreeignore."""
+"""The maximum size of a .quotreeignore in bytes."""
 _WORDS = (b"kueue", b"volcano", b"yunikorn", b"Queue", b"Cohort", b"ResourceFlavor", b"PodGroup")
-"""Every match of `_OURS` contains one of them; the search for these is faster."""
+"""Every match of `_OURS` contains one of these words, whose search is faster."""
 _OURS = re.compile(
     rb"""kueue[a-z0-9.-]*\.io\b|volcano\.sh\b|yunikorn
     |\bkind["']?\s*:\s*["']?(?:ClusterQueue|LocalQueue|ResourceFlavor|Cohort|Queue|PodGroup)\b""",
     re.VERBOSE,
 )
-"""An API group, label or annotation of one of the three projects, also with a slip in it, or a kind that only they
-have."""
+"""Matches an API group, label or annotation of the three projects, even with a typing error, or one of their kinds."""
 _VERSION = re.compile(rb"""^["']?apiVersion["']?\s*:\s*["']?([^\s"'#]+)""", re.MULTILINE)
-"""The apiVersion of a manifest at the top level."""
+"""Matches the apiVersion at the top level of a manifest."""
 _OBJECT = re.compile(rb"\b(?:apiVersion|partitions)\b")
 JUDGED = re.compile(
     rb"""apiVersion["']?\s*:\s*["']?(?:kueue|[a-z]+\.volcano\.sh)|kueue\.x-k8s\.io/queue-name|volcano\.sh/|yunikorn"""
 )
-"""An object of theirs, or work that asks for their queues: neither a CRD nor a role."""
+"""Matches an object of the three projects, or work in their queues, but not their CRDs and roles."""
 
 
 def mentions_ours(data: bytes) -> bool:
@@ -51,7 +50,7 @@ def mentions_ours(data: bytes) -> bool:
 
 
 def is_ours(data: bytes) -> bool:
-    """Whether an unreadable file concerns us: it mentions one of the projects, and is not a manifest of another one."""
+    """Whether an unreadable file mentions one of the three projects and has no apiVersion of another project only."""
     if not mentions_ours(data):
         return False
 
@@ -61,12 +60,12 @@ def is_ours(data: bytes) -> bool:
 
 
 def may_hold_objects(data: bytes) -> bool:
-    """Whether it may hold a manifest, possibly without a version, or queues of YuniKorn."""
+    """Whether the text may contain a manifest, even one without an apiVersion, or a queues.yaml."""
     return _OBJECT.search(data) is not None or mentions_ours(data)
 
 
 class PassedOverReason(StrEnum):
-    """Why a file of a folder is not judged, as the summary counts it."""
+    """The reasons why a file of a folder is not judged, in the words of the summary."""
 
     CHART = "of Helm charts"
     PATCH = "that kustomize patches with"
@@ -86,8 +85,13 @@ class PassedOver:
 
 @dataclass(slots=True)
 class Folder:
-    """`files` are to be read; `charts` have the files of each outermost chart. `failures` are folders that cannot be
-    listed."""
+    """The content of a folder.
+
+    `files`: the files to read.
+    `passed`: the files to skip, with the reason.
+    `charts`: the path of each outermost chart to its files.
+    `failures`: the errors of subfolders that cannot be listed.
+    """
 
     files: list[str] = field(default_factory=list)
     passed: list[PassedOver] = field(default_factory=list)
@@ -98,10 +102,12 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class PathExclusion:
-    """Patterns of --exclude, in the syntax of .gitignore. `start` is the folder that they start from; "" is here.
+    """The paths that a search skips.
 
-    `apart` are absolute paths that are read on their own. `top` is the folder up to which a .quotreeignore counts; ""
-    is the checkout.
+    `patterns`: the patterns of --exclude, in the syntax of .gitignore.
+    `start`: the folder that the patterns are relative to; empty for the working directory.
+    `apart`: absolute paths that are read separately.
+    `top`: the outermost folder whose .quotreeignore counts; empty for the root of the checkout.
     """
 
     patterns: tuple[str, ...] = ()
@@ -111,7 +117,7 @@ class PathExclusion:
 
 
 def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
-    """The files with a manifest's ending below a folder, in the order of their names, without hidden folders."""
+    """Search a folder and its subfolders, except hidden ones, in the order of names."""
     found, ignored = Folder(), _Ignored(path, exclusion or PathExclusion())
     for directory, inner, names in os.walk(path, onerror=found.failures.append):
         directory = tidy(directory)
@@ -125,7 +131,7 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
             if chart is not None and _is_of_chart(path_within(file, chart) or ""):
                 found.charts[chart].append(file)
             elif name.lower().endswith(EXTENSIONS):
-                _sort_in(found, file, ignored)
+                _classify(found, file, ignored)
         if chart is None or chart == directory:
             named = (each for each in KUSTOMIZATION_FILES if each in names)
             found.kustomizations += filter(None, (read_kustomization(directory, each) for each in named))
@@ -134,19 +140,19 @@ def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
 
 
 def _around(directory: str, charts: Iterable[str]) -> str | None:
-    """The chart that the folder is a part of."""
+    """The chart that contains the folder; None if there is none."""
     return next(
         (it for it in charts if (inner := path_within(directory, it)) is not None and _is_of_chart(f"{inner}/.")), None
     )
 
 
 def _is_of_chart(path: str) -> bool:
-    """Whether Helm reads the file, by its path in the chart; other files there are not part of it."""
+    """Whether Helm reads the file with this path in a chart. Other files are not part of the chart."""
     first, _, inner = path.partition("/")
     return first in _CHART_FOLDERS if inner else bool(_CHART_FILES(first))
 
 
-def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:
+def _classify(found: Folder, file: str, ignored: _Ignored) -> None:
     if ignored.file(file):
         found.passed.append(PassedOver(file, PassedOverReason.EXCLUDED))
     elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH110, PTH114, a Path for each costs more than the look
@@ -156,7 +162,7 @@ def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:
 
 
 def _without_patches(found: Folder) -> None:
-    """A patch has the kind and name of its target, but is not an object."""
+    """Skip patches of kustomizations: a patch has the kind and name of its target, but is not an object."""
     resources = {_normal(each) for it in found.kustomizations for each in it.resources}
     patches = {_normal(each) for it in found.kustomizations for each in it.others} - resources
     found.passed += [PassedOver(file, PassedOverReason.PATCH) for file in found.files if _normal(file) in patches]
@@ -168,7 +174,10 @@ def _normal(path: str) -> str:
 
 
 class _Ignored:
-    """The patterns of --exclude, and of each .quotreeignore in the folder, below it, and above it in the checkout."""
+    """The patterns of --exclude, and of each .quotreeignore in the folder, its subfolders and its parents.
+
+    Only parents in the checkout count.
+    """
 
     def __init__(self, path: str, exclusion: PathExclusion) -> None:
         self._specs: list[tuple[str, GitIgnoreSpec]] = []
@@ -196,7 +205,7 @@ class _Ignored:
         return self._matches(path, "")
 
     def _matches(self, path: str, end: str) -> bool:
-        """The last pattern that matches the path decides, as in Git."""
+        """Whether the path is ignored. The last pattern that matches decides, as in Git."""
         if not self._specs and not self._apart:
             return False
         whole = os.path.abspath(path)  # noqa: PTH100, for many files
@@ -217,7 +226,7 @@ def _lines(file: str) -> list[str]:
 
 
 def _above(start: Path, top: str) -> Iterator[Path]:
-    """The folders above the start, up to the top; empty outside of a checkout."""
+    """The parents of `start` up to `top` or the root of the checkout; empty outside of a checkout."""
     folders = list(start.parents)
     last = next((at for at, each in enumerate([start, *folders]) if str(each) == top or (each / ".git").exists()), 0)
     yield from folders[:last]

@@ -1,4 +1,4 @@
-"""Read the files that the user names into objects, each with its place."""
+"""Reads the files that the user names into objects with their places."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cli.output import note
 
 
 def gather(paths: Sequence[str]) -> InputObjects:
-    """The objects in the paths; `-` is standard input. A note names objects that occur twice."""
+    """The objects in the paths; `-` is standard input. Notes objects that occur twice on standard error."""
     return noted(identify(*read(paths, sys.stdin)))
 
 
 def noted(inputs: InputObjects) -> InputObjects:
-    """The inputs, after a line on standard error about objects that occur twice with different content.
+    """Note objects that occur twice with different content on standard error, and return the inputs.
 
-    Only the first is used. `quotree validate` reports the others as findings.
+    Only the first of such objects is used. `quotree validate` reports the others as findings.
     """
     twice = [each for each in inputs.repeated if not each.equal]
     if twice:

@@ -1,4 +1,4 @@
-"""Where Quotree and a manager of Kueue are in a cluster, for commands that change an installation."""
+"""Options with the namespaces and names of Quotree and Kueue's manager, for commands that change an installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ quotree_namespace = click.option(
 
 
 def installed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """-n, --kueue-namespace and --kueue-name; the command gets them as `names`."""
+    """Add -n, --kueue-namespace and --kueue-name to a command, which gets them as `names`."""
 
     @wraps(command)
     def with_names(*arguments: Any, kueue_namespace: str, kueue_name: str, namespace: str, **others: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Jobs that wait and are in no list of pending Workloads, since they have no Workload: in a cluster, and in files."""
+"""Finds jobs in a cluster or in files that wait without a Workload, and so are in no list of pending Workloads."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def of_cluster(
 ) -> list[JobWithoutWorkload]:
     """The jobs of a namespace, or of all namespaces, that wait without a Workload.
 
-    `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
-    Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
+    `queued`: the kinds, namespaces and names of the jobs that have a Workload; if None, they are read from the cluster.
+    Kinds that the caller may not list are left out. Raises OutOfReach.
     """
     with login.connected() as cluster:
         try:
@@ -35,7 +35,7 @@ def of_cluster(
 
 
 def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[JobWithoutWorkload]:
-    """The jobs in files that name a queue and cannot be made a Workload of."""
+    """The jobs in files that name a queue, but for which no Workload can be created."""
     return [
         JobWithoutWorkload(each.name.kind, each.name.namespace, each.name.name, each.queue, each.reason)
         for each in sorted(left_out, key=lambda each: (each.name.key, each.name.kind))

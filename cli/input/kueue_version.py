@@ -1,4 +1,4 @@
-"""Which version of Kueue applies to a command whose configuration does not name one."""
+"""The version of Kueue for commands whose configuration does not name one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from policies.configuration.kueue.gates import LATEST, KueueVersion
 
 
 def installed_beside(against: Against) -> Installed:
-    """The version in the cluster that --against names; without one the latest.
+    """A function that returns the version in the cluster of --against, or the latest if there is no cluster.
 
-    If the cluster does not answer, the command reports it later, when it reads the cluster.
+    If the cluster does not answer, the function returns the latest version, and the command reports the error when it
+    reads the cluster.
     """
-    return partial(_asked, against) if against.kind == "cluster" else lambda: LATEST
+    return partial(_installed_version, against) if against.kind == "cluster" else lambda: LATEST
 
 
-def _asked(against: Against) -> KueueVersion:
+def _installed_version(against: Against) -> KueueVersion:
     from cluster.installed_kueue import installed_kueue  # here, since it takes long to load
 
     try:

@@ -1,4 +1,4 @@
-"""The files and folders that a kustomization names: resources, patches, and what would have to be fetched."""
+"""Reads kustomizations: their resources, their patches, and references that would have to be downloaded."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from policies.text.positions import BadText
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _MOST = 2**20
-"""Bytes of a kustomization. A larger file is generated."""
+"""The maximum size of a kustomization in bytes. Only generated files are larger."""
 _PLAIN = {"apiVersion", "kind", "metadata", "resources", "bases", "buildMetadata", "sortOptions"}
-"""A kustomization with only these keys leaves its resources as they are."""
+"""A kustomization that has only these keys does not change its resources."""
 _RESOURCES = ("resources", "bases", "components")
 _OTHERS = ("patchesStrategicMerge", "configurations", "crds", "generators", "transformers", "validators")
 _WITH_PATHS = ("patches", "patchesJson6902", "replacements")
@@ -26,9 +26,13 @@ _CHARTS = ("helmCharts", "helmChartInflationGenerator")
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """Only files and folders that exist have a path here. `resources` are built, `others` change the result.
+    """A kustomization. Its paths only include files and folders that exist.
 
-    `plain`: the build is the resources as they are. `hindrance` says why it cannot be built here; "" if it can.
+    `component`: whether it is a Component.
+    `resources`: the resources, bases and components.
+    `others`: files that change them, such as patches.
+    `plain`: whether the build does not change the resources.
+    `hindrance`: why it cannot be built without a download; empty if it can.
     """
 
     folder: str
@@ -82,7 +86,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _local(folder: str, name: str) -> str:
-    """The local path of a resource; "" if there is none, as for a URL or inline YAML."""
+    """The local path of a resource; empty if it has none, such as a URL or inline YAML."""
     if "\n" in name or "\0" in name or "://" in name:
         return ""
     path = os.path.normpath(f"{folder}/{name}") if not name.startswith("/") else ""
@@ -91,12 +95,12 @@ def _local(folder: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KustomizeBuild:
-    """A kustomization that no other one uses, and all of its parts."""
+    """A kustomization that no other one uses (`top`), and all that it includes, itself among them (`parts`)."""
 
     top: Kustomization
     parts: tuple[Kustomization, ...]
     files: frozenset[str]
-    """The normal paths of all resources, patches and configurations."""
+    """The normalized paths of all resources, patches and configurations."""
 
     @property
     def plain(self) -> bool:
@@ -108,12 +112,12 @@ class KustomizeBuild:
 
     @property
     def bases(self) -> frozenset[str]:
-        """The normal paths of the other parts, without components."""
+        """The normalized paths of the included kustomizations, without components."""
         return frozenset(os.path.normpath(it.folder) for it in self.parts if it is not self.top and not it.component)
 
 
 def builds(found: list[Kustomization]) -> list[KustomizeBuild]:
-    """One build for each kustomization that no other one uses. Bases outside of the folder are parts of it, too."""
+    """One build for each kustomization that no other one uses. Its parts may be outside of the folder."""
     known = {os.path.normpath(each.folder): each for each in found}
     used = {path for each in found for path in each.resources}
     tops = [each for path, each in known.items() if path not in used and not each.component]

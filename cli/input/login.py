@@ -1,4 +1,4 @@
-"""How the API server is reached: the options that kubectl has for it, the same at every command that asks a cluster."""
+"""The login at an API server, with the same options as kubectl, for every command that calls a cluster."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:  # these take long to load
 
 Headers = tuple[tuple[str, str], ...]
 LOGIN = ("context", "kubeconfig", "as_user", "as_groups", "request_timeout")
-"""The options of a Login in the order of its fields, as click names them: no command has others of these names."""
+"""click's names of the options of a ClusterLogin, in the order of its fields. No other option has these names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterLogin:
-    """A context of a kubeconfig, by default the current one, in a pod its service account; and as whom to act.
+    """A login at a cluster. Without fields, the current context is used; in a pod, its service account.
 
-    `timeout` is in seconds for one request; None: as long as the client waits by itself.
+    `user`, `groups`: whom to impersonate.
+    `timeout`: the seconds of one request; None means the client's default.
     """
 
     context: str | None = None
@@ -76,7 +77,7 @@ class ClusterLogin:
         return replace(found, headers=self.headers)
 
     def namespace(self) -> str:
-        """That of the context; `default` where it names none. Raises OutOfReach."""
+        """The namespace of the context; `default` if it names none. Raises OutOfReach."""
         from cluster.namespace import namespace_of  # here, since it takes long to load
 
         try:
@@ -86,9 +87,9 @@ class ClusterLogin:
 
 
 def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
-    """What a command says of the error. `what`: what could not be done.
+    """The error of a command for a ClusterError. `what`: what the command could not do.
 
-    AccessDenied where it is a matter of rights; the message then names the role that grants them, if there is one.
+    It is AccessDenied if the user lacks a right. The message then names the role that grants it, if there is one.
     """
     said = f"{what}: {error}" if what else str(error)
     if not isinstance(error, Forbidden):
@@ -136,7 +137,7 @@ _OPTIONS = (
 
 
 def login(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of Login; the command gets it as `login`."""
+    """Add the options of a ClusterLogin to a command, which gets it as `login`."""
 
     @wraps(command)
     def with_login(*arguments: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The manifests that a migration starts from: of files, of standard input, and of what --against names."""
+"""Reads the manifests to migrate from files, standard input and the context of --against."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from policies.model.quantity import BadQuantity, Quantity
 
 
 class Origin(StrEnum):
-    """What the queues are migrated from."""
+    """The system from which queues are migrated."""
 
     VOLCANO = "volcano"
     YUNIKORN = "yunikorn"
@@ -37,7 +37,7 @@ class Origin(StrEnum):
 _TARGETS = frozenset(
     {kueue_kinds.COHORT, kueue_kinds.CLUSTER_QUEUE, kueue_kinds.LOCAL_QUEUE, kueue_kinds.RESOURCE_FLAVOR}
 )
-"""The kinds that are written for another scheduler's queues; some of them may be there already."""
+"""The kinds that the migration from another scheduler writes. Some of their objects may exist already."""
 _KINDS: Final[Mapping[Origin, frozenset[GroupKind]]] = {
     Origin.VOLCANO: _TARGETS | {volcano.QUEUE, volcano.POD_GROUP, volcano.JOB, core.POD, core.NAMESPACE},
     Origin.YUNIKORN: _TARGETS | {CONFIG_MAP, core.NAMESPACE, core.POD},
@@ -67,9 +67,9 @@ class Migrated:
 
 
 def migrated(origin: Origin, paths: Sequence[str], against: Against, wish: MigrationWish) -> Migrated:
-    """Raises Misused without any input, and OutOfReach where a cluster or a snapshot cannot be read.
+    """Read the queues and migrate them. Raises Misused without inputs, and OutOfReach if the context cannot be read.
 
-    In a cluster YuniKorn's configuration is where Quotree's says that it is.
+    In a cluster, Quotree's configuration names the namespace of YuniKorn's configuration.
     """
     if not paths and against.kind == "nothing":
         raise Misused("no input: name files or folders, -f - for standard input, or --against cluster")
@@ -104,7 +104,7 @@ def _context(
 
 
 def totals(written: Sequence[str]) -> dict[str, int]:
-    """`cpu=64` and so on, as Kueue counts. Raises Misused."""
+    """The amounts of RESOURCE=AMOUNT, in Kueue's units. Raises Misused."""
     found: dict[str, int] = {}
     for each in written:
         resource, _, amount = each.partition("=")

@@ -1,4 +1,4 @@
-"""Which work a user means: NAME, KIND/NAME or NAMESPACE/NAME, as kubectl and as Quotree write it."""
+"""Reads the name of a workload or job: NAME, KIND/NAME as in kubectl, or NAMESPACE/NAME as in Quotree's output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_WORKLOAD = "a job without the label kueue.x-k8s.io/queue-name has no Workloa
 
 
 class NoWorkload(Misused):
-    """No Workload has this name. `missing`: the message without advice. `near`: the question for a similar name."""
+    """No Workload has this name. `missing`: the message without advice. `near`: `did you mean ...?`, or empty."""
 
     def __init__(self, missing: str, near: str) -> None:
         super().__init__(f"{missing}; {near or _NO_WORKLOAD}")
@@ -25,7 +25,7 @@ class NoWorkload(Misused):
 
 @dataclass(frozen=True, slots=True)
 class NamedWork:
-    """A Workload, or the job of one; `kind` is empty where none is named."""
+    """The name of a Workload or a job. `kind`: empty if the user names no kind."""
 
     namespace: str
     name: str
@@ -36,14 +36,15 @@ class NamedWork:
         return f"{self.namespace}/{self.name}"
 
     def is_owner(self, kind: str, name: str) -> bool:
-        """Whether an owner of this kind and name is the job that is meant."""
+        """Whether the user may mean the job of this kind and name."""
         return self.name == name and self.kind in ("", kind)
 
 
 def named(written: str, namespace: str | None, default: Callable[[], str]) -> NamedWork:
-    """`namespace` is that of -n, `default` gives the one that counts without it. Raises Misused.
+    """Read a name as the user has written it. Raises Misused.
 
-    The first part of A/B is a kind if there is such a kind, and always with -n; else it is a namespace.
+    `namespace`: the value of -n. `default`: returns the namespace without -n.
+    In A/B, A is a kind if it is a known one; otherwise it is a namespace, which must not contradict -n.
     """
     first, slash, name = written.partition("/")
     if not first or "/" in name or (slash and not name):
@@ -61,13 +62,14 @@ def named(written: str, namespace: str | None, default: Callable[[], str]) -> Na
 
 
 Owners = Iterable[tuple[str, str]]
-"""Kind and name of each."""
+"""The kind and name of each owner of a Workload."""
 
 
 def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
-    """The name of the Workload among those of the namespace: its own, or that of its job.
+    """The name of the Workload that the user means: it has this name, or is owned by a job with this name.
 
-    Raises NoWorkload, and Misused where several are meant.
+    `workloads`: the Workloads of the namespace with their owners. Raises NoWorkload, and Misused if the name is
+    ambiguous.
     """
     if wanted.kind in ("", _WORKLOAD_KIND) and wanted.name in workloads:
         return wanted.name
@@ -86,14 +88,14 @@ def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
 
 
 def owners(workload: Manifest) -> list[tuple[str, str]]:
-    """Kind and name of each owner of a stored Workload."""
+    """The kind and name of each owner of a stored Workload."""
     listed = map(mapping, listing(metadata(workload).get("ownerReferences")))
     return [(str(each.get("kind")), str(each.get("name"))) for each in listed]
 
 
 @cache
 def _kinds() -> dict[str, str]:
-    """Kinds by the words for them: in lower case, in plural, both also with the group, and kubectl's short names."""
+    """The kinds by the words for them: singular and plural, each also with the group, and kubectl's short names."""
     from reconciler.jobs.kinds import SHIPPED  # here, since it takes long to load
 
     found = dict.fromkeys(_WORKLOAD_WORDS, _WORKLOAD_KIND) | dict.fromkeys(("pod", "pods", "po"), "Pod")

@@ -19,7 +19,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How scheduling decides: files with Quotree's and Kueue's configuration, and what overrides them."""
+    """The options that decide how scheduling works: configuration files, and options that override them.
+
+    `config`, `profile`: Quotree's configuration. `kueue_config`: Kueue's Configuration.
+    """
 
     config: str | None = None
     profile: str | None = None
@@ -38,12 +41,12 @@ filename_option = click.option(
 
 
 def inputs(command: F) -> F:
-    """PATH... and -f, as kubectl has it."""
+    """Add PATH... and -f to a command, as in kubectl."""
     return filename_option(click.argument("paths", metavar="[PATH]...", nargs=-1)(command))
 
 
 def input_paths(paths: Sequence[str], filenames: Sequence[str]) -> list[str]:
-    """The inputs in their order, each once. Raises Misused where there are none."""
+    """The inputs in their order, each once. Raises Misused if there are none."""
     every = list(dict.fromkeys([*paths, *filenames]))
     if not every:
         raise Misused("no input: name files or folders, or -f - for standard input")
@@ -54,9 +57,9 @@ Default = str | Callable[[Mapping[str, Any]], str]
 
 
 def against_of(default: Default, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """--against and what a cluster needs; the command gets an `against` with its login.
+    """Add --against and the options of a login to a command, which gets an `against` with its login.
 
-    `default` may depend on the other parameters.
+    `default`: the default value, which may depend on the other parameters. `text`: the help text.
     """
     fixed = default if isinstance(default, str) else None
 
@@ -89,7 +92,7 @@ def output(command: F) -> F:
 
 
 def configured(command: F) -> F:
-    """--config and --profile, for `cli.input.settings`."""
+    """Add --config and --profile to a command, for `cli.input.settings`."""
     command = click.option(
         "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
     )(command)
@@ -102,7 +105,7 @@ def configured(command: F) -> F:
 
 
 def engine(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of EngineOptions; the command gets them as `engine`."""
+    """Add the options of EngineOptions to a command, which gets them as `engine`."""
 
     @wraps(command)
     def with_engine(
@@ -134,7 +137,7 @@ def namespace(command: F) -> F:
 
 
 def namespaces(command: Callable[..., Any]) -> Callable[..., Any]:
-    """-n and -A; the command gets `namespace` and `everywhere`."""
+    """Add -n and -A to a command, which gets them as `namespace` and `everywhere`."""
 
     @wraps(command)
     def with_namespaces(*arguments: Any, namespace: str | None, everywhere: bool, **others: Any) -> Any:

@@ -1,4 +1,4 @@
-"""-o FORMAT[=FILE], as often as needed, and --color."""
+"""The options -o FORMAT[=FILE], which is repeatable, and --color."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`file` is empty for standard output."""
+    """An output of a command. `file`: empty for standard output."""
 
     format: str
     file: str = ""
@@ -53,7 +53,7 @@ class OutputType(click.ParamType[Output]):
 
 
 def outputs(formats: Sequence[str]) -> Callable[[F], F]:
-    """-o and --color; the command gets `outputs`, at most one of them for standard output."""
+    """Add -o and --color to a command, which gets `outputs`. At most one of them is for standard output."""
 
     def decorate(command: F) -> F:
         command = click.option(

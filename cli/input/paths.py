@@ -1,4 +1,4 @@
-"""Paths as reports write them: a file has one name, however the user wrote the folder that it lies in."""
+"""Paths as reports show them: a file always has the same path, however the user writes its folder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ HERE = "."
 
 
 def tidy(path: str) -> str:
-    """The path without `./`, doubled and trailing slashes. `..` stays, since the folder before it may be a link.
+    """The path without `./` and without repeated and trailing slashes.
 
-    A file that is named `-` keeps its `./`, since `-` is standard input, and a URL is not a path.
+    `..` stays, since the folder before it may be a link. A file with the name `-` keeps its `./`, since `-` is standard
+    input. A URL is not changed.
     """
     if "://" in path:
         return path
@@ -19,12 +20,12 @@ def tidy(path: str) -> str:
 
 
 def joined_path(folder: str, name: str) -> str:
-    """The tidy path of what lies in a folder, whose path is tidy."""
+    """The tidy path of an entry of a folder. The path of the folder must be tidy."""
     return name if folder == HERE else f"{folder.rstrip('/')}/{name}"
 
 
 def path_within(path: str, folder: str) -> str | None:
-    """The path from the folder on; None for what is not below it. Both are tidy."""
+    """The path relative to the folder; None if it is not below the folder. Both paths must be tidy."""
     if folder == HERE:
         return None if path == HERE or path.startswith(("/", "../")) else path
     start = f"{folder.rstrip('/')}/"

@@ -1,4 +1,4 @@
-"""Whether a manifest is a template, with values that are filled in later."""
+"""Detects templates: manifests with placeholders instead of values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 TEXT = re.compile(rb"\{\{|\{%|%\{|<%|\$\{[A-Za-z_]")
-"""How placeholders of Go templates, Jinja, ERB, Terraform, Flux and OpenShift begin."""
+"""Matches the beginning of a placeholder of Go templates, Jinja, ERB, Terraform, Flux and OpenShift."""
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|%\{.*?\}|<%.*?%>|\$\{\{?[A-Za-z_][^}]*\}\}?", re.DOTALL)
 _OF_PROGRAMS = frozenset({"command", "args", "env", "data", "stringData", "annotations", "lifecycle"})
-"""Keys below which a shell, or another program, may have placeholders of its own."""
+"""Keys below which a shell or another program may use placeholders, so that these do not count."""
 
 
 def has_placeholder(manifest: Any) -> bool:
-    """Whether a name, an amount or another value that is judged is a placeholder."""
+    """Whether a value that rules read, such as a name or an amount, is a placeholder."""
     left = [manifest]
     while left:
         value = left.pop()

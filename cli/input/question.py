@@ -1,4 +1,4 @@
-"""How manifests are judged: the options that `validate` and `baseline` share."""
+"""The options that decide how manifests are judged, which `validate` and `baseline` share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from cli.input.options import configured
 
 @dataclass(frozen=True, slots=True)
 class ValidationQuestion:
-    """The context, the configuration, and whether the change deletes objects. `revision` is that of --base."""
+    """The options that decide how manifests are judged.
+
+    `against`: the context.
+    `config`, `profile`: the configuration.
+    `prune`: whether objects of the context that are not in the inputs are deleted.
+    `revision`: the revision of --base.
+    """
 
     against: Against
     config: str | None = None
@@ -27,7 +33,7 @@ class ValidationQuestion:
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of Question; the command gets them as `question`."""
+    """Add the options of ValidationQuestion to a command, which gets them as `question`."""
 
     @wraps(command)
     def with_question(

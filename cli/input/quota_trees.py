@@ -27,7 +27,7 @@ from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 
 
 def of_cluster(against: Against) -> dict[str, Any]:
-    """All trees of a cluster with their use, as JSON. Raises OutOfReach."""
+    """All trees of a cluster with their usage, as JSON. Raises OutOfReach."""
     context = context_of(against)
     return trees_as_json(context.world, context, usage_sources(against, context.world))
 
@@ -37,11 +37,11 @@ def context_of(against: Against) -> Context:
     if not against.of_cluster:
         return Context(against, Forest(frozenset(DECLARED)))
     configuration = settings(None, (), None)
-    return load(against, replace(configuration, yunikorn=YuniKornSettings(follow=False)))  # its objects are not drawn
+    return load(against, replace(configuration, yunikorn=YuniKornSettings(follow=False)))  # YuniKorn is not drawn
 
 
 def usage_sources(against: Against, forest: Forest) -> UsageSources:
-    """The sources of the usage in a cluster, as far as the user may read it."""
+    """The sources of the usage in a cluster. Usage that the user may not read is left out."""
     return UsageSources(_usage(against, forest), *_usage_of_others(against))
 
 

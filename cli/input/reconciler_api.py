@@ -1,4 +1,4 @@
-"""The /v1 API of a running reconciler, for what only it knows."""
+"""Calls the /v1 API of a running reconciler, for facts that are not in the cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ if TYPE_CHECKING:  # it takes long to load
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The reconciler's address and how to verify it. `token_file` None: send the token of the kubeconfig."""
+    """The address of a reconciler.
+
+    `ca`: a file with the CA of its certificate. `server_name`: the name in its certificate, if the URL has another.
+    `token_file`: a file with the token to send; None means the token of the kubeconfig.
+    """
 
     url: str
     ca: str | None = None
@@ -33,7 +37,7 @@ class Server:
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a Server; the command gets it as `reconciler`, or None. Raises Misused."""
+    """Add the options of a Server to a command, which gets it as `reconciler`, or None. Raises Misused."""
 
     @wraps(command)
     def with_server(
@@ -61,7 +65,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def get(server: Server, path: str, login: ClusterLogin) -> dict[str, Any]:
-    """Its answer. Raises Misused, OutOfReach."""
+    """The response for a path of /v1. Raises Misused and OutOfReach."""
     from cluster.client import ClusterClient  # here, since these take long to load
 
     try:
@@ -74,7 +78,7 @@ def get(server: Server, path: str, login: ClusterLogin) -> dict[str, Any]:
 
 
 def endpoint(server: Server, login: ClusterLogin) -> Endpoint:
-    """Where it is asked, with a token. Raises Misused and ClusterError."""
+    """The endpoint of the reconciler, with a token. Raises Misused and ClusterError."""
     from cluster.endpoint import Endpoint  # here, since it takes long to load
 
     tls = _tls(server)

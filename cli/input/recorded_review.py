@@ -1,4 +1,4 @@
-"""A recorded AdmissionReview from a file or standard input, as the bytes that an API server would send."""
+"""Reads a recorded AdmissionReview from a file or standard input, and encodes it as an API server would send it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = WebhookSettings().body_limit
 
 
 class BadRecording(Exception):
-    """The file holds no AdmissionReview that the webhook would read; `failures` say where and why."""
+    """The file has no AdmissionReview that the webhook accepts. `failures`: the places and reasons."""
 
     def __init__(self, failures: list[Unreadable]) -> None:
         super().__init__(*map(str, failures))
@@ -26,7 +26,7 @@ class BadRecording(Exception):
 
 
 def recorded(file: str) -> tuple[Review, str]:
-    """The review, and why its object is too large, or "". Raises BadRecording and Misused."""
+    """The review, and why it is too large for the webhook, or an empty text. Raises BadRecording and Misused."""
     documents, unreadable = read([file], sys.stdin)
     if unreadable:
         raise BadRecording(unreadable)
@@ -45,7 +45,7 @@ def recorded(file: str) -> tuple[Review, str]:
 
 
 def _body(document: Document) -> bytes:
-    """JSON as it is written; YAML as JSON, with numbers as the API server holds them."""
+    """The body of the request: JSON without changes, or YAML as JSON with numbers as the API server stores them."""
     text = document.region.outline.text
     if isinstance(json_values.read(text), DocumentRoot):
         return text.encode()
@@ -57,7 +57,7 @@ def _place(document: Document, bad: BadReview) -> SourcePlace:
 
 
 def _cure(document: Document) -> str:
-    """The message for a manifest, which people often pass by mistake."""
+    """The hint for a manifest, which users often pass by mistake; empty for other content."""
     if document.manifest.get("kind") == "AdmissionReview":
         return ""
     return "; for a manifest use `quotree validate`"

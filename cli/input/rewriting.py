@@ -1,4 +1,4 @@
-"""Writes JSON Patches into the files of the manifests; the rest of each file stays as it is."""
+"""Applies JSON Patches to the text of manifests. The rest of each file is not changed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ Operations: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 def rewritten(documents: Sequence[Document], patches: Mapping[int, Operations], unreadable: int = 0) -> list[Document]:
-    """The documents of one file after the patches, by index; `documents` are all of its manifests, in their order.
+    """The documents of one file after the patches.
 
-    What is written is read again: each manifest must be what its patch makes of it, all others what they were, and as
-    many documents as before are `unreadable`. Raises NoEdit.
+    `documents`: all manifests of the file, in their order. `patches`: by the index of the document. `unreadable`: the
+    number of unreadable documents in the file.
+    The new text is parsed again: the manifests must equal the patched ones, and the number of unreadable documents must
+    be the same. Otherwise raises NoEdit.
     """
     text = documents[0].region.outline.text
     patches = {index: _of_objects(documents[index].manifest, patch) for index, patch in patches.items()}
     by_place = sorted(patches, key=lambda index: documents[index].region.span.start, reverse=True)
-    for index in by_place:  # from the last, so that the places of those before it stay
+    for index in by_place:  # from the last one, so that the places of the others remain valid
         region = documents[index].region
-        if isinstance(region, QueuesFileRegion):  # the file is the text that the patch replaces
+        if isinstance(region, QueuesFileRegion):  # the manifest is a ConfigMap whose `queues.yaml` is this file
             start, end = region.span.document
             text = text[:start] + _expected(documents[index], patches[index])["data"][KEY] + text[end:]
             continue
@@ -43,12 +45,12 @@ def rewritten(documents: Sequence[Document], patches: Mapping[int, Operations], 
     again, faults = read(["-"], io.BytesIO(text.encode()))
     expected = [_expected(document, patches.get(index, ())) for index, document in enumerate(documents)]
     if len(faults) != unreadable or [each.manifest for each in again] != expected:
-        raise NoEdit("the text would not say what was meant")
+        raise NoEdit("the new text would not have the intended content")
     return [replace(each, source=documents[0].source) for each in again]
 
 
 def _of_objects(manifest: Mapping[str, Any], operations: Operations) -> list[Mapping[str, Any]]:
-    """The operations, in place of those that lead into a text one that replaces it. Raises NoEdit."""
+    """The operations on the manifest. Operations inside a YAML text become one that replaces it. Raises NoEdit."""
     found: list[Mapping[str, Any]] = []
     inner: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for operation in operations:
@@ -65,7 +67,7 @@ def _of_objects(manifest: Mapping[str, Any], operations: Operations) -> list[Map
 
 
 def _text_on_the_way(manifest: Mapping[str, Any], way: tuple[str, ...]) -> tuple[str, ...]:
-    """The steps to a text before the end of the way; empty where there is none."""
+    """The path of a text that the path `way` leads into; empty if it leads into none."""
     value: Any = manifest
     for number, step in enumerate(way):
         if isinstance(value, str):
@@ -82,7 +84,7 @@ def _text_after(text: str, operations: Operations) -> str:
             return after
     except (BadText, LookupError, ValueError, TypeError) as error:
         raise NoEdit("the patch is for a field that is not written here") from error
-    raise NoEdit("the text would not say what was meant")
+    raise NoEdit("the new text would not have the intended content")
 
 
 def _expected(document: Document, operations: Operations) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""The organisations in a selection: its roots.
+"""Finds the roots in a selection: groups of files that describe one organisation each.
 
-Where files give the same object differently they describe different organisations: examples, environments, clusters.
-The largest folders that do not contradict themselves are then roots of their own, or single files. The files that no
-other file contradicts are one root; the others use those of its objects that they name. If two files of a folder give a
-single object of the configuration differently, that is a slip, not a sign of two organisations.
+Files with different versions of the same object describe different organisations, such as examples, environments or
+clusters. Then each of the largest folders without such a contradiction is a root, or a single file if there is no such
+folder. All files without contradictions together are the first root. The other roots also use objects of the first root
+that they refer to. If two files of one folder differ in a single object, this counts as a mistake, not as two roots.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ from policies.judge import StateBefore, stored_state
 from policies.model.objects import GroupKind, Ref
 
 _MOST_NAMED = 8
-"""Roots in a note."""
+"""The maximum number of roots that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRoot:
-    """A root. `path`: its folder or file; "" for the first root, the files that no other file contradicts.
+    """A root.
 
-    `inputs` has the objects, `documents` all manifests, file by file. `around`: objects of the first root that this one
-    refers to, directly or through others. `elsewhere`: the kinds of the names that only other roots have.
+    `path`: its folder or file; empty for the first root.
+    `inputs`: its objects.
+    `documents`: all its manifests, file by file.
+    `around`: the objects of the first root that it refers to, directly or through other objects.
+    `elsewhere`: the kinds of the objects that it refers to and that only other roots have.
     """
 
     path: str
@@ -50,7 +53,7 @@ class FoundRoot:
 
 @dataclass(slots=True)
 class _Read:
-    """A unit with its objects. `versions`: a number for each object; equal manifests have the same number."""
+    """A unit with its objects. `versions`: each object to a number, which is the same for equal manifests."""
 
     unit: ReadUnit
     inputs: InputObjects
@@ -58,7 +61,7 @@ class _Read:
 
 
 def whole(found: Survey) -> list[FoundRoot]:
-    """All of it as one root, even if it contradicts itself."""
+    """Everything as one root, even if it has contradictions."""
     documents = tuple(found.documents())
     return [FoundRoot("", identify(documents, found.unreadable), documents)]
 
@@ -66,9 +69,9 @@ def whole(found: Survey) -> list[FoundRoot]:
 def as_one(
     selection: InputSelection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True
 ) -> InputObjects:
-    """Everything that is selected, as one organisation. If there are several, a note reports it.
+    """The whole selection as one organisation. If it has several roots, a note on standard error says so.
 
-    `known` as for `identify`. Raises OutOfReach where a renderer that was asked for is not installed.
+    `known`: see `identify`. Raises OutOfReach if --kustomize or --helm is used and the program is not installed.
     """
     found = survey(selection, render=render)
     for line in found.notes:
@@ -85,7 +88,7 @@ def _note_roots(paths: Sequence[str]) -> None:
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[FoundRoot]:
-    """The roots of what was found: one with all of it where nothing contradicts. `known` as for `identify`."""
+    """The roots; only one if there are no contradictions. `known`: see `identify`."""
     read = [_Read(unit, identify(unit.documents, (), known)) for unit in found.units]
     _number(read)
     paths = _paths(read, found.folders)
@@ -93,21 +96,22 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     for each in read:
         if path := paths[id(each)]:
             members.setdefault(path, []).append(each)
-    roots = [_root(path, those, () if path else found.unreadable) for path, those in members.items()]
+    roots = [_root(path, units, () if path else found.unreadable) for path, units in members.items()]
     rest, others = roots[0], roots[1:]
     if not others:
         return roots
     common, apart = _by_name([rest]), _by_name(others)
     return [
-        _placed(rest, apart),
-        *(_placed(replace(each, around=_around(each, rest, common)), apart) for each in others),
+        _with_elsewhere(rest, apart),
+        *(_with_elsewhere(replace(each, around=_around(each, rest, common)), apart) for each in others),
     ]
 
 
 def context_of(root: FoundRoot, context: Context, configuration: Configuration) -> Context:
-    """The objects before the root is applied: the context, and `around` as it would be stored.
+    """The state before the root is applied: the context, and the objects of `around` as they would be stored.
 
-    In files a name is unknown only if no other root has it.
+    Unless the context is a cluster, the kinds in `elsewhere` count as incomplete, so that rules do not report names
+    that only another root has.
     """
     if root.around.objects:
         manifests = {ref: placed.document.manifest for ref, placed in root.around.objects.items()}
@@ -120,7 +124,7 @@ def context_of(root: FoundRoot, context: Context, configuration: Configuration) 
 
 
 def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> FoundRoot:
-    """The documents once more, as one organisation."""
+    """The root with these units."""
     objects: dict[Ref, Placed] = {}
     for each in members:
         objects.update(each.inputs.objects)
@@ -129,7 +133,7 @@ def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable])
 
 
 def _by_name(roots: Iterable[FoundRoot]) -> dict[str, set[Ref]]:
-    """Objects of the kinds that people keep in files, by name."""
+    """The objects of kinds that users keep in files, by name."""
     found: dict[str, set[Ref]] = defaultdict(set)
     for root in roots:
         for ref in root.inputs.objects:
@@ -139,7 +143,7 @@ def _by_name(roots: Iterable[FoundRoot]) -> dict[str, set[Ref]]:
 
 
 def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) -> InputObjects:
-    """Objects of the rest that the root names, directly or through others."""
+    """The objects of the first root `rest` that the root refers to, directly or through other objects."""
     taken: dict[Ref, Placed] = {}
     new: Iterable[Placed] = root.inputs.objects.values()
     while new:
@@ -149,15 +153,15 @@ def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) ->
     return replace(NO_FILES, objects=taken)
 
 
-def _placed(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
-    """The root with `elsewhere`: the kinds of the names that only other roots have."""
+def _with_elsewhere(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
+    """The root with its `elsewhere`."""
     lacking = (ref for text in _texts(root.inputs.objects.values()) for ref in apart.get(text, ()))
     known = root.inputs.objects.keys() | root.around.objects.keys()
     return replace(root, elsewhere=frozenset(ref.group_kind for ref in lacking if ref not in known))
 
 
 def _texts(every: Iterable[Placed]) -> set[str]:
-    """All texts of the manifests."""
+    """All text values in the manifests."""
     found: set[str] = set()
     left: list[object] = [placed.document.manifest for placed in every]
     while left:
@@ -176,85 +180,87 @@ def _number(read: Sequence[_Read]) -> None:
     for each in read:
         for ref, placed in each.inputs.objects.items():
             if ref.is_generated:
-                continue  # the API server gives each a name of its own
+                continue  # the API server generates a different name for each
             text = json.dumps(placed.document.manifest, sort_keys=True, default=repr)
             each.versions[ref] = numbers.setdefault((ref, text), len(numbers))
 
 
-def _contested(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
-    """The objects that are given differently, each with the units that give it."""
-    givers: dict[Ref, list[_Read]] = defaultdict(list)
+def _contradictions(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
+    """The objects of which there are different versions, each with the units that have one."""
+    variants: dict[Ref, list[_Read]] = defaultdict(list)
     for each in read:
         for ref in each.versions:
-            givers[ref].append(each)
+            variants[ref].append(each)
     return {
-        ref: those
-        for ref, those in givers.items()
-        if len({it.versions[ref] for it in those}) > 1 and not _is_slip(ref, those)
+        ref: units
+        for ref, units in variants.items()
+        if len({it.versions[ref] for it in units}) > 1 and not _is_mistake(ref, units)
     }
 
 
-def _is_slip(ref: Ref, those: Sequence[_Read]) -> bool:
-    """Whether the units belong together, so that one of the two objects is a mistake."""
-    if all(each.unit.named for each in those):
+def _is_mistake(ref: Ref, units: Sequence[_Read]) -> bool:
+    """Whether the units belong to one organisation, so that a different version is a mistake."""
+    if all(each.unit.named for each in units):
         return True
-    if len(those) != 2 or ref.group_kind not in DECLARED:
+    if len(units) != 2 or ref.group_kind not in DECLARED:
         return False
-    one, other = those
+    one, other = units
     return (
         not one.unit.rendered
         and not other.unit.rendered
         and Path(one.unit.path).parent == Path(other.unit.path).parent
         and len(one.versions.keys() & other.versions.keys()) == 1
-        and not any(_is_bare(document) for each in those for document in each.unit.documents)
+        and not any(_is_queues_yaml(document) for each in units for document in each.unit.documents)
     )
 
 
-def _is_bare(document: Document) -> bool:
-    """A `queues.yaml` without a name, which any file of YuniKorn's may be."""
+def _is_queues_yaml(document: Document) -> bool:
+    """Whether the document is a plain `queues.yaml`. All of these describe the same object, whatever their purpose."""
     return isinstance(document.region, QueuesFileRegion)
 
 
 def _paths(read: Sequence[_Read], named: Sequence[str]) -> dict[int, str]:
-    """The path of the root of each unit, by its `id`; "" for those that no other unit contradicts."""
-    contested, shared = _contested(read), _shared(read)
+    """The path of the root of each unit, by the `id` of the unit; empty for units of the first root."""
+    contested, shared = _contradictions(read), _shared(read)
     apart = [each for each in read if not each.unit.named and (each.versions.keys() & contested or id(each) in shared)]
-    sound = _sound(apart, contested, named)
+    consistent = _consistent_folders(apart, contested, named)
     tops: set[str] = set()
     for each in apart:
-        tops.add([each.unit.path, *(folder for folder in _upward(each.unit, named) if folder in sound)][-1])
+        tops.add(
+            [each.unit.path, *(folder for folder in _parent_folders(each.unit, named) if folder in consistent)][-1]
+        )
 
     def root(unit: ReadUnit) -> str:
-        return next((path for path in (unit.path, *_upward(unit, named)) if path in tops), "")
+        return next((path for path in (unit.path, *_parent_folders(unit, named)) if path in tops), "")
 
     return {id(each): "" if each.unit.named else root(each.unit) for each in read}
 
 
 def _shared(read: Sequence[_Read]) -> set[int]:
-    """Kustomizations that have a base in common are variants of it, by their `id`."""
+    """The `id`s of kustomizations that share a base: they are variants of it, so each is a separate root."""
     users: dict[str, list[int]] = defaultdict(list)
     for each in read:
         for part in each.unit.bases:
             users[part].append(id(each))
-    return {each for those in users.values() if len(those) > 1 for each in those}
+    return {each for units in users.values() if len(units) > 1 for each in units}
 
 
-def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Sequence[str]) -> set[str]:
-    """The folders that hold some of these and do not contradict themselves."""
+def _consistent_folders(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Sequence[str]) -> set[str]:
+    """The folders of the units in `apart` that have no contradiction inside."""
     versions: dict[str, dict[Ref | str, int]] = defaultdict(dict)
-    torn: set[str] = set()
+    inconsistent: set[str] = set()
     for each in apart:
         claims: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
         claims += [(base, id(each)) for base in each.unit.bases]
-        for folder in _upward(each.unit, named):
+        for folder in _parent_folders(each.unit, named):
             here = versions[folder]
             if any(here.setdefault(name, source) != source for name, source in claims):
-                torn.add(folder)
-    return versions.keys() - torn
+                inconsistent.add(folder)
+    return versions.keys() - inconsistent
 
 
-def _upward(unit: ReadUnit, named: Sequence[str]) -> Iterator[str]:
-    """The folders that hold the unit, from the inner to the outer, up to the one that the user named."""
+def _parent_folders(unit: ReadUnit, named: Sequence[str]) -> Iterator[str]:
+    """The folders that contain the unit, from the innermost to the one that the user named."""
     top = next((folder for folder in named if path_within(unit.path, folder) is not None), None)
     path = unit.path
     while top is not None and path != top:

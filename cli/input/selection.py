@@ -1,4 +1,4 @@
-"""What the user hands over: files, standard input, and what kustomize and helm make of folders and charts."""
+"""The inputs that the user selects: files, standard input, and folders and charts to render."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ from cli.input.options import inputs
 
 @dataclass(frozen=True, slots=True)
 class InputSelection:
-    """`values` are the files with values for all charts, `exclusion` leaves files of folders out.
+    """The inputs that the user selects.
 
-    Each file or folder in `each` is an organisation of its own. `only` are the files whose findings
-    are wanted; None for all.
+    `paths`: files, folders and patterns; `-` is standard input.
+    `kustomizations`, `charts`: folders and charts to render.
+    `values`: files with values for all charts.
+    `stdin_name`: the file name that is shown for standard input.
+    `exclusion`: the files of folders to skip.
+    `each`: files and folders that are organisations of their own.
+    `only`: the files whose findings are reported; None means all files.
     """
 
     paths: tuple[str, ...]
@@ -34,18 +39,18 @@ class InputSelection:
 
     @property
     def has_inputs(self) -> bool:
-        """Beside those of `each`."""
+        """Whether there are inputs other than those of `each`."""
         return bool(self.paths or self.kustomizations or self.charts)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where the configuration is looked for: the inputs that are in the file system."""
+        """The inputs near which the configuration file is searched."""
         own = self.stdin_name if self.stdin_name != STDIN else "-"
         return (*(own if path == "-" else path for path in self.paths), *self.kustomizations, *self.charts, *self.each)
 
 
 def selected(command: Callable[..., Any]) -> Callable[..., Any]:
-    """PATH..., -f and the renderers; the command gets them as `selection`."""
+    """Add PATH..., -f and the options of renderers to a command, which gets them as `selection`."""
 
     @wraps(command)
     def with_selection(
@@ -63,7 +68,7 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if values and not charts:
             raise Misused("--values: values are for a chart; name it with --helm")
-        if charts:  # as helm has it, or the values would be read as a manifest and the chart be judged without them
+        if charts:  # as for helm, -f names values; they would otherwise be judged as manifests
             values, filenames = (*values, *filenames), ()
         files = tuple(dict.fromkeys([*paths, *filenames]))
         if not files and not kustomizations and not charts and not each:
@@ -84,20 +89,24 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
             "--values", metavar="FILE", multiple=True, help="Values for --helm, repeatable; there -f is the same."
         ),
         click.option(
-            "--helm", "charts", metavar="CHART", multiple=True, help="What `helm template` makes of this chart."
+            "--helm",
+            "charts",
+            metavar="CHART",
+            multiple=True,
+            help="Judge the output of `helm template` for this chart.",
         ),
         click.option(
             "--kustomize",
             "kustomizations",
             metavar="DIR",
             multiple=True,
-            help="What `kustomize build`, or `kubectl kustomize`, makes of this folder.",
+            help="Judge the output of `kustomize build`, or `kubectl kustomize`, on this folder.",
         ),
         click.option(
             "--exclude",
             metavar="GLOB",
             multiple=True,
-            help="Leave these files of a folder out; a .gitignore pattern, repeatable. Also in .quotreeignore.",
+            help="Skip these files of folders: a .gitignore pattern, repeatable. A .quotreeignore has such patterns.",
         ),
         click.option("--stdin-filename", metavar="FILE", help="The file name that is shown for standard input."),
     ):

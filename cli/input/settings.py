@@ -1,4 +1,4 @@
-"""The configuration: --config, else QUOTREE_CONFIG, else a file upward from the first input, else defaults."""
+"""Finds the configuration: --config, QUOTREE_CONFIG, a file in a parent folder of the first input, or the defaults."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from policies.model.findings import Profile
 
 T = TypeVar("T")
 Installed = Callable[[], KueueVersion]
-"""Finds out which version of Kueue is installed."""
+"""Returns the version of Kueue that is installed."""
 FILES = (".quotree.yaml", "quotree.yaml")
 _ROOTS = "roots"
-"""The key that says which organisations a repository has; `cli.input.workspace` reads it."""
+"""The key with the organisations of a repository, which `cli.input.workspace` reads."""
 _IS_OURS = re.compile(rb"config\.quotree\.dev/|^roots:", re.MULTILINE)
-"""A `quotree.yaml` may also be a manifest that installs Quotree."""
+"""Matches a configuration file. A `quotree.yaml` may also be a manifest that installs Quotree."""
 VARIABLE = "QUOTREE_CONFIG"
 _MOST = 2**20
-"""Bytes of a configuration that is looked for."""
+"""The maximum size in bytes of a file that is found by its name."""
 
 
 def settings(
@@ -37,26 +37,27 @@ def settings(
     gates: Collection[Dialect] = frozenset(),
     installed: Installed = lambda: LATEST,
 ) -> Configuration:
-    """The configuration in force; without inputs no folder is searched. `gates`, `installed`: see `read_configuration`.
+    """The configuration that applies. Raises Misused with the file and the key.
 
-    Raises Misused, naming file and key.
+    `option`: the value of --config. `paths`: the inputs near which a file is searched.
+    `gates`, `installed`: see `read_configuration`.
     """
     file = configuration_file(option, paths)
-    configuration = _load(file, gates, installed) if file else _usual(gates, installed)
+    configuration = _load(file, gates, installed) if file else _default_configuration(gates, installed)
     return replace(configuration, profile=Profile(profile)) if profile else configuration
 
 
 def configuration_file(option: str | None, paths: Sequence[str]) -> str | None:
-    """The file of the configuration in force; None for the defaults."""
-    return named_configuration(option) or (_upward(paths) if paths else None)
+    """The file of the configuration that applies; None for the defaults."""
+    return named_configuration(option) or (_file_in_parents(paths) if paths else None)
 
 
 def named_configuration(option: str | None) -> str | None:
-    """The file that the user named; None where it is to be found."""
+    """The file that the user names by --config or QUOTREE_CONFIG; None if it has to be searched."""
     return option or os.environ.get(VARIABLE) or None
 
 
-def _upward(paths: Sequence[str]) -> str | None:
+def _file_in_parents(paths: Sequence[str]) -> str | None:
     first = Path(next((path for path in paths if path != "-"), ".")).absolute()
     for folder in (first, *first.parents):
         for name in FILES:
@@ -65,8 +66,8 @@ def _upward(paths: Sequence[str]) -> str | None:
     return None
 
 
-def _usual(gates: Collection[Dialect], installed: Installed) -> Configuration:
-    """The configuration without a file."""
+def _default_configuration(gates: Collection[Dialect], installed: Installed) -> Configuration:
+    """The default configuration."""
     if not gates:
         return Configuration(kueue=KueueSettings(version=installed()))
     from policies.configuration.file import API_VERSION, KIND, read_configuration  # here, since it takes all rules
@@ -80,7 +81,9 @@ def _load(file: str, gates: Collection[Dialect], installed: Installed) -> Config
 
     def read(manifest: Mapping[str, Any]) -> Configuration:
         rest = {key: value for key, value in manifest.items() if key != _ROOTS}
-        return read_configuration(rest, registry(), gates, installed) if rest else _usual(gates, installed)
+        return (
+            read_configuration(rest, registry(), gates, installed) if rest else _default_configuration(gates, installed)
+        )
 
     return read_file(file, read)
 
@@ -97,7 +100,7 @@ def read_gates(options: Sequence[str]) -> dict[str, bool]:
 
 
 def read_file(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
-    """The result of `reader` for the one document of a file. Raises Misused, naming file, line and key."""
+    """The result of `reader` for the only document of a file. Raises Misused with the file, line and key."""
     if not Path(file).is_file():
         raise Misused(f"{file}: no such configuration file")
     from cli.input.documents import read  # here, since a process without a file needs no YAML

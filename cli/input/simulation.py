@@ -1,4 +1,4 @@
-"""Simulations of files, the settings of the engine, and the notes on both."""
+"""Starts simulations of files, reads the settings of the engine, and reports problems of both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from scheduling.volcano.scheduler_conf import SETTLED_CONF, VOLCANO_CONF, Schedu
 
 
 def start(paths: Sequence[str], engine: EngineOptions, conf: SchedulerConf = SETTLED_CONF) -> Simulations:
-    """The simulations of these files when nothing moves any more. Raises Misused."""
+    """The simulations of these files, run until nothing changes. Raises Misused."""
     configuration = settings(engine.config, paths, engine.profile)
     inputs = as_one(InputSelection(tuple(paths)), render=False)
     stage("simulating")
@@ -38,7 +38,7 @@ def start(paths: Sequence[str], engine: EngineOptions, conf: SchedulerConf = SET
 def scheduler_conf(law: str, file: str | None) -> SchedulerConf:
     """The configuration of Volcano's scheduler. Raises Misused.
 
-    `law`: the value of --law, which counts without a file.
+    `law`: the value of --law, which is used if there is no file.
     `file`: a volcano-scheduler.conf, or a ConfigMap with it.
     """
     if file is None:
@@ -51,7 +51,7 @@ def scheduler_conf(law: str, file: str | None) -> SchedulerConf:
 
 
 def note_problems(files: SimulatedFiles, simulation: KueueSimulation, others: Sequence[OtherSimulation] = ()) -> Exit:
-    """Write to standard error what cannot be read and what is not simulated. Returns the exit code that follows."""
+    """Note unreadable inputs and what is not simulated on standard error. Returns the exit code."""
     problems = [problem for each in others for problem in each.problems]
     for item in files.unreadable:
         note(str(item))
@@ -63,7 +63,9 @@ def note_problems(files: SimulatedFiles, simulation: KueueSimulation, others: Se
         note(f"{section} is not simulated")
     unsettled = simulation.unsettled or any(each.unsettled for each in others)
     if unsettled:
-        note("the simulation was stopped, since it never settles: the workloads at its end take turns without end")
+        note(
+            "the simulation was stopped, since it never settles: the last workloads preempt each other again and again"
+        )
     codes = {
         Exit.UNREADABLE: files.unreadable,
         Exit.FINDINGS: files.refused or problems,

@@ -27,7 +27,7 @@ _ORDERED = "--event"
 
 
 class EventOption(NamedTuple):
-    """`option` is one of EVENTS."""
+    """An event of the command line. `option`: one of EVENTS."""
 
     option: str
     value: str
@@ -37,14 +37,14 @@ class EventOption(NamedTuple):
 
 
 class CommandWithEvents(click.Command):
-    """A command whose events keep their order: click itself keeps only the order of one option's values."""
+    """A command that keeps the order of its events. click only keeps the order of the values of one option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_as_one_option(args)))
 
 
 def _as_one_option(args: list[str]) -> Iterator[str]:
-    """Each event as a value of the same option."""
+    """The arguments, with each event as a value of one common option."""
     rest = iter(args)
     for arg in rest:
         option, equals, value = arg.partition("=")
@@ -60,7 +60,7 @@ def _as_one_option(args: list[str]) -> Iterator[str]:
 
 
 def events(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options; the command gets all of them as `events`."""
+    """Add the options for events to a command, which gets all of them as `events`."""
     for option, (metavar, about) in reversed(EVENTS.items()):
         command = click.option(option, metavar=metavar, expose_value=False, help=f"{about} Repeatable.")(command)
     return click.option(_ORDERED, "events", multiple=True, hidden=True, callback=_split)(command)

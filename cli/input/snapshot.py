@@ -1,6 +1,6 @@
-"""The state that `why` and `pending` explain: of a cluster, as its reconciler would see it, or of a simulation.
+"""Reads the state that `why` and `pending` explain: of a cluster, a snapshot, or a simulation of files.
 
-No reconciler need run in the cluster.
+The state of a cluster is read in the same way as the reconciler reads it. No reconciler needs to run there.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _of_files(folder: str, engine: EngineOptions) -> LoadedSnapshot:
 
 
 def key_of(world: World, wanted: NamedWork) -> str:
-    """The Workload `namespace/name` that is meant. Raises Misused."""
+    """The key `namespace/name` of the Workload that the user means. Raises Misused."""
     there = [each for each in world.workloads.values() if each.namespace == wanted.namespace]
     owners = {each.name: [(owner.kind, owner.name) for owner in each.owners] for each in there}
     return f"{wanted.namespace}/{workload_of(owners, wanted)}"

@@ -1,4 +1,4 @@
-"""Reads what `quotree snapshot` wrote: the quota, usage and work of a cluster at one moment."""
+"""Reads a file of `quotree snapshot`: the quota, usage and work of a cluster at one moment."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from policies.text.positions import BadText, position
 API_VERSION = "quotree.dev/v1alpha1"
 KIND = "Snapshot"
 MAX_SIZE = 256 * 2**20
-"""Bytes. 10 000 queues and 50 000 workloads have about 60 MiB."""
+"""The maximum size in bytes. 10 000 queues and 50 000 workloads take about 60 MiB."""
 WORK = frozenset({WORKLOAD, volcano.JOB, volcano.POD_GROUP, core.POD})
-"""Kinds that a snapshot does not keep as a whole, so they cannot be compared with a changed manifest."""
+"""Kinds of which a snapshot has only some fields, so that they cannot be compared with a changed manifest."""
 
 _TEXTS = ("apiVersion", "kind", "takenAt", "cluster", "quotree")
 _KEYS = {*_TEXTS, "namesHashed", "complete", "objects"}
@@ -30,7 +30,13 @@ _AGAIN = "take it again with `quotree snapshot`"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFile:
-    """`cluster` names what it was taken of. Of the kinds in `complete` every object is in `objects`."""
+    """A snapshot of a cluster.
+
+    `taken`: when the cluster was read.
+    `cluster`: the name of the cluster.
+    `complete`: the kinds of which `objects` has all objects.
+    `names_hashed`: whether the names of work, users and groups are hashed.
+    """
 
     taken: datetime
     cluster: str
@@ -40,7 +46,7 @@ class SnapshotFile:
 
 
 def read(file: str) -> SnapshotFile:
-    """Read a snapshot, all of it or nothing. Raises OutOfReach with the cause and the fix."""
+    """Read a snapshot. Raises OutOfReach with the cause and the fix if any part of it is not valid."""
     try:
         data, _ = read_regular(file, MAX_SIZE + 1)
         text = data.decode("utf-8-sig")
@@ -69,7 +75,7 @@ def _snapshot(value: Mapping[str, Any]) -> SnapshotFile:
 
 
 def _fault(value: object) -> str:
-    """Why it is not a snapshot of this version; empty if it is one."""
+    """Why the value is not a snapshot of this version; empty if it is one."""
     if not isinstance(value, Mapping) or value.get("kind") != KIND:
         return f"it is not a {KIND}"
     if value.get("apiVersion") != API_VERSION:
@@ -106,6 +112,6 @@ def _moment(text: str) -> datetime | None:
 
 
 def _kind(text: str) -> GroupKind:
-    """`Kind.group`, as kubectl has it; a core kind has no group."""
+    """The kind in the form `Kind.group`. A kind of the core group has no group."""
     kind, _, group = text.partition(".")
     return GroupKind(group, kind)

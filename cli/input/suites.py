@@ -1,6 +1,6 @@
-"""Suites for `quotree test`: changes, and the findings that a configuration is expected to give for them.
+"""Reads suites for `quotree test`: changes, and the findings that they should have with a configuration.
 
-A suite is a list of cases; docs/testing-your-configuration.md has the format.
+A suite is a list of cases. docs/testing-your-configuration.md describes the format.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FINDING = ("rule", "object", "field", "severity", "says")
 
 
 class BadSuite(Exception):
-    """A suite that cannot be run; the message says why and what to do."""
+    """A suite is not valid. The message gives the reason and the fix."""
 
     def __init__(self, place: SourcePlace, message: str):
         super().__init__(message)
@@ -45,7 +45,7 @@ class BadSuite(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A finding that a case expects; an empty field matches anything. `says` is a part of the message or the fix."""
+    """A finding that a case expects. An empty field matches anything. `says`: a part of the message or the fix."""
 
     rule: str
     severity: Severity
@@ -56,7 +56,14 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class SuiteCase:
-    """`existing` are the objects before the change. `now` is None where the case does not set the time."""
+    """A case of a suite.
+
+    `name`: a sentence that should hold.
+    `existing`: the objects before the change.
+    `apply`, `delete`: the objects that the change applies and deletes.
+    `now`: the time at which the change is judged; None if the case does not set it.
+    `expected`: the expected findings.
+    """
 
     name: str
     place: SourcePlace
@@ -70,14 +77,14 @@ class SuiteCase:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to read. `named`: on the command line; files of a folder that hold no list are skipped."""
+    """A file to read. `named`: the command line names it. Files of folders are skipped unless they contain a list."""
 
     path: Path
     named: bool
 
 
 def files(paths: Iterable[str]) -> Iterator[File]:
-    """The paths; for a folder every *.yaml and *.yml below it that is not hidden, sorted by name."""
+    """The files of these paths. For a folder: all *.yaml and *.yml files below it that are not hidden, sorted."""
     for path in map(Path, paths):
         if not path.is_dir():
             yield File(path, named=True)
@@ -121,7 +128,7 @@ def _text_of(file: Path) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the cases of one file; each file that they name is read once."""
+    """Reads the cases of one file. Each file that the cases refer to is read once."""
 
     file: Path
     value: list[Any]
@@ -157,8 +164,10 @@ class _Reader:
         )
 
     def _objects(self, step: _Step, value: object, *, once: bool) -> tuple[Parsed, ...]:
-        """The objects of a list of manifests and paths. Of an object that occurs twice the last one counts, except with
-        `once`: a change cannot apply or delete an object twice."""
+        """The objects of a list of manifests and paths. If an object occurs twice, the last one counts.
+
+        `once`: refuse this instead, since a change cannot apply or delete an object twice.
+        """
         found: dict[Ref, Parsed] = {}
         for at, item in _items(step, value):
             for each in self._of_file(at, item) if isinstance(item, str) else [_object(at, item)]:
@@ -192,7 +201,7 @@ class _Reader:
         return replace(configuration, profile=Profile(profile))
 
     def _inside(self, step: _Step, path: str) -> str:
-        """The path from the suite, in the checkout that holds it: messages show a part of what is read."""
+        """The path of a file, relative to the suite. It must be in the checkout, since messages show parts of files."""
         whole = self.file.parent / path
         border = enclosing(self.file.absolute().parent)
         if border is not None and not stays_below(whole, border):
@@ -207,7 +216,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A place in a suite, by its path."""
+    """A place in a suite. `path`: the keys and indices that lead to it, such as `[2].apply[0]`."""
 
     file: Path
     region: Region

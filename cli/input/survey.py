@@ -1,7 +1,7 @@
-"""All that a selection holds, file by file, with what was passed over and why.
+"""Reads all manifests of a selection, file by file, and records the skipped files with the reasons.
 
-A kustomization or a chart that lies in a folder is rendered where its program is installed and where that needs
-nothing from elsewhere. Else the resource files of a kustomization are read as they are, and a chart is passed over.
+A kustomization or chart in a folder is rendered if its program is installed and nothing has to be downloaded.
+Otherwise the resource files of a kustomization are read without changes, and a chart is skipped.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ from cli.progress import stage, tick
 T = TypeVar("T")
 R = TypeVar("R")
 _AT_ONCE = 4
-"""Kustomizations and charts that are rendered at the same time."""
+"""The number of kustomizations and charts that are rendered at the same time."""
 _MOST_SAID = 160
-"""Characters of what a renderer says; the cause stands at the end."""
+"""The maximum length of a renderer's error. Its end is shown, since it has the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadUnit:
-    """The manifests of one file, or what was `rendered` of a kustomization or chart, whose folder is then `path`.
+    """The manifests of one file, or of a rendered kustomization or chart.
 
-    `named`: the user named it, so it belongs to all that they named. `bases` are the folders that a kustomization is
-    made of, beside its own.
+    `path`: the file, or the folder of the kustomization or chart.
+    `named`: the user has named it. All named units belong to the same organisation.
+    `rendered`: whether it is a rendered kustomization or chart.
+    `bases`: the folders of the bases of a kustomization.
     """
 
     path: str
@@ -49,8 +51,14 @@ class ReadUnit:
 
 @dataclass(slots=True)
 class Survey:
-    """`folders` are those that the user named; `notes` say what could not be rendered. `files` counts what was looked
-    at."""
+    """The result of reading a selection.
+
+    `folders`: the folders that the user has named.
+    `unreadable`: the files that cannot be read.
+    `passed`: the files that were skipped.
+    `notes`: sentences about kustomizations and charts that could not be rendered.
+    `files`: the number of files, including skipped ones.
+    """
 
     units: list[ReadUnit] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
@@ -64,7 +72,7 @@ class Survey:
             yield from unit.documents
 
     def take(self, found: Iterable[Found], named: bool) -> None:
-        """Documents become units by the file that they come from."""
+        """Add documents, as one unit for each file, and add unreadable and skipped files."""
         documents: list[Document] = []
         for each in found:
             tick()
@@ -81,7 +89,7 @@ class Survey:
 def survey(selection: InputSelection, *, render: bool = True) -> Survey:
     """Survey the selection. Without `render`, files of kustomizations are read as they are, and charts are skipped.
 
-    Raises OutOfReach where a renderer that was asked for is not installed.
+    Raises OutOfReach if --kustomize or --helm is used and the program is not installed.
     """
     made, files = Survey(), Files()
     stage("reading files")
@@ -95,17 +103,17 @@ def survey(selection: InputSelection, *, render: bool = True) -> Survey:
                 made.unreadable.append(source)
             elif Path(source).is_dir():
                 made.folders.append(source)
-                _below(made, look(source, selection.exclusion), files, render)
+                _survey_folder(made, look(source, selection.exclusion), files, render)
             else:
                 made.files += 1
                 made.take(files.named(source), named=True)
-    _asked_for(made, selection)
+    _rendered_inputs(made, selection)
     return made
 
 
-def _below(made: Survey, folder: Folder, files: Files, render: bool) -> None:
+def _survey_folder(made: Survey, folder: Folder, files: Files, render: bool) -> None:
     made.files += len(folder.files) + len(folder.passed) + sum(map(len, folder.charts.values()))
-    used = _built(made, folder) if render else set()
+    used = _build_all(made, folder) if render else set()
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]
     made.take(files.below(folder), named=False)
     if render:
@@ -115,11 +123,11 @@ def _below(made: Survey, folder: Folder, files: Files, render: bool) -> None:
     ]
 
 
-def _built(made: Survey, folder: Folder) -> set[str]:
-    """Build what must be built to be read; the normal paths of the files that are in these builds."""
+def _build_all(made: Survey, folder: Folder) -> set[str]:
+    """Build the kustomizations that change relevant resources. Returns the normalized paths of their files."""
     wanted = [each for each in builds(folder.kustomizations) if not each.plain and _mentions(each.files)]
     used: set[str] = set()
-    for build, result in zip(wanted, _at_once(_build, wanted), strict=True):
+    for build, result in zip(wanted, _run_concurrently(_build, wanted), strict=True):
         if isinstance(result, str):
             made.notes.append(f"{build.top.folder}: not built: {result}; its files are read as they are")
             continue
@@ -136,7 +144,7 @@ def _build(build: KustomizeBuild) -> list[Document] | str:
 
 def _charts(made: Survey, folder: Folder) -> None:
     ours = [chart for chart, files in folder.charts.items() if _mentions(files)]
-    for chart, result in zip(ours, _at_once(_chart, ours), strict=True):
+    for chart, result in zip(ours, _run_concurrently(_chart, ours), strict=True):
         if isinstance(result, str):
             made.notes.append(f"{chart}: not rendered: {result}")
         else:
@@ -150,7 +158,7 @@ def _chart(chart: str) -> list[Document] | str:
 
 
 def _rendered(render: Callable[[], Iterable[Document | Unreadable]]) -> list[Document] | str:
-    """The manifests, or in a line why there are none."""
+    """The manifests, or a line with the reason why they could not be rendered."""
     try:
         found = list(render())
     except OutOfReach as error:
@@ -162,7 +170,7 @@ def _rendered(render: Callable[[], Iterable[Document | Unreadable]]) -> list[Doc
     return [each for each in found if isinstance(each, Document)]
 
 
-def _at_once(function: Callable[[T], R], values: Sequence[T]) -> list[R]:
+def _run_concurrently(function: Callable[[T], R], values: Sequence[T]) -> list[R]:
     if not values:
         return []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -173,8 +181,8 @@ def _mentions(files: Iterable[str]) -> bool:
     return any(mentions(file, JUDGED, MAX_SIZE) for file in files)
 
 
-def _asked_for(made: Survey, selection: InputSelection) -> None:
-    """What --kustomize and --helm name must be rendered."""
+def _rendered_inputs(made: Survey, selection: InputSelection) -> None:
+    """Render the folders and charts of --kustomize and --helm."""
     if not selection.kustomizations and not selection.charts:
         return
     from cli.input.external.rendering import helm, kustomize  # here, since what runs programs loads slowly

@@ -1,4 +1,4 @@
-"""The organisations that a command line names, each with what was found in it and the roots that it falls into."""
+"""Reads the organisations of a command line, and finds the roots in each."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from policies.configuration.settings import Configuration
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """An organisation, and the roots that it falls into. Of several, the first has the files without contradiction."""
+    """An organisation with its files and its roots. The first root has the files without contradictions."""
 
     organisation: Organisation
     found: Survey
     roots: Sequence[FoundRoot]
 
     def against(self, named: Against) -> Against:
-        """The context: that of the command line, else that of the configuration."""
+        """The context: the one of the command line, `named`, otherwise the one of the organisation."""
         own = self.organisation.against
         return own if own is not None and named.kind == "nothing" else named
 
@@ -35,12 +35,12 @@ class Surveyed:
         return [root for root in self.roots if root.inputs.objects or root.inputs.unreadable] or list(self.roots[:1])
 
     def name(self, root: FoundRoot) -> str:
-        """The path of the root, else the name of the organisation; "" for the files that no other file contradicts."""
+        """The path of the root, otherwise the name of the organisation. Both may be empty for the first root."""
         return root.path or self.organisation.name
 
 
 def survey_roots(selection: InputSelection, config: str | None, *, render: bool = True) -> list[Surveyed]:
-    """`render`: build kustomizations and charts. Raises Misused, and OutOfReach as `survey` does."""
+    """Read all organisations of the selection. `render`: see `survey`. Raises Misused and OutOfReach."""
     return [_surveyed(each, render) for each in organisations(selection, config)]
 
 
@@ -54,9 +54,9 @@ def together(every: Iterable[InputObjects]) -> InputObjects:
 def contexts_of(
     found: Iterable[Surveyed], named: Against, configuration: Configuration, every: InputObjects
 ) -> dict[Against, Context]:
-    """Each context is read once. `named` is that of the command line, `every` has all that is judged.
+    """The contexts of all organisations, each read once. Raises OutOfReach if one cannot be read.
 
-    Raises OutOfReach where a cluster or a snapshot cannot be read.
+    `named`: the context of the command line. `every`: all inputs.
     """
     contexts = dict.fromkeys(each.against(named) for each in found)
     return {it: load(it, configuration, every.objects) for it in contexts}

@@ -1,4 +1,4 @@
-"""Stopping and resuming what Kueue's users stop: a ClusterQueue, a LocalQueue, a single Workload."""
+"""Stops and resumes a ClusterQueue, a LocalQueue or a single Workload, by a field of its spec."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 MANAGER = "quotree"
-"""The field manager of what people change by hand."""
+"""The field manager of changes that a user makes with a command."""
 HOLD, DRAIN, NONE = "Hold", "HoldAndDrain", "None"
 
 
 @dataclass(frozen=True, slots=True)
 class SpecSwitch:
-    """One field of `spec`: its new value, its default, and the words for the change."""
+    """A change of one field of `spec`.
+
+    `value`: the new value. `absent`: the value that an absent field means. `done`: the words for the finished change.
+    """
 
     field: str
     value: object
@@ -45,7 +48,7 @@ def stop_policy(value: str) -> SpecSwitch:
     return SpecSwitch("stopPolicy", value, NONE, "resumed" if value == NONE else _STOPPED[value])
 
 
-_STOPPED = {HOLD: "stopped; what runs goes on", DRAIN: "stopped; what runs is evicted"}
+_STOPPED = {HOLD: "stopped; running work continues", DRAIN: "stopped; running work is evicted"}
 
 
 def active(value: bool) -> SpecSwitch:
@@ -53,9 +56,9 @@ def active(value: bool) -> SpecSwitch:
 
 
 class OfKinds(SubCommands):
-    """Commands by kind, which also have the names that kubectl gives the kind.
+    """A group with a subcommand for each kind. kubectl's other names of a kind work as well.
 
-    A word that is near one of these names is met with a question, as a misspelt command is.
+    A misspelled name gets a proposal, like a misspelled command.
     """
 
     def known_words(self, ctx: click.Context) -> list[str]:
@@ -82,13 +85,13 @@ _WORDS = {
 
 
 def acting(command: Callable[..., Any]) -> Callable[..., Any]:
-    """NAME, --dry-run and what a cluster needs."""
+    """Add NAME, --dry-run and the options of a login to a command."""
     dry_run = click.option(
         "--dry-run",
         type=click.Choice(["none", "client", "server"]),
         default="none",
         show_default=True,
-        help="client: say what would be done. server: have the API server check it, and store nothing.",
+        help="client: print what would be done. server: let the API server check it without storing it.",
     )
     return click.argument("name")(dry_run(login_option(command)))
 
@@ -96,7 +99,7 @@ def acting(command: Callable[..., Any]) -> Callable[..., Any]:
 def switch(
     login: ClusterLogin, kind: GroupKind, name: str, wanted: SpecSwitch, dry_run: str, namespace: str | None = None
 ) -> str:
-    """Set the field; the sentence for what was done. Raises Misused for an unknown name, and OutOfReach."""
+    """Set the field, and return a sentence about the change. Raises Misused for an unknown name, and OutOfReach."""
     from cluster.apply import perform  # here, since it takes long to load
 
     within = f" in namespace {namespace}" if namespace else ""
@@ -122,7 +125,7 @@ def switch(
 
 
 def versions(kind: GroupKind) -> tuple[Resource, ...]:
-    """The versions of the kind that Kueue has served, the newest first."""
+    """The versions in which Kueue has served the kind, newest first."""
     return WORKLOADS if kind == kueue.WORKLOAD else FOLLOWED[kind]
 
 

@@ -1,4 +1,4 @@
-"""A job without a Workload: what keeps it out of every queue, and what to do next. Or a Pod that waits at a gate."""
+"""Explains why a job has no Workload and what to do next, and why a Pod waits at a scheduling gate."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 _MOST = 5
-"""LocalQueues that are named."""
+"""The maximum number of LocalQueues in a message."""
 
 
 def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None:
-    """Why no queue has this job, as `why` prints it; None where no job of a known kind has this name.
+    """Why this job is in no queue, as JSON for `quotree why`; None if there is no job of a known kind with this name.
 
-    Of a Pod that waits for quota at a scheduling gate it is what the reconciler has written there.
-    Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
+    For a Pod that waits for quota at a scheduling gate, the reason is the text that the reconciler has written into its
+    annotation. Objects that the caller may not read are left out. Raises OutOfReach.
     """
     with login.connected() as cluster:
         if wanted.kind in ("", core.POD.kind) and (waits := _at_gate(cluster, wanted)):
@@ -55,7 +55,7 @@ def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None
 
 
 def _at_gate(cluster: ClusterClient, wanted: NamedWork) -> str:
-    """Why the Pod waits at its gate; empty if it does not, or does not exist."""
+    """Why the Pod waits at its gate; empty if it does not wait or does not exist."""
     try:
         pod = cluster.get(PODS.item(wanted.name, wanted.namespace))
     except (NotFound, Forbidden):
@@ -66,7 +66,7 @@ def _at_gate(cluster: ClusterClient, wanted: NamedWork) -> str:
 
 
 def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described, Manifest]]:
-    """The jobs of this name, those of Kubernetes itself first."""
+    """The jobs with this name; those of Kubernetes' own kinds come first."""
     kinds = [each for each in SHIPPED.values() if wanted.kind in ("", each.shape.kind.kind)]
     for kind in sorted(kinds, key=lambda each: each.shape.kind.group != "batch"):
         try:
@@ -99,16 +99,16 @@ def _names(cluster: ClusterClient, kind: GroupKind, namespace: str | None = None
 
 
 def _absent_queue(wanted: NamedWork, queue: str, there: list[str] | None) -> str:
-    """The message about a queue that does not exist; empty if it exists, or may exist."""
+    """The message about a queue that does not exist; empty if it exists or if that is unknown."""
     if there is None or queue in there:
         return ""
     near = close(queue, there)
-    next_step = f"did you mean {near}?" if near else _has(wanted.namespace, there)
+    next_step = f"did you mean {near}?" if near else _queues_text(wanted.namespace, there)
     return f"it names LocalQueue {wanted.namespace}/{queue}, which does not exist; {next_step}"
 
 
 def _absent_class(cluster: ClusterClient, name: str | None) -> str:
-    """Why its WorkloadPriorityClass keeps it without a Workload; empty where the class exists, or none is named."""
+    """The message about a WorkloadPriorityClass that does not exist; empty if it exists or the job names none."""
     there = _names(cluster, WORKLOAD_PRIORITY_CLASS) if name else []
     return absent_class(name, there) if name and name not in (there or ()) else ""
 
@@ -119,16 +119,16 @@ def _no_workload(wanted: NamedWork, queue: str) -> str:
 
 
 def _label(wanted: NamedWork, kind: Described, there: list[str] | None, *, suspended: bool) -> str:
-    """What to do with a job that names no queue. A job that runs cannot be put into one."""
+    """What to do with a job that names no queue. A job that runs already cannot be queued."""
     if there == []:
-        return f"{_has(wanted.namespace, there)}, so ask an administrator for one"
+        return f"{_queues_text(wanted.namespace, there)}, so ask an administrator for one"
     queue = there[0] if there is not None and len(there) == 1 else "QUEUE"
-    more = f", where {_has(wanted.namespace, there)}" if there is not None and queue == "QUEUE" else ""
+    more = f", where {_queues_text(wanted.namespace, there)}" if there is not None and queue == "QUEUE" else ""
     if not suspended:
         return f"it runs without quota; delete it, and create it again with the label {QUEUE_NAME}: {queue}{more}"
     what = f"{kind.resource.plural}.{kind.resource.group}" if kind.resource.group != "batch" else kind.resource.plural
     return f"add it: `kubectl -n {wanted.namespace} label {what} {wanted.name} {QUEUE_NAME}={queue}`{more}"
 
 
-def _has(namespace: str, there: list[str]) -> str:
+def _queues_text(namespace: str, there: list[str]) -> str:
     return f"namespace {namespace} has " + (f"LocalQueues {first_of(there, _MOST)}" if there else "no LocalQueue")

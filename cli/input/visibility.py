@@ -1,7 +1,7 @@
-"""The reconciler's answers to users who may not read the whole cluster: through the API server, or at a URL.
+"""Calls the reconciler for users who may not read the whole cluster: through the API server, or at a URL.
 
-The API server passes on what is asked of the API group `visibility.quotree.dev`, with the name of the user. So every
-login of kubectl works, only that group needs a permission, and no token leaves for another server.
+The API server forwards requests of the API group `visibility.quotree.dev` with the name of the user. Therefore every
+login of kubectl works, users only need rights for that group, and no token is sent to another server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 Ask = Callable[[str], dict[str, Any]]
-"""Gives the answer to a path of /v1. Raises Misused, OutOfReach."""
+"""Returns the response for a path of /v1. Raises Misused and OutOfReach."""
 
 
 @contextmanager
@@ -36,25 +36,24 @@ def reconciler_of(
 ) -> Iterator[Ask]:
     """A function that calls the reconciler of the cluster.
 
-    `server`: that of --reconciler. `refused`: why the cluster itself was not read.
-
-    Raises OutOfReach, for what happens in the block as well.
+    `server`: the value of --reconciler. `refused`: the error for which the cluster itself was not read.
+    Raises OutOfReach, also for errors inside the `with` block.
     """
     try:
         if server is not None:
             yield partial(reconciler_api.get, server, login=login)
             return
         with login.connected() as cluster:
-            yield partial(_passed_on, cluster)
+            yield partial(_forwarded, cluster)
     except OutOfReach as error:
-        if refused is None or isinstance(error, AccessDenied):  # the lesser right is enough
+        if refused is None or isinstance(error, AccessDenied):  # its message names the smaller role, which is enough
             raise
         raise OutOfReach(f"{refused.message}; {error.message}") from error
 
 
 @contextmanager
 def reporting_bad_answers() -> Iterator[None]:
-    """Report an answer that this version cannot read as OutOfReach."""
+    """Raise OutOfReach if the block cannot read a response of the reconciler."""
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:
@@ -63,7 +62,7 @@ def reporting_bad_answers() -> Iterator[None]:
         ) from error
 
 
-def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:
+def _forwarded(cluster: ClusterClient, path: str) -> dict[str, Any]:
     try:
         return cluster.get(PREFIX + path.removeprefix("/v1"))
     except Forbidden as error:
@@ -94,21 +93,21 @@ def _served(cluster: ClusterClient) -> bool:
 
 
 def find_workload(login: ClusterLogin, wanted: NamedWork) -> str:
-    """The name of the Workload that is meant, among those that the API server has. Raises Misused, OutOfReach."""
+    """The name of the Workload that the user means, read from the API server. Raises Misused and OutOfReach."""
     with login.connected() as cluster:
         listed = list(cluster.list(cluster.newest(WORKLOADS), namespace=wanted.namespace))
     return workload_of({str(metadata(each)["name"]): owners(each) for each in listed}, wanted)
 
 
 def local_queues(login: ClusterLogin, namespace: str) -> list[str]:
-    """The names of the LocalQueues there, and of those that Workloads name: one may be misspelt, or gone.
+    """The names of the LocalQueues in the namespace, and those that Workloads refer to, since these may not exist.
 
-    Raises OutOfReach, also where there are none.
+    Raises OutOfReach, also if there are none.
     """
     with login.connected() as cluster:
         queues = cluster.list(cluster.newest(FOLLOWED[LOCAL_QUEUE]), namespace=namespace)
         found = {str(metadata(each)["name"]) for each in queues}
-        with suppress(Forbidden):  # without that right the names that exist have to do
+        with suppress(Forbidden):  # without the right to list Workloads, only existing LocalQueues are returned
             workloads = cluster.list(cluster.newest(WORKLOADS), namespace=namespace)
             found.update(filter(None, (text(mapping(each.get("spec")).get("queueName")) for each in workloads)))
     if not found:

@@ -1,4 +1,4 @@
-"""The organisations that a command line names: by --each, by the roots of the configuration file, or as it is."""
+"""Splits the inputs into organisations: by --each, or by the roots of the configuration file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ _TRUST = "if you trust the file, name it with --config"
 
 @dataclass(frozen=True, slots=True)
 class Organisation:
-    """`name` is that of a root that somebody named, and is judged as one; "" where the roots are to be found.
+    """A part of the inputs that is judged separately.
 
-    `against` is its context where it has one of its own.
+    `name`: the path of the root that the user or the configuration names. If it is empty, the roots in the selection
+    are found from its files.
+    `against`: the context that the configuration names for this root.
     """
 
     selection: InputSelection
@@ -36,16 +38,16 @@ class Organisation:
 
 
 def organisations(selection: InputSelection, config: str | None) -> list[Organisation]:
-    """The organisations of the input, each judged on its own. Raises Misused."""
+    """The organisations in the inputs. Each is judged separately. Raises Misused."""
     if selection.each:
-        return [*_each(selection)]
+        return [*_of_each(selection)]
     declared = _declared(selection, config)
     if declared is None:
         return [Organisation(selection)]
     return [*_within(selection, declared)]
 
 
-def _each(selection: InputSelection) -> Iterator[Organisation]:
+def _of_each(selection: InputSelection) -> Iterator[Organisation]:
     roots = [root for each in selection.each for root in expand(each) or [each]]
     for root in roots:
         if not os.path.lexists(root):
@@ -58,18 +60,18 @@ def _each(selection: InputSelection) -> Iterator[Organisation]:
 
 
 def _within(selection: InputSelection, declared: Sequence[Organisation]) -> Iterator[Organisation]:
-    """The roots that the inputs are in, and those in the inputs; files outside of all roots as they are."""
+    """The declared roots that contain an input or are in one, and an organisation with files outside of all roots."""
     names = [os.path.abspath(path) for path in selection.paths]  # noqa: PTH100, without `..`
     roots = {os.path.abspath(each.name): each for each in declared}  # noqa: PTH100
-    stray = [
+    without_root = [
         path
         for path, name in zip(selection.paths, names, strict=True)
         if Path(path).is_file() and not any(_is_in(name, root) for root in roots)
     ]
     chosen = [each for root, each in roots.items() if any(_is_in(name, root) or _is_in(root, name) for name in names)]
-    if stray:
-        yield Organisation(replace(selection, paths=tuple(stray)))
-    if not stray and not chosen:
+    if without_root:
+        yield Organisation(replace(selection, paths=tuple(without_root)))
+    if not without_root and not chosen:
         raise Misused(f"{', '.join(selection.paths)}: contains no root of the configuration; name a path with one")
     yield from chosen
 
@@ -79,28 +81,33 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _declared(selection: InputSelection, config: str | None) -> list[Organisation] | None:
-    """The roots of the configuration file; None where it has none, or where the inputs are not in folders."""
+    """The roots of the configuration file; None if it has none, or if not all inputs are files and folders."""
     if not selection.paths or selection.kustomizations or selection.charts or "-" in selection.paths:
         return None
     file = configuration_file(config, selection.places)
     if file is None:
         return None
     folder = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120, without `..`
-    declaring = _Declaring(folder, selection.exclusion, trusted=named_configuration(config) is not None)
+    declaring = _RootsFile(folder, selection.exclusion, trusted=named_configuration(config) is not None)
     return read_file(file, lambda manifest: _roots(manifest, declaring))
 
 
 @dataclass(frozen=True, slots=True)
-class _Declaring:
-    """The folder of the configuration. `trusted`: the user named the file; one that was found may be anybody's."""
+class _RootsFile:
+    """A configuration file that declares roots.
+
+    `folder`: the folder of the file.
+    `exclusion`: the files to skip in all roots.
+    `trusted`: whether the user has named the file. A file that was found may be part of a pull request.
+    """
 
     folder: str
     exclusion: PathExclusion
     trusted: bool
 
 
-def _roots(manifest: Mapping[str, Any], declaring: _Declaring) -> list[Organisation] | None:
-    """The organisations that `roots` declares; None without `roots`. Raises BadConfiguration."""
+def _roots(manifest: Mapping[str, Any], declaring: _RootsFile) -> list[Organisation] | None:
+    """The organisations that the key `roots` declares; None without this key. Raises BadConfiguration."""
     top = Section(manifest, "")
     if manifest.get("roots") is None:
         return None
@@ -110,7 +117,7 @@ def _roots(manifest: Mapping[str, Any], declaring: _Declaring) -> list[Organisat
     return found
 
 
-def _root(section: Section, declaring: _Declaring) -> Iterator[Organisation]:
+def _root(section: Section, declaring: _RootsFile) -> Iterator[Organisation]:
     path, against = section.text("path"), section.optional("against")
     section.done()
     whole = os.path.normpath(os.path.join(declaring.folder, path))  # noqa: PTH118, an absolute path is refused below
@@ -127,10 +134,10 @@ def _root(section: Section, declaring: _Declaring) -> Iterator[Organisation]:
         yield Organisation(InputSelection((each,), exclusion=declaring.exclusion), each, context)
 
 
-def _against(text: str, declaring: _Declaring, at: str) -> Against:
-    """Folders and snapshots start from the folder of the configuration.
+def _against(text: str, declaring: _RootsFile, at: str) -> Against:
+    """The context that a root names. Paths of folders and snapshots are relative to the configuration file.
 
-    A file that was found may be that of a pull request: it uses no login of the user, and shows no file from elsewhere.
+    If the file is not trusted, it must not use a login of the user or make messages show files outside of its folder.
     """
     kind, colon, name = text.partition(":")
     if kind in ("files", "snapshot"):

@@ -1,1 +1,1 @@
-"""Results as values, as text and as JSON."""
+"""The results of commands as values, and their text and JSON."""

@@ -1,4 +1,4 @@
-"""From inputs and options to a report: the way of `validate` and of all that judge as it does."""
+"""Makes a report from inputs and options, for `validate` and the other commands that judge in the same way."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from policies.judging.proposal import Proposal
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """`proposals` has one for each root; none where the context is out of reach, so that no rule could judge."""
+    """A report, with one proposal for each root. `proposals` is empty if the context could not be read."""
 
     report: Report
     proposals: tuple[Proposal, ...]
 
 
 def answer(selection: InputSelection, question: ValidationQuestion) -> Answered:
-    """The report about these inputs. What cannot be read is in it. Raises Misused, OutOfReach."""
+    """The report about these inputs. It lists unreadable inputs. Raises Misused and OutOfReach."""
     installed = installed_beside(question.against)
     configuration = settings(question.config, selection.places, question.profile, installed=installed)
     found = survey_roots(selection, question.config)
@@ -61,7 +61,7 @@ def answer(selection: InputSelection, question: ValidationQuestion) -> Answered:
 def _judged(
     surveyed: Surveyed, question: ValidationQuestion, configuration: Configuration, context: Context
 ) -> Iterator[tuple[Report, Proposal]]:
-    """The report about each root."""
+    """The report and the proposal for each root."""
     bases = _bases(surveyed, question.revision)
     kept = together(root.inputs for root in surveyed.roots) if question.prune else None
     for root in surveyed.roots:
@@ -80,7 +80,7 @@ def _judged(
 
 
 def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str, InputObjects]] | None:
-    """The revision, and the inputs there by the path of the root."""
+    """The base revision, and the inputs at that revision by the path of their root; None without --base."""
     if name is None:
         return None
     from cli.input.external.revision import at_base  # here, since what runs programs loads slowly
@@ -117,19 +117,19 @@ def _looked(surveyed: Sequence[Surveyed]) -> Looked:
     return Looked(
         files=sum(each.found.files for each in surveyed),
         judged=len(judged),
-        kinds=_most_first(kinds),
-        passed=_most_first(passed),
+        kinds=_by_count(kinds),
+        passed=_by_count(passed),
         roots=tuple(roots) if len(roots) > 1 or any(roots) else (),
         notes=tuple(line for each in surveyed for line in each.found.notes),
     )
 
 
-def _most_first(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+def _by_count(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda it: (-it[1], it[0])))
 
 
 def _only(found: Report, files: Sequence[str] | None) -> Report:
-    """What is found in these files."""
+    """The report with only the findings and unreadable inputs in these files."""
     if files is None:
         return found
     wanted = {os.path.normpath(file) for file in files}
@@ -141,7 +141,7 @@ def _only(found: Report, files: Sequence[str] | None) -> Report:
 
 
 def note_problems(found: Report) -> None:
-    """Write to standard error what cannot be read, and that there is nothing to judge."""
+    """Note on standard error: unreadable inputs, rules that failed, and whether there was nothing to judge."""
     for item in found.unreadable:
         note(str(item))
     for missed in found.not_evaluated:

@@ -1,4 +1,4 @@
-"""What `quotree audit` reports."""
+"""The result of `quotree audit`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ from policies.model.forest import Forest
 
 @dataclass(frozen=True, slots=True)
 class ShownAudit:
-    """`as_of` is when the objects were so; None for files. `unreadable` is what could not be judged."""
+    """An audit of files or a cluster.
+
+    `against`: the files or the cluster.
+    `as_of`: when the cluster was read; None for files.
+    `unreadable`: the inputs that could not be judged.
+    `has_baseline`: whether the findings of a baseline were removed.
+    """
 
     against: Against
     audit: Audit
@@ -33,17 +39,17 @@ def audited(against: Against, configuration: Configuration) -> ShownAudit:
     context = load(against, configuration)
     world: Forest = context.world
     stage("judging")
-    if against.kind == "files":  # what was read from a cluster is stored already
+    if against.kind == "files":  # objects of a cluster are in their stored state already
         world = stored_state(StateBefore(world, context.manifests), configuration).world
     found = audit_of(world, configuration, datetime.now(UTC))
     return ShownAudit(against, found, context.as_of, context.unreadable)
 
 
 def within(audited: ShownAudit, root: str) -> ShownAudit:
-    """The part of the audit about trees whose root has this name."""
+    """The audit, limited to trees whose root has this name."""
     return replace(audited, audit=audited.audit.only(lambda each: each.below(root)))
 
 
 def without_old(audited: ShownAudit, baseline: Baseline) -> ShownAudit:
-    """The audit without the findings of the baseline, and their number. `quotree validate` reports stale entries."""
+    """The audit without the findings of the baseline, which are counted. Only `validate` reports stale entries."""
     return replace(audited, audit=audited.audit.without(baseline.known), has_baseline=True)

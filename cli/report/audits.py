@@ -1,4 +1,4 @@
-"""An audit: as text, as tables, as JSON, as reports of the cluster, and as a baseline."""
+"""Renders an audit as text, tables, JSON, OpenReports objects, and a baseline."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def as_json(audited: ShownAudit) -> dict[str, Any]:
 
 
 def as_reports(audited: ShownAudit) -> str:
-    """The objects that `quotree serve audit` writes, as documents of YAML; empty where nothing fails."""
+    """The report objects that `quotree serve audit` would write, as YAML documents; empty if nothing fails."""
     return "\n---\n".join(map(document, reports(audited.audit)))
 
 
 def as_baseline(audited: ShownAudit) -> str:
-    """Its errors and warnings for --baseline; where there is a baseline already, what of that is still found."""
+    """A baseline with the errors and warnings. If a baseline was applied, its entries that are still found."""
     found = audited.audit.baselined if audited.has_baseline else audited.audit.found
     every = (each for top in found for each in (top, *top.consequences))
     old = (each for each in every if each.judged.severity is not Severity.INFO)

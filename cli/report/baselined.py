@@ -1,4 +1,4 @@
-"""A report without the findings of a baseline. An entry that finds nothing any more is a finding itself."""
+"""Removes the findings of a baseline from a report. An entry that is no longer found is itself reported."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _page(_: Proposal) -> Iterator[Finding]:
 
 
 STALE = Rule("stale-baseline-entry", "Quotree", frozenset(), Action.DENY, _page)
-"""Not in the registry: only `validate` has a baseline."""
+"""The rule of stale entries. It is not in the registry, since only `validate` has a baseline."""
 
 
 def without_old(report: Report, baseline: Baseline, proposals: Sequence[Proposal]) -> Report:
-    """The report without what the baseline has, counted, and with its stale entries. `proposals`: one for each root.
+    """The report without the findings of the baseline, which are counted, and with the stale entries as findings.
 
-    What is new and follows from an old finding is listed by itself.
+    `proposals`: one for each root. A new finding that was listed under an old one is listed separately.
     """
     found, known = baselines.of(entry.judged for entry in report.every), baseline.known
     new = {id(entry) for entry, one in zip(report.every, found, strict=True) if one.fingerprint not in known}
@@ -44,10 +44,10 @@ def without_old(report: Report, baseline: Baseline, proposals: Sequence[Proposal
 
 
 def stale(baseline: Baseline, report: Report, proposals: Sequence[Proposal]) -> list[OldFinding]:
-    """The entries that find nothing any more: their object was judged without it, or is no longer there.
+    """The entries of the baseline that are no longer found, because their object was fixed or removed.
 
-    None while an input is unreadable; none of a rule that was not evaluated. Where only a part is judged (--base), an
-    object that does not change may still have what the entry says.
+    There are none while an input is unreadable. Entries of rules that were not evaluated are left out. With --base,
+    only changed objects are judged, so entries for other objects are left out too.
     """
     if report.unreadable:
         return []

@@ -1,4 +1,4 @@
-"""Trees as lines of text: of a forest, of a scheduler's queues, and of an answer as JSON."""
+"""Draws trees as lines of text: of a forest, of a scheduler's queues, and of the JSON of /v1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def glyphs() -> Glyphs:
 
 
 def lines(forest: Forest, quotas: Quotas, drawn: DrawnNode, glyphs: Glyphs) -> Iterator[str]:
-    """A node: its name, and under it a line for each resource."""
+    """The lines of a node: its name, and below it a line for each resource."""
     notes = [drawn.start_note] if drawn.start_note else []
     notes += ["no object here"] if forest.node(drawn.ref) is None else []
     notes += ["continued below"] if drawn.is_continued else []
@@ -64,7 +64,7 @@ def _columns(last: tuple[bool, ...], glyphs: Glyphs) -> str:
 
 
 class Branch(Protocol):
-    """A queue with those below it."""
+    """A queue with its children by name."""
 
     @property
     def children(self) -> Mapping[str, Self]: ...
@@ -76,7 +76,10 @@ B = TypeVar("B", bound=Branch)
 def tree(
     root: B, rows: Callable[[B], tuple[str, list[str]]], shown: Callable[[B], bool] = lambda _: True
 ) -> Iterator[str]:
-    """A line for each queue, and under it those of its resources; `rows` gives both. `shown`: which children are."""
+    """The lines of a tree: one for each queue, and below it one for each of its resources.
+
+    `rows`: returns the line of a queue and those of its resources. `shown`: whether a child is drawn.
+    """
     shapes = glyphs()
     waiting: list[tuple[B, str, bool | None]] = [(root, "", None)]
     while waiting:
@@ -120,7 +123,10 @@ class _Branch:
 
 
 def chosen(found: Found, nodes: Sequence[WantedNode], children: bool) -> dict[str, Any]:
-    """The answer with these nodes, their ancestors and all below; without any, the whole. Raises UnknownNode."""
+    """The JSON with only these nodes, their ancestors and their descendants; without `nodes`, all of it.
+
+    `children`: keep these nodes and their direct children only. Raises UnknownNode.
+    """
     every = [branch for root in _roots(found) for branch in root.below()]
     if not nodes:
         return dict(found)
@@ -142,7 +148,7 @@ def tree_lines(found: Found) -> Iterator[str]:
 
 
 def _roots(found: Found) -> list[_Branch]:
-    """Nodes of Kueue have one name among Cohorts and one among ClusterQueues; a parent is a Cohort."""
+    """The roots of Kueue's trees. A Cohort and a ClusterQueue may have the same name; only a Cohort is a parent."""
     branches = [_Branch(entry) for entry in found["nodes"]]
     cohorts = {each.entry["name"]: each for each in branches if each.entry["kind"] == "Cohort"}
     for each in branches:

@@ -1,7 +1,7 @@
-"""Explanations as text: why work waits, or what it holds.
+"""Renders explanations as text: why work waits, or which quota it uses.
 
-The input is an answer as JSON, of `analysis.why`, of `scheduling.visibility.as_json`, or of a reconciler, which leaves
-out what the caller may not read.
+The input is JSON from `analysis.why`, from `scheduling.visibility.as_json`, or from a reconciler, which leaves out what
+the caller may not read.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ def waiting_lines(found: Found) -> Iterator[str]:
         yield plain(f"    ahead of it: {_ahead(found['ahead'])}")
     for lack in found.get("lacks", ()):
         yield from (f"    {plain(line)}" for line in _lack_lines(lack))
-    yield from (f"    {plain(line)}" for line in _leaving(found))
+    yield from (f"    {plain(line)}" for line in _leaving_lines(found))
 
 
 def _moment(found: str | int) -> str:
-    """A time; in a simulation a number of seconds."""
+    """A time; in a simulation, a number of seconds."""
     return found if isinstance(found, str) else after(found)
 
 
 def _ahead(ahead: Found) -> str:
-    return _some([job_text(each) for each in ahead["workloads"]], ahead["others"], "other workload")
+    return _names_and_count([job_text(each) for each in ahead["workloads"]], ahead["others"], "other workload")
 
 
-def _some(named: list[str], others: int, word: str) -> str:
+def _names_and_count(named: list[str], others: int, word: str) -> str:
     return ", ".join(named + ([f"{others} {word}{'' if others == 1 else 's'}"] if others else []))
 
 
@@ -59,7 +59,7 @@ def _lack_lines(lack: Found) -> Iterator[str]:
     available = f"{free} free" if lack["ever"] else f"no more than {free} even if nothing were in use"
     yield f"{pair}: pod set {lack['podSet']} needs {lack['wanted']}, {available}"
     if lack["obstacle"] is not None:
-        yield f"  {_way_out(lack)}"
+        yield f"  {_ways_to_make_room(lack)}"
     kept = [f"{each['kind']} {each['name']} {each['amount']}" for each in lack["kept"]]
     if lack.get("keptByOthers"):
         kept.append(f"other queues {lack['keptByOthers']}")
@@ -74,22 +74,22 @@ def _lack_lines(lack: Found) -> Iterator[str]:
         yield f"  in use by {', '.join(holders)}"
 
 
-def _way_out(lack: Found) -> str:
-    """How much is short, and each way to make room."""
+def _ways_to_make_room(lack: Found) -> str:
+    """The missing amount, and each way to make room."""
     missing = lack["obstacle"]["lacking"]
     places = list(_places(lack.get("raise", ())))
     if lack.get("raiseElsewhere"):
         places.append("a limit elsewhere in its tree")
     ways = [f"raise {', or '.join(places)}"] if places else []
     if lack["ever"]:
-        ways.append(f"wait until {_releasing(lack['obstacle'])} releases {missing}")
+        ways.append(f"wait until {_releasing_text(lack['obstacle'])} releases {missing}")
     elif lack["free"] != "0":
         ways.append(f"request no more than {lack['free']}")
     return f"{missing} short: {', or '.join(ways)}" if ways else f"{missing} short"
 
 
 def _places(raises: Iterable[Found]) -> Iterator[str]:
-    """Each limit that could be raised. The node or limit is not repeated if it is the same as before."""
+    """Each limit that could be raised. A node or limit that is the same as in the previous one is not repeated."""
     node = limit = ""
     for each in raises:
         if _node(each) == node:
@@ -100,7 +100,7 @@ def _places(raises: Iterable[Found]) -> Iterator[str]:
         node, limit = _node(each), each["limit"]
 
 
-def _releasing(obstacle: Found) -> str:
+def _releasing_text(obstacle: Found) -> str:
     """The work that has to release quota."""
     if obstacle["limit"] == BORROWING_LIMIT:
         return f"work {'in' if obstacle['kind'] == 'ClusterQueue' else 'below'} {_node(obstacle)}"
@@ -116,21 +116,23 @@ def _holding(who: str, holder: Found) -> str:
     return f"{who} {holder['used']}{borrowed}"
 
 
-def _leaving(found: Found) -> Iterator[str]:
-    leaving = _some(list(map(job_text, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload")
+def _leaving_lines(found: Found) -> Iterator[str]:
+    leaving = _names_and_count(
+        list(map(job_text, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload"
+    )
     if leaving:
         yield f"waits until these have stopped: {leaving}"
 
 
 def running_text(found: Found) -> str:
-    """The quota of a workload that does not wait."""
+    """A sentence with the quota of a workload that does not wait."""
     quota = "; ".join(map(_placed, found["podSets"]))
     state = "is admitted" if found["admitted"] else f"waits for AdmissionCheck {', '.join(found['waitsForChecks'])}"
     return plain(f"{job_text(found['job'])} {state} in {found['clusterQueue']}: {quota}")
 
 
 def explained_lines(found: Found) -> Iterator[str]:
-    """The lines of an answer about one workload, which /v1 returns and `quotree why -o json` prints."""
+    """The lines about one workload, from the JSON that /v1 returns and `quotree why -o json` prints."""
     if found.get("kind") == "PodGroupExplanation":
         yield from (plain(_running_group(each)) for each in found["running"])
         yield from group_lines(found["waiting"])
@@ -146,7 +148,7 @@ def _workload_lines(found: Found) -> Iterator[str]:
         yield from waiting_lines(found)
     elif found["state"] == "running":
         yield running_text(found)
-        if "sentence" in found and "placement" not in found:  # which says the same of the workers
+        if "sentence" in found and "placement" not in found:  # a placement has the same facts about workers
             yield plain(f"    {found['sentence']}")
     elif found["state"] == "inNoQueue":
         yield plain(f"{job_text(found['job'])} is in no queue: {found['reason']}")
@@ -160,7 +162,7 @@ def _workload_lines(found: Found) -> Iterator[str]:
 
 
 def _elsewhere(placement: Found) -> str:
-    """Where MultiKueue runs the work."""
+    """A sentence about the worker cluster on which MultiKueue runs the work."""
     if placement["cluster"]:
         where = f"its worker cluster is {placement['cluster']}"
     elif placement["nominated"]:
@@ -172,7 +174,7 @@ def _elsewhere(placement: Found) -> str:
 
 
 def placed_text(placed: AdmittedPodSet) -> str:
-    """A pod set with its quota, flavor by flavor, and its domains in a topology."""
+    """A pod set with its quota by flavor, and its domains in a topology."""
     return _placed(pod_set_json(placed))
 
 
@@ -206,7 +208,7 @@ def job_state_lines(job: Found) -> Iterator[str]:
 
 
 def group_lines(every: Iterable[Found]) -> Iterator[str]:
-    """PodGroups that wait."""
+    """The lines about PodGroups that wait."""
     for each in every:
         where = f" in {each['queue']} ({each['phase']})" if each["queue"] else ""
         yield plain(f"{each['for']}{where}: {_pods_waiting(each)}")
@@ -242,7 +244,7 @@ def _amounts(amounts: Mapping[str, str]) -> str:
 
 
 def allocation_lines(every: Iterable[Found]) -> Iterator[str]:
-    """Pods that wait for an allocation."""
+    """The lines about Pods that wait for an allocation."""
     for each in every:
         where = f" in {each['queue']}" if each["queue"] else ""
         message = f": {each['message']}" if each["message"] else ""
@@ -264,5 +266,5 @@ def _running_pod(found: Found) -> str:
 
 
 def pod_name(key: str) -> str:
-    """A Pod as a person names it; a placeholder of a gang has no namespace."""
+    """The name of a Pod in messages. A placeholder of a simulated gang has no namespace."""
     return f"Pod {key}" if "/" in key else key

@@ -1,4 +1,4 @@
-"""The fixes that rules propose, written into the texts of the inputs as long as each makes nothing worse."""
+"""Applies the patches that rules propose to the texts of the inputs, unless a patch would cause another finding."""
 
 from __future__ import annotations
 
@@ -21,18 +21,22 @@ from policies.model.objects import Ref
 from policies.text.yaml_edits import NoEdit
 
 ROUNDS = 10
-"""A fix may bring another one to light; more rounds than this would mean that two rules disagree."""
+"""The maximum number of rounds. A patch may reveal another finding; more rounds would mean that two rules disagree."""
 _NOBODY = Ref("", "", "", "")
 
 
 @dataclass(slots=True)
 class Fixing:
-    """`texts` are the files after the fixes, `before` what they were.
+    """The result of applying patches.
 
-    `done` are the findings that are gone. `left` are those whose patch was not used, each with the reason: it has no
-    place in the text as it is laid out, or would bring another finding. `foreign` are files with a fix that are not to
-    be changed. `guesses` are the findings whose cure is a name without a patch. `by_hand` counts all findings whose
-    cure is not a patch.
+    `before`: the text of each file before.
+    `texts`: the text of each file after.
+    `done`: the findings that were fixed.
+    `left`: the findings whose patch was not used, each with the reason: the patch cannot be written into the text, or
+    would cause another finding.
+    `foreign`: files with a patchable finding that must not be changed.
+    `guesses`: the findings whose fix suggests a name, without a patch.
+    `by_hand`: the number of all findings with a fix but without a patch.
     """
 
     before: dict[str, str]
@@ -44,7 +48,7 @@ class Fixing:
     by_hand: int = 0
 
     def add(self, other: Fixing) -> None:
-        """The fixes in the files of another root as well."""
+        """Add the result for the files of another root."""
         self.before |= other.before
         self.texts |= other.texts
         self.done += other.done
@@ -61,7 +65,7 @@ def fixed(
     configuration: Configuration,
     foreign: Collection[str] = (),
 ) -> Fixing:
-    """Every patch that can be written, that ends its finding, and that brings no other; none in a `foreign` file."""
+    """Apply every patch that can be written, fixes its finding and causes no other. `foreign` files are not changed."""
     work = _Work(_Files(documents, faults), context, configuration)
     before = work.files.texts()
     elsewhere: set[str] = set()
@@ -75,8 +79,8 @@ def fixed(
     return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere), work.guesses, work.by_hand)
 
 
-class _Worse(NoEdit):
-    """Patches that bring other findings; `reasons` has one by the object that has it."""
+class _CausesFindings(NoEdit):
+    """Patches cause other findings. `reasons`: the object of a new finding to a sentence about it."""
 
     def __init__(self, findings: Sequence[Judged]) -> None:
         self.reasons = {
@@ -96,8 +100,8 @@ class _Work:
         self._findings = self._judged(files.inputs)
 
     def patchable(self) -> list[Judged]:
-        """The findings to fix, in the order of a report: errors and warnings that nobody is exempt from."""
-        tried = {_lasting(each) for each, _ in self.left}
+        """The findings with a patch to try, in the order of a report: errors and warnings without an exemption."""
+        tried = {_stable_identity(each) for each, _ in self.left}
         return [
             each
             for top in self._findings
@@ -106,43 +110,49 @@ class _Work:
             and each.severity is not Severity.INFO
             and each.exemption is None
             and each.finding.object in self.files.inputs.objects
-            and _lasting(each) not in tried
+            and _stable_identity(each) not in tried
         ]
 
     @property
     def guesses(self) -> list[Judged]:
-        return [each for each in self._cures if each.finding.fix.startswith("did you mean")]
+        return [each for each in self._suggested if each.finding.fix.startswith("did you mean")]
 
     @property
     def by_hand(self) -> int:
-        return len(self._cures)
+        return len(self._suggested)
 
     @property
-    def _cures(self) -> list[Judged]:
+    def _suggested(self) -> list[Judged]:
         return [each for each in self._findings if each.finding.fix and not each.finding.edits]
 
     def take(self, wanted: Sequence[Judged]) -> None:
-        """All at once where that works, else in halves: one patch that does not fit costs few judgements more."""
+        """Apply these patches, all at once if that works.
+
+        Otherwise try them in smaller groups, so that one bad patch takes only a few more judgements.
+        """
         try:
             self.files, self._findings = self._tried(wanted)
             self.done += wanted
-        except _Worse as worse:
-            self._part(wanted, worse)
+        except _CausesFindings as worse:
+            self._split(wanted, worse)
         except NoEdit as reason:
-            self._halve(wanted, str(reason))
+            self._try_halves(wanted, str(reason))
 
-    def _part(self, wanted: Sequence[Judged], worse: _Worse) -> None:
-        """Objects with new findings are tried apart; a single patch of each of several is to blame for its own."""
+    def _split(self, wanted: Sequence[Judged], worse: _CausesFindings) -> None:
+        """Try objects with new findings separately from the others.
+
+        If several objects have new findings and each has a single patch, these patches are given up.
+        """
         guilty = [each for each in wanted if each.finding.object in worse.reasons]
         if len(guilty) < 2 or len({each.finding.object for each in guilty}) < len(guilty):
-            self._halve(wanted, str(worse))
+            self._try_halves(wanted, str(worse))
         elif len(guilty) < len(wanted):
             self.take([each for each in wanted if each.finding.object not in worse.reasons])
             self.take(guilty)
         else:
             self.left += ((each, worse.reasons[each.finding.object]) for each in guilty)
 
-    def _halve(self, wanted: Sequence[Judged], reason: str) -> None:
+    def _try_halves(self, wanted: Sequence[Judged], reason: str) -> None:
         if len(wanted) == 1:
             self.left.append((wanted[0], reason))
         else:
@@ -151,25 +161,29 @@ class _Work:
             self.take(wanted[half:])
 
     def _tried(self, wanted: Sequence[Judged]) -> tuple[_Files, list[Judged]]:
-        """The inputs and findings after these patches. Raises NoEdit where one cannot be written, or does not help."""
+        """The inputs and findings after these patches. Raises NoEdit if one cannot be written or does not help."""
         patches: dict[Ref, list[Mapping[str, object]]] = {}
         for each in wanted:
             edits = patches.setdefault(each.finding.object, [])
-            edits += [edit for edit in each.finding.edits if edit not in edits]  # one may mend several findings
+            edits += [edit for edit in each.finding.edits if edit not in edits]  # one edit may fix several findings
         files = self.files.patched(patches)
         if len(files.inputs.repeated) > len(self.files.inputs.repeated):
-            raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would be given twice")
+            raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would occur twice")
         findings = self._judged(files.inputs)
         new = files.inputs.objects.keys() - self.files.inputs.objects.keys()
-        before, after = (Counter(map(_lasting, _every(each))) for each in (self._findings, findings))
+        before, after = (
+            Counter(map(_stable_identity, _with_consequences(each))) for each in (self._findings, findings)
+        )
         worse = [
             each
             for each in findings
-            if each.finding.object not in new and _lasting(each) in after - before and not _was_hidden(each, patches)
+            if each.finding.object not in new
+            and _stable_identity(each) in after - before
+            and not _was_hidden(each, patches)
         ]
         if worse:
-            raise _Worse(worse)
-        if any(after[_lasting(each)] >= before[_lasting(each)] for each in wanted):
+            raise _CausesFindings(worse)
+        if any(after[_stable_identity(each)] >= before[_stable_identity(each)] for each in wanted):
             raise NoEdit("the finding would stay")
         return files, findings
 
@@ -180,27 +194,27 @@ class _Work:
 
 
 def _is_same_slip(one: Judged, other: Judged) -> bool:
-    """Whether the two name the same thing wrongly, each in its own place: no cure of one mends the other."""
+    """Whether two findings are about the same wrong name in different places, so that each needs its own patch."""
     return one.rule.id == other.rule.id and bool(one.finding.subject) and one.finding.subject == other.finding.subject
 
 
-def _every(findings: Iterable[Judged]) -> Iterator[Judged]:
-    """The findings, with those that are folded under another: one of these that comes to light is not new."""
+def _with_consequences(findings: Iterable[Judged]) -> Iterator[Judged]:
+    """The findings and their consequences. A consequence that becomes a finding of its own is not new."""
     for each in findings:
         yield each
         yield from each.consequences
 
 
 def _was_hidden(judged: Judged, patches: Mapping[Ref, Sequence[Mapping[str, object]]]) -> bool:
-    """Whether it is inside of a field whose name was wrong, so that nothing has read it before."""
+    """Whether the finding is inside a field whose name was wrong, so that no rule read it before the patch."""
     steps = fields.steps(judged.finding.field) or ()
     inside = {fields.pointer(*steps[:depth]) for depth in range(1, len(steps))}
     moves = (each for each in patches.get(judged.finding.object, ()) if each["op"] == "move")
     return any(not str(each["path"]).rpartition("/")[2].isdigit() and each["path"] in inside for each in moves)
 
 
-def _lasting(judged: Judged) -> tuple[object, ...]:
-    """The identity of the finding without indices, since a fix may put a list in another order."""
+def _stable_identity(judged: Judged) -> tuple[object, ...]:
+    """The identity of the finding without list indices, since a patch may change the order of a list."""
     return judged.severity, *judged.lasting
 
 
@@ -232,5 +246,5 @@ class _Files:
         return self.inputs.objects[ref].document.source
 
     def texts(self) -> dict[str, str]:
-        """The text of each file, by its name; without a byte order mark."""
+        """The text of each file by its name, without a byte order mark."""
         return {document.source: document.region.outline.text for document in self.documents}

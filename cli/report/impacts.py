@@ -1,4 +1,4 @@
-"""What a change does: as text, as tables, and as JSON of docs/schemas/diff.schema.json."""
+"""Renders the impact of a change as text, tables, and JSON (docs/schemas/diff.schema.json)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scheduling.simulation.trace import Evicted, Preempted
 from scheduling.visibility.workloads import RunningWorkload, holding
 
 _MOST_FOLLOWERS = 20
-"""The most nodes that text shows if only their reach changes; a Cohort may have thousands below."""
+"""The maximum number of nodes in the text of which only the reach changes. A Cohort may have thousands of these."""
 _MOST_NAMES = 5
 _ORDER = (Effect.GAINS, Effect.LOSES, Effect.MIXED, Effect.MOVES)
 _COUNTED = {
@@ -72,7 +72,7 @@ def _nodes(nodes: Iterable[NodeChange]) -> Iterator[str]:
 
 
 def without_followers(nodes: Iterable[NodeChange]) -> tuple[list[NodeChange], str]:
-    """The nodes, with a few of those whose reach alone changes, and a line that counts the rest."""
+    """The nodes with at most _MOST_FOLLOWERS of which only the reach changes, and a line that counts the rest."""
     shown, followers = [], 0
     for node in nodes:
         followers += node.only_reach
@@ -119,11 +119,11 @@ def work_lines(impact: Impact) -> Iterator[str]:
     for change in impact.work_elsewhere:
         yield f"{_direction(change)} {change.name} in {change.queue}: {change.before} -> {change.after} Pods run"
     if not impact.settled:
-        yield "this never settles: some of these workloads take turns without end"
+        yield "this never settles: some of these workloads preempt each other again and again"
 
 
 def _places(held: RunningWorkload) -> str:
-    """The domains that its pod sets got in topologies, with the name of the pod set if there are several."""
+    """The domains of its pod sets in topologies, with the names of the pod sets if there are several."""
     placed = {each.name: each.places.domains for each in held.pod_sets if each.places is not None}
     texts = {name: ", ".join(f"{each.name}: {each.pods}" for each in domains) for name, domains in placed.items()}
     parts = [f"{name} {text}" for name, text in texts.items()] if len(held.pod_sets) > 1 else [*texts.values()]
@@ -169,7 +169,7 @@ def as_page(impact: Impact) -> Page:
 
 
 def as_short_page(impact: Impact) -> Page:
-    """Where thousands follow one change by their reach, a few of them stand for all."""
+    """The page with only some of the nodes of which only the reach changes."""
     return _page(impact, *without_followers(impact.nodes))
 
 
@@ -189,7 +189,7 @@ def _list(heading: str, head: str, lines: Iterable[str]) -> Table:
 
 
 def _rows(nodes: Iterable[NodeChange]) -> Iterator[Sequence[str]]:
-    """A node that differs in its parent only has a row as well."""
+    """The rows of all nodes. A node of which only the parent changes also has a row."""
     for node in nodes:
         cells = [(str(each.pair), *_cells(each)) for each in node.pairs] or [("",) * (len(_HEAD) - 1)]
         for number, row in enumerate(cells):
@@ -203,7 +203,7 @@ def _cells(each: PairChange) -> Iterator[str]:
 
 
 def as_json(impact: Impact) -> dict[str, Any]:
-    """Amounts are written as Kubernetes does; null stands for unlimited."""
+    """The impact as JSON. Amounts are quantities of Kubernetes; null means unlimited."""
     change, found = impact.change, impact.prediction
     return {
         "apiVersion": API_VERSION,
@@ -306,5 +306,5 @@ def _admitted(impact: Impact, key: str) -> dict[str, Any]:
 
 
 def _job(impact: Impact, key: str) -> dict[str, str]:
-    """The job as the files name it, with the name of its Workload."""
+    """The job as in the files, with the name of its Workload."""
     return {**impact.simulation.names[key]._asdict(), "workload": parted(key)[1]}

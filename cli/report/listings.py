@@ -1,4 +1,4 @@
-"""Objects of Kueue as tables, with the columns that kueuectl has."""
+"""Lists objects of Kueue as tables with the columns of kueuectl."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Row = Sequence[str]
 Cell = Callable[[Manifest, datetime], str]
 Column = tuple[str, Cell]
 Columns = tuple[Column, ...]
-"""The columns of a table: the head of each, and what it shows of an object at this moment."""
+"""The columns of a table: the head of each, and a function from an object and the current time to the cell."""
 PENDING, QUOTA_RESERVED, ADMITTED, FINISHED = "PENDING", "QUOTARESERVED", "ADMITTED", "FINISHED"
 STATES = (PENDING, QUOTA_RESERVED, ADMITTED, FINISHED)
 
 
 def status(manifest: Manifest, kind: str) -> bool:
-    """Whether a condition of its status is True."""
+    """Whether this condition of the object is True."""
     return condition(mapping(manifest.get("status")), kind).get("status") == "True"
 
 
 def state(workload: Manifest) -> str:
-    """The furthest that it has come."""
+    """The last state that the workload has reached."""
     if status(workload, "Finished"):
         return FINISHED
     if status(workload, "Admitted"):
@@ -33,7 +33,7 @@ def state(workload: Manifest) -> str:
 
 
 def cluster_queue_of(workload: Manifest) -> str:
-    """The ClusterQueue that holds quota for it; empty where none does."""
+    """The ClusterQueue in which the workload has quota; empty if it has none."""
     return text(mapping(mapping(workload.get("status")).get("admission")).get("clusterQueue")) or ""
 
 
@@ -60,7 +60,7 @@ def _count(field: str) -> Cell:
 
 
 def _named(*fields: str) -> Cell:
-    """The queue that the first of these fields of its spec names."""
+    """A column with the queue in the first of these fields of the spec that is set."""
     return lambda each, _: next(filter(None, (queue_name_of(each, field) for field in fields)), "")
 
 
@@ -108,5 +108,5 @@ COHORTS: Columns = (_NAME, ("PARENT", _named("parentName", "parent")), _AGE)
 
 
 def table(columns: Columns, found: Iterable[Manifest], now: datetime) -> list[Row]:
-    """The head, and a row for each object."""
+    """The head row, and a row for each object."""
     return [[name for name, _ in columns], *([cell(each, now) for _, cell in columns] for each in found)]

@@ -1,4 +1,4 @@
-"""Manifests as YAML for people and for `kubectl apply`."""
+"""Renders manifests as YAML that people can read and `kubectl apply` accepts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import yaml
 
 
 class _Readable(yaml.SafeDumper):
-    """Writes a text of several lines as a block; CEL expressions would be unreadable in quotes."""
+    """Writes a text of several lines as a block scalar, since quoted CEL expressions are hard to read."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -17,5 +17,5 @@ _Readable.add_representer(str, _text)
 
 
 def manifest_yaml(documents: list[dict[str, object]]) -> str:
-    """The documents in their order; a text of several lines is a block."""
+    """The documents in their order, with texts of several lines as block scalars."""
     return yaml.dump_all(documents, Dumper=_Readable, sort_keys=False, width=120)

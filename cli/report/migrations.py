@@ -1,4 +1,4 @@
-"""A migration: as YAML, with comments on what cannot be kept, and as JSON of docs/schemas/migration.schema.json."""
+"""Renders a migration as YAML with comments about what is lost, and as JSON (docs/schemas/migration.schema.json)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.model.printing import plain
 
 _CALLED = {Origin.VOLCANO: "Volcano", Origin.YUNIKORN: "YuniKorn", Origin.KUEUE: "old versions of Kueue"}
 _LISTED = 8
-"""Objects of one entry that are named; the JSON has all of them."""
+"""The maximum number of objects that one comment names. The JSON has all of them."""
 
 
 def migration_text(found: Migrated) -> str:
@@ -38,7 +38,7 @@ def _comments(found: Migrated) -> Iterator[str]:
 
 
 def _lost(every: tuple[NotKept, ...]) -> Iterator[str]:
-    """Entries that say the same of several objects are one."""
+    """The comments about what is lost. Entries that differ only in their object are joined."""
     same: dict[tuple[str, str, str], list[str]] = {}
     for each in every:
         same.setdefault((each.field, each.why, each.instead), []).append(each.object)

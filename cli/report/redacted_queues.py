@@ -1,7 +1,7 @@
-"""A queues.yaml without what only its authors should read: comments, and everything that YuniKorn does not know.
+"""Removes confidential content from a queues.yaml: comments, names of users and groups, and unknown keys.
 
-It is written anew from the keys that are listed here. What cannot be kept is replaced by `redacted`, so that a text
-that YuniKorn refuses is still refused.
+The text is written again from the keys that this module lists. A value of the wrong type is replaced by `redacted`, so
+that YuniKorn still refuses a text that it refused before.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from policies.text.yaml_nodes import Node, Scalar, SequenceNode
 REDACTED = "redacted"
 
 Hide = Callable[[str], str]
-"""Replaces the name of a user or a group, or the title of a limit."""
+"""Returns a substitute for the name of a user or a group, or the title of a limit."""
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
-"""A scalar as it is written, or what holds some."""
+"""A scalar as written in YAML, or a list or mapping of values."""
 _Kept = Callable[[Node, "_Writer"], Value]
 
 _PLAIN = re.compile(r"[\w.+-]{1,63}", re.ASCII).fullmatch
@@ -34,7 +34,7 @@ _NAME_IN_ACL = re.compile(r"[^\s,]+")
 
 
 class _TooMany(Exception):
-    """Aliases repeat more values than YuniKorn's tree may have here."""
+    """The text has more values, counted with the copies of YAML aliases, than this module allows."""
 
 
 class _Writer:
@@ -49,7 +49,7 @@ class _Writer:
 
 
 def redacted_queues(text: str, hide: Hide) -> str:
-    """The text with the amounts, names of queues and known properties that it has, and with hidden users and groups."""
+    """The text with the same amounts, queue names and known properties, but with hidden users and groups."""
     try:
         node = first_document(text)
         return "" if node is None else "\n".join(_lines(_CONFIG(node, _Writer(hide)), "")) + "\n"
@@ -57,11 +57,11 @@ def redacted_queues(text: str, hide: Hide) -> str:
         return f"{REDACTED}\n"
 
 
-# -- what is kept ------------------------------------------------------------------------------------------------------
+# -- which values are kept ---------------------------------------------------------------------------------------------
 
 
 def _fitting(fits: Callable[[Scalar], object]) -> _Kept:
-    """A scalar that is what is expected here. Null counts as absent."""
+    """A function that keeps a scalar if `fits` accepts it, or if it is null, and replaces other values."""
 
     def of(node: Node, writer: _Writer) -> Value:
         writer.visit()
@@ -70,12 +70,12 @@ def _fitting(fits: Callable[[Scalar], object]) -> _Kept:
     return of
 
 
-def _among(words: Collection[str]) -> _Kept:
+def _one_of(words: Collection[str]) -> _Kept:
     return _fitting(lambda scalar: scalar.text in words)
 
 
 def _name(node: Node, writer: _Writer) -> Value:
-    """The name or the path of a queue or of a resource."""
+    """Keep the name or path of a queue, or the name of a resource."""
     writer.visit()
     return _written(node) if isinstance(node, Scalar) else REDACTED
 
@@ -88,7 +88,7 @@ def _hidden(node: Node, writer: _Writer) -> Value:
 
 
 def _acl(node: Node, writer: _Writer) -> Value:
-    """The lists of an ACL keep their spaces and commas, since these decide whether it can be read."""
+    """Hide the names in an ACL. Its spaces and commas are kept, since they decide whether YuniKorn can parse it."""
     writer.visit()
     if not isinstance(node, Scalar):
         return REDACTED
@@ -99,18 +99,18 @@ def _acl(node: Node, writer: _Writer) -> Value:
 def _listed(kept: _Kept) -> _Kept:
     def of(node: Node, writer: _Writer) -> Value:
         writer.visit()
-        return [kept(item, writer) for item in node.items] if isinstance(node, SequenceNode) else _other(node)
+        return [kept(item, writer) for item in node.items] if isinstance(node, SequenceNode) else _substitute(node)
 
     return of
 
 
 def _mapped(of_key: Callable[[str], _Kept | None]) -> _Kept:
-    """The keys that are known; `redacted` stands for all others."""
+    """A function that keeps the known keys of a mapping; a key `redacted` replaces all others."""
 
     def of(node: Node, writer: _Writer) -> Value:
         writer.visit()
         if not isinstance(node, yaml_nodes.Mapping):
-            return _other(node)
+            return _substitute(node)
         found: dict[str, Value] = {}
         for key, value in _entries(node, writer):
             kept = of_key(key)
@@ -123,8 +123,8 @@ def _mapped(of_key: Callable[[str], _Kept | None]) -> _Kept:
     return of
 
 
-def _other(node: Node) -> Value:
-    """A value that is neither a list nor a mapping where one is expected. Null counts as absent."""
+def _substitute(node: Node) -> Value:
+    """The substitute for a value that should be a list or a mapping. Null is kept, since it counts as absent."""
     return "null" if isinstance(node, Scalar) and node.value is None else REDACTED
 
 
@@ -186,7 +186,7 @@ _QUEUE = _keys(
         "limits": _listed(_LIMIT),
     }
 )
-_FILTER = _keys({"type": _among(("", "allow", "deny")), "users": _listed(_hidden), "groups": _listed(_hidden)})
+_FILTER = _keys({"type": _one_of(("", "allow", "deny")), "users": _listed(_hidden), "groups": _listed(_hidden)})
 _RULE = _keys({"name": _name, "create": _SWITCH, "filter": _FILTER, "parent": _rule, "value": _name})
 _CONFIG = _keys(
     {
@@ -197,9 +197,9 @@ _CONFIG = _keys(
                     "name": _name,
                     "queues": _listed(_queue),
                     "limits": _listed(_LIMIT),
-                    "nodesortpolicy": _keys({"type": _among(SORT_TYPES), "resourceweights": _AMOUNTS}),
+                    "nodesortpolicy": _keys({"type": _one_of(SORT_TYPES), "resourceweights": _AMOUNTS}),
                     "preemption": _keys({"enabled": _SWITCH, "quotapreemptionenabled": _SWITCH}),
-                    "usergroupresolver": _keys({"type": _among(RESOLVERS)}),
+                    "usergroupresolver": _keys({"type": _one_of(RESOLVERS)}),
                     "placementrules": _listed(_rule),
                 }
             )
@@ -208,11 +208,11 @@ _CONFIG = _keys(
 )
 
 
-# -- how it is written -------------------------------------------------------------------------------------------------
+# -- writing YAML ------------------------------------------------------------------------------------------------------
 
 
 def _written(scalar: Scalar) -> str:
-    """The scalar as it was written: a number in quotes is a text."""
+    """The scalar as YAML of the same type: a number in quotes remains a text."""
     return scalar.text if scalar.plain and _PLAIN(scalar.text) else json.dumps(scalar.text)
 
 

@@ -1,7 +1,8 @@
-"""What of an object goes into a snapshot: quota, usage, and work as what it requests.
+"""Selects the fields of an object that a snapshot contains: quota, usage, and the requests of work.
 
-Only what is listed here is kept. So a snapshot holds no Secret, no image, command, environment or volume, no name of a
-container, no annotation of anybody else, and no comment or unknown key of a queues.yaml.
+Only the fields that this module lists are kept. A snapshot therefore contains no Secrets, no images, commands,
+environments or volumes, no names of containers, no annotations of other projects, and no comments or unknown keys of a
+queues.yaml.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ from scheduling.simulation.intake import LIMIT_RANGE, RUNTIME_CLASS
 _METADATA = ("name", "namespace", "generation", "uid", "creationTimestamp", "deletionTimestamp")
 _OWNER = ("apiVersion", "kind", "name", "uid", "controller")
 _IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app", *GROUP_NAMES)
-"""Labels and annotations that name work."""
+"""Labels and annotations whose value identifies work, such as an application id."""
 _OF_USERS = "admissionController.accessControl."
-"""The prefix of the settings whose patterns are about users and groups."""
+"""The prefix of YuniKorn's settings that have patterns for users and groups."""
 _WORKLOADS = (REPLACES, f"{PREFIX}workload", f"{PREFIX}prebuilt-workload-name")
-"""Annotations and labels that name a Workload, alone or after its namespace."""
+"""Annotations and labels whose value is the name of a Workload, as `name` or `namespace/name`."""
 _WORKLOAD = (
     "queueName",
     "priority",
@@ -65,7 +66,7 @@ _POD = ("schedulerName", "nodeName", "priority", "priorityClassName", "preemptio
 
 
 def selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
-    """The labels of namespaces that ClusterQueues select by."""
+    """The keys of Namespace labels that the namespaceSelectors of ClusterQueues use."""
     keys = {NAME_OF_NAMESPACE}
     for queue in queues:
         selector = mapping(mapping(queue.get("spec")).get("namespaceSelector"))
@@ -76,15 +77,17 @@ def selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """`hash_names`: names of work, users and groups are hashed with a key that is forgotten, so that nobody can try
-    names out.
+    """Redacts objects.
+
+    `hash_names`: hash the names of work, users and groups. The key is random and not stored, so that nobody can find a
+    name by hashing guesses.
     """
 
     hash_names: bool = False
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     def redact(self, manifest: Manifest) -> dict[str, Any] | None:
-        """What is kept of the object; None for kinds that a snapshot does not have."""
+        """The fields of the object that are kept; None if a snapshot does not contain its kind."""
         kind = group_kind(manifest)
         parts = _PARTS.get(kind)
         if parts is None or (kind == CONFIG_MAP and dialects.read(manifest) is None):
@@ -95,7 +98,7 @@ class Redaction:
         return kept
 
     def _settings(self, manifest: Manifest) -> dict[str, Any]:
-        """The settings of YuniKorn in its ConfigMap, unzipped; other keys are left out."""
+        """YuniKorn's settings in its ConfigMap, uncompressed. Other keys are left out."""
         found = read_config_map(manifest)
         texts = {key: setting.text for key, setting in found.settings.items()} if found is not None else {}
         return {"data": {key: self._setting(key, text) for key, text in texts.items() if _is_yunikorns(key)}}
@@ -114,7 +117,7 @@ class Redaction:
         kept = {key: meta[key] for key in _METADATA if meta.get(key)}
         if kind in WORK:
             kept["name"] = self._name(str(meta.get("name") or ""))
-        whole = kind in (core.NAMESPACE, core.NODE)  # the labels that nobody selects by are dropped at the end
+        whole = kind in (core.NAMESPACE, core.NODE)  # `without_labels` later removes labels that nothing selects by
         labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
         pairs = {"labels": labels if whole else core.ours(labels), "annotations": _annotations(annotations)}
         kept |= {key: {name: self._id(name, value) for name, value in of.items()} for key, of in pairs.items() if of}
@@ -137,7 +140,7 @@ class Redaction:
 
 
 def without_labels(namespace: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
-    """The redacted Namespace with these labels, and those of the three projects."""
+    """The redacted Namespace with only these labels and those of the three projects."""
     meta = namespace["metadata"]
     labels = texts(meta.get("labels"))
     own = core.ours(labels)
@@ -147,7 +150,7 @@ def without_labels(namespace: Mapping[str, Any], keys: frozenset[str]) -> dict[s
 
 
 def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The annotations that rules read, except the one with YuniKorn's users."""
+    """The annotations that rules read, except YuniKorn's annotation with users."""
     exempt = {key: value for key, value in annotations.items() if key.startswith(EXEMPT)}
     kept = {**core.ours(annotations), **exempt}
     return {key: value for key, value in kept.items() if key != USER_INFO}
@@ -157,7 +160,7 @@ def _fields(*keys: str) -> Callable[[Manifest], dict[str, Any]]:
     return lambda manifest: {key: manifest.get(key) for key in keys}
 
 
-def _some(value: object, keys: Iterable[str]) -> dict[str, Any]:
+def _selected(value: object, keys: Iterable[str]) -> dict[str, Any]:
     content = mapping(value)
     return {key: content[key] for key in keys if key in content}
 
@@ -165,27 +168,30 @@ def _some(value: object, keys: Iterable[str]) -> dict[str, Any]:
 def _workload(manifest: Manifest) -> dict[str, Any]:
     spec = mapping(manifest.get("spec"))
     pod_sets = [
-        {**_some(each, _POD_SET), "template": {"spec": _pod_spec(mapping(mapping(each).get("template")).get("spec"))}}
+        {
+            **_selected(each, _POD_SET),
+            "template": {"spec": _pod_spec(mapping(mapping(each).get("template")).get("spec"))},
+        }
         for each in listing(spec.get("podSets"))
     ]
-    return {"spec": {**_some(spec, _WORKLOAD), "podSets": pod_sets}, **_with_status(manifest)}
+    return {"spec": {**_selected(spec, _WORKLOAD), "podSets": pod_sets}, **_with_status(manifest)}
 
 
 def _pod_spec(spec: object) -> dict[str, Any]:
-    """What it requests, and what chooses its flavor."""
+    """The fields of a Pod spec with its requests, and those that decide its flavor."""
     kept = dict(template(spec).spec)
     for key in ("containers", "initContainers"):
         if key in kept:
             kept[key] = [{"name": str(number), **each} for number, each in enumerate(kept[key])]
-    if affinity := _some(kept.pop("affinity", None), ["nodeAffinity"]):
+    if affinity := _selected(kept.pop("affinity", None), ["nodeAffinity"]):
         kept["affinity"] = affinity
-    if "resourceClaims" in kept:  # whether it has some is what counts
+    if "resourceClaims" in kept:  # only their existence matters
         kept["resourceClaims"] = [{"name": str(number)} for number, _ in enumerate(kept["resourceClaims"])]
     return kept
 
 
 def _with_status(manifest: Manifest) -> dict[str, Any]:
-    """The manifest with its status, without messages and lists that name work."""
+    """The spec and status, without messages and lists that name work."""
     status = {key: value for key, value in mapping(manifest.get("status")).items() if key != "pendingWorkloadsStatus"}
     for key in ("conditions", "admissionChecks"):
         if key in status:
@@ -203,29 +209,29 @@ def _is_yunikorns(key: str) -> bool:
 
 def _job(manifest: Manifest) -> dict[str, Any]:
     spec = mapping(manifest.get("spec"))
-    tasks = [_some(task, _TASK) for task in listing(spec.get("tasks"))]
-    state = _some(mapping(mapping(manifest.get("status")).get("state")), ["phase"])
-    return {"spec": {**_some(spec, _JOB), "tasks": tasks}, "status": {"state": state}}
+    tasks = [_selected(task, _TASK) for task in listing(spec.get("tasks"))]
+    state = _selected(mapping(mapping(manifest.get("status")).get("state")), ["phase"])
+    return {"spec": {**_selected(spec, _JOB), "tasks": tasks}, "status": {"state": state}}
 
 
 def _pod_group(manifest: Manifest) -> dict[str, Any]:
-    return {"spec": _some(manifest.get("spec"), _POD_GROUP), "status": _some(manifest.get("status"), ["phase"])}
+    return {"spec": _selected(manifest.get("spec"), _POD_GROUP), "status": _selected(manifest.get("status"), ["phase"])}
 
 
 def _node(manifest: Manifest) -> dict[str, Any]:
-    """What decides which pods run there."""
+    """The fields of a Node that decide which pods can run on it."""
     spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     ready = [each for each in map(mapping, listing(status.get("conditions"))) if each.get("type") == "Ready"]
-    conditions = [_some(each, ["type", "status", "lastTransitionTime"]) for each in ready]
-    kept = {**_some(status, ["allocatable"]), "conditions": conditions}
-    return {"spec": _some(spec, ["taints", "unschedulable"]), "status": kept}
+    conditions = [_selected(each, ["type", "status", "lastTransitionTime"]) for each in ready]
+    kept = {**_selected(status, ["allocatable"]), "conditions": conditions}
+    return {"spec": _selected(spec, ["taints", "unschedulable"]), "status": kept}
 
 
 def _pod(manifest: Manifest) -> dict[str, Any]:
-    """What its scheduler decides by, and whether it runs."""
+    """The fields of a Pod that its scheduler reads, and its phase."""
     spec = mapping(manifest.get("spec"))
     phase = mapping(manifest.get("status")).get("phase") or "Pending"
-    return {"spec": {**_pod_spec(spec), **_some(spec, _POD)}, "status": {"phase": phase}}
+    return {"spec": {**_pod_spec(spec), **_selected(spec, _POD)}, "status": {"phase": phase}}
 
 
 _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""Replaces a file in one step: readers see the old text or the new one, never a part."""
+"""Replaces a file atomically: readers see the old text or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _BY_FOLDER = os.open in os.supports_dir_fd  # Windows has no descriptors of fold
 
 
 def replace_text(file: OwnedFile, before: str, after: str) -> None:
-    """Replace the text of a file and keep its permissions. Raises OutOfReach, also if the file has changed since it was
-    read. Each folder of the path is opened without following links, and the file is replaced relative to the last one.
-    So nothing is written through a folder that is swapped for a link meanwhile.
+    """Replace the text of a file and keep its permissions. Raises OutOfReach, also if the file no longer has `before`.
+
+    Each folder of the path is opened without following links, and the file is replaced relative to the last folder.
+    Therefore nothing is written through a folder that somebody replaces by a link at the same time.
     """
     try:
         with _opened(file.folder, file.path.parent.parts) as (folder, prefix):
@@ -32,7 +33,7 @@ def replace_text(file: OwnedFile, before: str, after: str) -> None:
 
 @contextlib.contextmanager
 def _opened(folder: Path, parts: Sequence[str]) -> Iterator[tuple[int | None, str]]:
-    """The folder as a descriptor. Without descriptors of folders: None, and the prefix of paths in the folder."""
+    """The descriptor of the folder, and the prefix of paths in it. Without descriptors: None, and the folder's path."""
     if not _BY_FOLDER:
         yield None, os.path.join(folder, *parts, "")  # noqa: PTH118, with a separator at its end
         return
@@ -62,7 +63,7 @@ def _replace(folder: int | None, name: str, before: str, after: str) -> None:
             stream.flush()
             os.fsync(handle)
             if hasattr(os, "fchown"):  # on Windows a file has neither
-                with contextlib.suppress(PermissionError):  # that of another owner becomes ours, as with any editor
+                with contextlib.suppress(PermissionError):  # a file of another owner becomes ours, as with any editor
                     os.fchown(handle, status.st_uid, status.st_gid)
                 os.fchmod(handle, status.st_mode & 0o777)
         os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)

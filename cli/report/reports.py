@@ -1,4 +1,4 @@
-"""A report: as text, as JSON of docs/schemas/report.schema.json, and the lines that its other formats share."""
+"""Renders a report as text and as JSON (docs/schemas/report.schema.json), and the lines that other formats share."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from policies.model.findings import Severity
 from policies.model.printing import plain
 
 API_VERSION = "quotree.dev/v1alpha1"
-"""The version of all answers. Their schemas are docs/schemas/*.schema.json; a change of meaning needs a new version."""
+"""The version of all JSON outputs (docs/schemas/*.schema.json). A change of meaning needs a new version."""
 CLEAN = "nothing is wrong"
 _MOST_NAMES = 8
-"""Names in a line; JSON has all of them."""
+"""The maximum number of names in a line. JSON has all of them."""
 _MOST_CONSEQUENCES = 20
-"""Lines below one finding; JSON has all of these too."""
+"""The maximum number of lines below one finding. JSON has all of them."""
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
-_NAMED = 5  # rules that a line lists by their ids
+_NAMED = 5  # the maximum number of rules that a line lists by their ids
 
 
 def as_text(report: Report) -> str:
@@ -39,7 +39,7 @@ def as_text(report: Report) -> str:
 
 
 def head_line(report: Report) -> str:
-    """What was judged, against what, and how old that is; or why nothing was."""
+    """A line with what was judged, the context, and the age of the context; or why nothing was judged."""
     return plain(f"nothing was judged: {report.out_of_reach}" if report.out_of_reach else _head(report.subject))
 
 
@@ -74,7 +74,7 @@ def _head(subject: Subject) -> str:
 
 
 def _age(subject: Subject) -> str:
-    """Nothing for files, which are read together with the inputs."""
+    """The age of the context; empty for files, which are read at the same time as the inputs."""
     return _as_of(subject.as_of, subject) if subject.as_of else ""
 
 
@@ -86,7 +86,7 @@ def _as_of(moment: datetime, subject: Subject) -> str:
 
 
 def finding_lines(entry: ReportEntry) -> Iterator[str]:
-    """The finding, its causes, its fix and what follows from it."""
+    """The lines of a finding: its message, its causes, its fix and its consequences."""
     finding, severity = entry.judged.finding, entry.judged.severity
     word = paint(severity.value, COLOURS[severity])
     yield f"{where(entry.place)}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
@@ -97,17 +97,17 @@ def finding_lines(entry: ReportEntry) -> Iterator[str]:
 
 
 def where(place: SourcePlace) -> str:
-    """The place, and the kustomization that makes what is written there: its patches may have set the value."""
+    """The place, and the kustomization that rendered the object, since one of its patches may have set the value."""
     return plain(f"{place} ({rendered(place)})" if place.overlay else str(place))
 
 
 def rendered(place: SourcePlace) -> str:
-    """The renderer of the manifest; empty if it is applied as written."""
+    """The kustomization that rendered the manifest; empty if the manifest is applied as written."""
     return plain(f"as {place.overlay} renders it") if place.overlay else ""
 
 
 def consequence_lines(judged: Judged) -> Iterator[str]:
-    """The consequences of the finding, a line each: the most severe ones, and how many more there are."""
+    """The most severe consequences of the finding, one line each, and a line that counts the others."""
     for each in judged.consequences[:_MOST_CONSEQUENCES]:
         finding, place = each.finding, f"{each.finding.object}: {each.finding.field}"
         is_there = (finding.object, finding.field) == (judged.finding.object, judged.finding.field)
@@ -117,7 +117,7 @@ def consequence_lines(judged: Judged) -> Iterator[str]:
 
 
 def without_fix(judged: Judged) -> str:
-    """The webhook's sentence without the fix at its end, for reports that show the fix separately."""
+    """The sentence of the webhook without the fix at its end, for formats that show the fix separately."""
     return sentence(replace(judged, finding=replace(judged.finding, fix="")))
 
 
@@ -127,12 +127,12 @@ def cause_line(located: LocatedCause) -> str:
 
 
 def not_evaluated_lines(report: Report) -> Iterator[str]:
-    """The rules that were not evaluated; none if the first line has the one reason of all rules."""
+    """Lines with the rules that were not evaluated; empty if the head line already has the reason for all rules."""
     return iter(()) if report.out_of_reach else reason_lines(report.not_evaluated)
 
 
 def reason_lines(not_evaluated: Sequence[Unjudged]) -> Iterator[str]:
-    """Each reason once, with its rules, or their number if there are many."""
+    """A line for each reason, with its rules, or with their number if there are many."""
     for reason in dict.fromkeys(missed.reason for missed in not_evaluated):
         rules = [missed.rule.id for missed in not_evaluated if missed.reason == reason]
         named = ", ".join(rules) if len(rules) <= _NAMED else some(len(rules), "rule")
@@ -145,7 +145,7 @@ def closing_line(report: Report) -> str:
 
 
 def closing(count: Callable[[Severity], int], missed: Sequence[Unjudged], baselined: int, unreadable: int) -> str:
-    """The findings by severity, and what else there is to know of them."""
+    """A line with the number of findings by severity, and of skipped rules, known findings and unreadable places."""
     parts = severities(count)
     if missed:
         parts.append(f"{some(len({each.rule.id for each in missed}), 'rule')} not evaluated")
@@ -157,7 +157,7 @@ def closing(count: Callable[[Severity], int], missed: Sequence[Unjudged], baseli
 
 
 def severities(count: Callable[[Severity], int]) -> list[str]:
-    """`1 error`, `2 warnings`, `3 info`: those that there are."""
+    """Texts such as `1 error`, `2 warnings`, `3 info`. Severities without findings are left out."""
     counts = [(count(severity), severity.value) for severity in Severity]
     return [f"{found} {word}" if word == "info" else some(found, word) for found, word in counts if found]
 
@@ -241,7 +241,7 @@ def _finding_json(entry: ReportEntry, fingerprint: str) -> dict[str, Any]:
 
 
 def _problem_json(entry: ReportEntry) -> dict[str, Any]:
-    """What is wrong, and where."""
+    """The finding and its place as JSON."""
     return {
         "rule": entry.judged.rule.id,
         "severity": entry.judged.severity.value,

@@ -1,4 +1,4 @@
-"""The answer to an AdmissionReview, in words."""
+"""Renders the response to an AdmissionReview as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "b
 
 
 def words(review: Review, against: Against, replayed: Replay) -> str:
-    """What was asked and against what, every finding, the patch, and the outcome."""
+    """The request and the context, every finding, the patch, and the outcome."""
     return "\n".join([_head(review, against), *_findings(replayed), *_patch(replayed), _outcome(replayed)])
 
 

@@ -1,4 +1,4 @@
-"""A safe order: as text, as tables, and as JSON of docs/schemas/order.schema.json."""
+"""Renders a safe order of a change as text, tables, and JSON (docs/schemas/order.schema.json)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _lines(rollout: Rollout) -> Iterator[str]:
     if not rollout.verdict.allowed:
         yield from (f"  {sentence(judged)} [{judged.rule.id}]" for judged in rollout.refusals)
         return
-    yield from _reasons("one step is not enough", rollout.order.blocked)
+    yield from _stuck_lines("one step is not enough", rollout.order.blocked)
     for number, step in enumerate(rollout.steps, start=1):
         yield ""
         yield f"step {number}:"
@@ -38,7 +38,7 @@ def _lines(rollout: Rollout) -> Iterator[str]:
         if step.deletions:
             yield "  then, in this order:"
             yield from (f"    {_edit(edit)}" for edit in step.deletions)
-    yield from _reasons("no order was found for these", rollout.order.stuck)
+    yield from _stuck_lines("no order was found for these", rollout.order.stuck)
 
 
 def head_line(rollout: Rollout) -> str:
@@ -55,7 +55,7 @@ def _edit(edit: Edit) -> str:
     return f"{VERBS[edit.operation]} {edit.ref}{between}"
 
 
-def _reasons(heading: str, found: tuple[Stuck, ...]) -> Iterator[str]:
+def _stuck_lines(heading: str, found: tuple[Stuck, ...]) -> Iterator[str]:
     if not found:
         return
     yield ""
@@ -112,19 +112,19 @@ def as_json(rollout: Rollout) -> dict[str, Any]:
             }
             for step in rollout.steps
         ],
-        "blocked": list(map(_stuck, rollout.order.blocked)),
-        "stuck": list(map(_stuck, rollout.order.stuck)),
+        "blocked": list(map(_stuck_json, rollout.order.blocked)),
+        "stuck": list(map(_stuck_json, rollout.order.stuck)),
         "unreadable": list(map(unreadable_json, rollout.change.unreadable)),
     }
 
 
 def _edit_json(edit: Edit) -> dict[str, Any]:
-    """`manifest` is only there for an intermediate version, which is in no file."""
+    """The edit as JSON. Only an intermediate version has a `manifest`, since it is in no file."""
     found: dict[str, Any] = {"operation": str(edit.operation), **edit.ref._asdict(), "intermediate": edit.detour}
     return {**found, "manifest": edit.after.manifest} if edit.detour and edit.after else found
 
 
-def _stuck(stuck: Stuck) -> dict[str, Any]:
+def _stuck_json(stuck: Stuck) -> dict[str, Any]:
     edit = stuck.edit
     return {
         "operation": str(edit.operation),

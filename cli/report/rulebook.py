@@ -1,4 +1,4 @@
-"""Every rule, for the commands that list them."""
+"""All rules, for the commands that list them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from policies.rules import registry, spelled
 
 _DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
 _MOST_NAMES = 4
-"""The most kinds in a row: rules about all kinds of jobs have more than fit into a line."""
+"""The maximum number of names in a row: rules about all kinds of jobs have more than fit into a line."""
 
 
 def by_id() -> list[Rule]:
@@ -16,12 +16,12 @@ def by_id() -> list[Rule]:
 
 
 def dialects_of(rule: Rule) -> str:
-    """The projects whose kinds the rule is about; other kinds by their own names, of many the first."""
+    """The projects whose kinds the rule checks, and the names of other kinds. A long list is cut."""
     names = sorted({_DIALECTS.get(kind.group, kind.kind) for kind in rule.kinds})
     shown = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
     return ", ".join(shown)
 
 
 def kinds_of(rule: Rule) -> list[str]:
-    """The kinds as kubectl names them."""
+    """The kinds that the rule checks, as kubectl names them."""
     return sorted(map(spelled, rule.kinds))

@@ -1,4 +1,4 @@
-"""A snapshot as JSON, with a line for each object. Its schema is docs/schemas/snapshot.schema.json."""
+"""Renders a snapshot as JSON (docs/schemas/snapshot.schema.json), with one line for each object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.dialects.reading import Manifest, group_kind
 
 
 def snapshot_json(snapshot: SnapshotFile) -> str:
-    """Namespaces keep the labels that ClusterQueues select by."""
+    """The snapshot as JSON. Namespaces keep only the labels that ClusterQueues select by, and those of the projects."""
     queues = [each for each in snapshot.objects if group_kind(each) == kueue.CLUSTER_QUEUE]
     keys = selector_keys(queues)
     lines = [_line(_trimmed(each, keys)) for each in snapshot.objects]
@@ -42,7 +42,7 @@ def _line(manifest: Mapping[str, Any]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Numbers of a manifest are exact; JSON's own float would not be."""
+    """Convert an exact number of a manifest for `json.dumps`."""
     if isinstance(value, Decimal):
         return float(value)
     raise TypeError(f"{type(value).__name__} is not a value of a manifest")

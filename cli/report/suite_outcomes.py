@@ -1,4 +1,4 @@
-"""Running the cases of suites: which findings are missing, and which are unexpected."""
+"""Runs the cases of test suites, and finds missing and unexpected findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policies.model.forest import Forest
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
-    """The result of a case: `missing` expectations, and `unexpected` findings."""
+    """The result of a case. `missing`: expectations without a finding. `unexpected`: findings that nothing expects."""
 
     case: SuiteCase
     missing: tuple[Expected, ...]
@@ -28,9 +28,9 @@ class SuiteOutcome:
 
 
 def run(case: SuiteCase) -> SuiteOutcome:
-    """Run the case; its `existing` objects are all that exists besides the change.
+    """Run the case. Before the change, only the `existing` objects of the case exist.
 
-    A consequence of another finding may be expected, but need not be.
+    A case may expect the consequences of a finding, but need not.
     """
     world = Forest.of((it.object for it in case.existing), READERS)
     manifests = {it.object.ref: it.manifest for it in case.existing if it.manifest is not None}
@@ -48,9 +48,10 @@ def run(case: SuiteCase) -> SuiteOutcome:
 
 
 def _matched(expected: tuple[Expected, ...], found: tuple[Judged, ...]) -> dict[int, int]:
-    """Index of a finding -> index of the expectation that it meets, with as many pairs as possible.
+    """Pairs of findings and expectations, as indices: a finding to the expectation that it meets.
 
-    Expectations that several findings meet yield to stricter ones: a maximum matching by augmenting paths.
+    This is a maximum matching by augmenting paths: if a finding meets several expectations, the choice leaves findings
+    for as many other expectations as possible.
     """
     expectation_of: dict[int, int] = {}
     finding_of: dict[int, int] = {}
@@ -71,7 +72,7 @@ def _matched(expected: tuple[Expected, ...], found: tuple[Judged, ...]) -> dict[
 def _augment(
     free: int, reached_from: dict[int, int], expectation_of: dict[int, int], finding_of: dict[int, int]
 ) -> None:
-    """Flip the augmenting path: each expectation on it gets the finding that reached it, and releases its old one."""
+    """Flip the augmenting path: each expectation on it gets the finding that led to it, and releases its old one."""
     finding: int | None = free
     while finding is not None:
         expectation = reached_from[finding]

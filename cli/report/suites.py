@@ -1,4 +1,4 @@
-"""The outcomes of suites: as text and as JSON."""
+"""Renders the outcomes of test suites as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifests of a safe order in files, each with the sync wave that Argo CD applies it in."""
+"""Writes the manifests of a safe order into files, each annotated with its sync wave for Argo CD."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 
 
 def write_waves(rollout: Rollout, folder: str) -> None:
-    """One folder `step-N` for each step, in a folder that is new or empty. Raises Misused."""
+    """Write one folder `step-N` for each step. `folder` must be new or empty. Raises Misused."""
     target = Path(folder)
     try:
         within_checkout(target)
@@ -34,7 +34,7 @@ def write_waves(rollout: Rollout, folder: str) -> None:
 def _write(rollout: Rollout, step: Sync, folder: Path) -> None:
     folder.mkdir()
     for number, (wave, edit) in enumerate(_applied(step), start=1):
-        name = f"{number:05}-{edit.ref.kind.lower()}.yaml"  # names of objects may hold what names of files may not
+        name = f"{number:05}-{edit.ref.kind.lower()}.yaml"  # object names may have characters that file names may not
         (folder / name).write_text(f"{document(_annotated(rollout, edit, wave))}\n", encoding="utf-8")
 
 
@@ -43,7 +43,7 @@ def _applied(step: Sync) -> Iterator[tuple[int, Edit]]:
 
 
 def _annotated(rollout: Rollout, edit: Edit, wave: int) -> dict[str, Any]:
-    """The manifest as the user wrote it, with the annotation; without what only a cluster writes."""
+    """The manifest as the user wrote it, with the annotation, and without fields that only a cluster sets."""
     written = rollout.change.applied.objects.get(edit.ref)
     manifest: Manifest = written.document.manifest if written and not edit.detour else _intermediate(edit)
     meta = metadata(manifest)

@@ -1,4 +1,4 @@
-"""What stands in for servers where the dashboard answers by itself: for one's own cluster, or for files."""
+"""Replacements for servers, for a dashboard that reads a cluster or files itself instead of calling a reconciler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHERS = {"/v1/volcano/tree": "Volcano", "/v1/yunikorn/tree": "YuniKorn"}
 
 
 class FileReviews:
-    """Replaces `Reviews` where no API server is asked: a user who can read the files or the cluster may see all."""
+    """Replaces `Reviews` if no API server authorizes callers: the user can read the files or the cluster anyway."""
 
     def who(self, token: str) -> Caller:
         return Caller(token)
@@ -26,8 +26,8 @@ class FileReviews:
 
 
 @contextmanager
-def refused_as_by_a_server() -> Iterator[None]:
-    """A refusal of /v1 becomes the error that a client would raise."""
+def refusals_as_client_errors() -> Iterator[None]:
+    """Turn an HttpRefusal into the error that a client of /v1 would raise."""
     try:
         yield
     except HttpRefusal as refusal:
@@ -35,8 +35,11 @@ def refused_as_by_a_server() -> Iterator[None]:
 
 
 @contextmanager
-def out_of_reach_as_by_a_server(who: str) -> Iterator[None]:
-    """What ends a command becomes the error that a client would raise: a page says it, and goes on. `who` answers."""
+def unavailable_as_client_errors(who: str) -> Iterator[None]:
+    """Turn OutOfReach, which would end a command, into the error of a client, which a page shows.
+
+    `who`: the source that does not answer, for the message.
+    """
     try:
         yield
     except AccessDenied as error:

@@ -1,4 +1,4 @@
-"""Serving /v1 of reconciler and audit: its address, its certificates, and the client that authorizes callers."""
+"""Serves /v1 of the reconciler and the audit: its address, its certificates, and the client that authorizes callers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from cluster.wire import Timeouts
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """The address of /v1. `certificates` None: plain HTTP, which is allowed on loopback only.
+    """The address of /v1.
 
-    `aggregated`: the API server passes on what is asked of an APIService.
+    `certificates`: None means plain HTTP, which is allowed on loopback only.
+    `aggregated`: whether the API server forwards requests of an APIService to it.
     """
 
     host: str
@@ -40,19 +41,26 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class CallerIdentity:
-    """What a server needs for callers with tokens: a client for reviews of the API server, and a certificate."""
+    """The parts that a server for callers with tokens needs.
+
+    `reviews`: authenticates and authorizes callers.
+    `tls`: returns the TLS context for the next connection; None means plain HTTP.
+    `expires`: returns when the certificate expires (UTC).
+    `proxy`: verifies requests that the API server forwards; None if it forwards none.
+    """
 
     reviews: Reviews
     tls: Callable[[], SSLContext] | None
     expires: Callable[[], datetime] | None = None
-    """When that certificate expires (UTC)."""
     proxy: FollowedProxy | None = None
-    """How the API server proves that a question comes by way of it; None where it passes on nothing."""
 
     @classmethod
     @contextmanager
     def opened(cls, settings: ApiSettings, connect: Callable[[Timeouts], ClusterClient]) -> Iterator[CallerIdentity]:
-        """Renews the certificate until the end of the block. Raises OSError, ClusterError or OutOfReach."""
+        """Open the parts, and renew the certificate until the `with` block ends.
+
+        Raises OSError, ClusterError or OutOfReach.
+        """
         with ExitStack() as stack:
             cluster = stack.enter_context(connect(REVIEW_TIMEOUTS))
             proxy = _proxy(stack, settings, cluster)
@@ -64,7 +72,7 @@ class CallerIdentity:
 def serving(
     answers: Answers, settings: ApiSettings, identity: CallerIdentity, passed: Passed | None = None
 ) -> Iterator[str]:
-    """Serve /v1 until the end of the block; yields its address. Raises OSError."""
+    """Serve /v1 until the `with` block ends; yields its address. Raises OSError."""
     host = settings.host.strip("[]")
     server = ApiServer(host, settings.port, answers, identity.tls, passed)
     server.start()

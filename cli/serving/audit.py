@@ -1,4 +1,4 @@
-"""Running the audit: its caches, its Lease, its probes, and its shutdown."""
+"""Runs the audit: its caches, its Lease, its probes, and its shutdown."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
 _POLL = 0.5
-"""Seconds between two looks at what has changed; a look costs nothing."""
+"""Seconds between two checks for changes. A check is cheap."""
 _REPORTS = Pacing(probe=10.0)
-"""The pace of the watches of reports: six times a minute they check whether the API is installed by now."""
+"""The pacing of the watches of reports: every ten seconds they check whether their API is installed."""
 
 
 def run(
@@ -39,10 +39,10 @@ def run(
     most: int,
     baseline: frozenset[str] = frozenset(),
 ) -> Exit:
-    """Serve until SIGTERM or SIGINT. `interval` is in seconds, `most` in results of a report; `baseline` has the
-    fingerprints of old findings.
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach if it cannot start.
 
-    Raises Misused, or OutOfReach where it cannot start.
+    `interval`: the seconds between two audits. `most`: the maximum number of results in a report. `baseline`: the
+    fingerprints of known findings.
     """
     process.check()
     times = LeaseTimes()
@@ -50,10 +50,10 @@ def run(
     try:
         with ExitStack() as opened:
             cluster = opened.enter_context(process.connect())
-            leasing = opened.enter_context(process.connect(timeouts=_brief(times.renew_deadline)))
-            # Writes time out before another replica may write.
+            leasing = opened.enter_context(process.connect(timeouts=_short_timeouts(times.renew_deadline)))
+            # A write must time out before another replica may write.
             margin = times.duration - times.renew_deadline
-            writing = opened.enter_context(process.connect(timeouts=_brief(margin), attempts=1))
+            writing = opened.enter_context(process.connect(timeouts=_short_timeouts(margin), attempts=1))
             lease = process.open_lease(leasing, times)
             following = sources(configuration.yunikorn, orchestrated=configuration.kueue.orchestrated)
             store, metrics = Store(following=following), AuditMetrics()
@@ -66,7 +66,7 @@ def run(
         raise OutOfReach(f"the audit cannot start: {error}") from error
 
 
-def _brief(seconds: float) -> Timeouts:
+def _short_timeouts(seconds: float) -> Timeouts:
     return Timeouts(connect=seconds / 3, read=seconds / 2)
 
 
@@ -101,7 +101,7 @@ class _Running:
         self._thread = threading.Thread(target=self._work, name="audit", daemon=True)
 
     def until_signalled(self, process: ProcessSettings) -> Exit:
-        """Serve until a signal arrives or the thread fails. Raises OSError where an address is not available."""
+        """Serve until a signal arrives or the audit's thread fails. Raises OSError if an address is not available."""
         with ExitStack() as opened:
             identity = (
                 opened.enter_context(CallerIdentity.opened(process.api, process.connect)) if process.api else None
@@ -129,7 +129,7 @@ class _Running:
         self._thread.start()
 
     def _end(self) -> None:
-        """The thread first: nothing is written once the Lease is released."""
+        """End the thread before the Lease is released, since nothing may be written afterwards."""
         log.info("stopping")
         self._ended.set()
         self._thread.join(timeout=10.0)
@@ -151,7 +151,7 @@ class _Running:
         )
 
     def ready(self) -> list[str]:
-        """Why it is not ready: it answers once everything was audited."""
+        """Why the audit is not ready. It is ready when it has audited everything once."""
         if self._ended.is_set():
             return ["stopping"]
         if lacking := self._store.lacking():

@@ -17,19 +17,19 @@ from cli.serving.options import process as process_options
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="Audit so often even if nothing changes; after a change it takes seconds.",
+    help="Audit this often even if nothing changes. After a change, an audit starts within seconds.",
 )
 @click.option(
     "--most",
     type=click.IntRange(1, 1000),
     default=100,
     show_default=True,
-    help="Results in one report; the rest is counted.",
+    help="The maximum number of results in one report; the rest are counted.",
 )
 @click.option(
     "--baseline",
     metavar="FILE",
-    help="Old findings, which are only counted; `quotree audit -o baseline=FILE` writes them. Read once, at the start.",
+    help="Known findings, which are only counted; `quotree audit -o baseline=FILE` writes the file. Read at the start.",
 )
 @click.option(
     "--lease",

@@ -1,4 +1,4 @@
-"""The certificates of a server: ours, in a folder or a Secret, which we make and renew, or supplied by others."""
+"""The certificates of a server: Quotree creates and renews them in a folder or a Secret, or others supply them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,23 @@ from cli.exits import Misused
 from cluster.client import ClusterClient
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""The names of a server that only this machine calls."""
+"""The names in the certificate of a server that only this machine calls."""
 
 Keeper = Callable[[], bool]
-"""Makes or renews the certificates where that is due; False to try again soon."""
+"""Creates or renews the certificates if necessary. Returns False if it should be called again soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Others put them into `folder` (`supplied`), or we keep them there, or in a Secret for all replicas."""
+    """The certificates of a server, in `folder`.
+
+    `supplied`: others put them into the folder. Otherwise Quotree creates and renews them.
+    `names`: names of the server.
+    `secret`: NAMESPACE/NAME of the Secret that all replicas share; None for certificates in the folder only.
+    `service`: the Service in the certificate, with `secret`.
+    `validating`, `mutating`, `conversion`, `aggregated`: the objects whose caBundle is kept up to date: webhook
+    configurations, CustomResourceDefinitions and APIServices.
+    """
 
     folder: Path
     supplied: bool
@@ -73,7 +81,7 @@ def _in_folder(folder: Path, names: Sequence[str]) -> bool:
 
 
 class _InSecret:
-    """Keeps a copy of the Secret in the folder, without the key of the certificate authority."""
+    """A keeper that copies the Secret into the folder, without the key of the certificate authority."""
 
     def __init__(self, cluster: ClusterClient, settings: secrets.SecretSettings, folder: Path) -> None:
         self._cluster = cluster
@@ -93,7 +101,7 @@ class _InSecret:
 
 
 class KeptCertificates:
-    """Renews the certificates from `start` to `stop`; a change by somebody else in the cluster is mended at once."""
+    """Renews the certificates from `start` to `stop`. Changes by others in the cluster are corrected at once."""
 
     def __init__(self, keeper: Keeper) -> None:
         self._renewal = Renewal(keeper)

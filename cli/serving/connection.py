@@ -1,4 +1,4 @@
-"""How servers are reached: their addresses, and one person's way to the API server, which another process can take."""
+"""The addresses of servers, and the connection of one user to the API server, which other processes can also use."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server and the CA of its certificate; None: the system's authorities."""
+    """A server. `ca`: the CA of its certificate; None means the authorities of the system."""
 
     url: str
     ca: Path | None = None
 
     def endpoint(self) -> Endpoint:
-        """Where the file of the CA is not there yet, no certificate is trusted. Raises Misused."""
+        """The endpoint of the server. While the file of the CA does not exist, no certificate is trusted.
+
+        Raises Misused.
+        """
         parts = urlsplit(self.url)
         if parts.scheme == "http" and is_loopback(parts.hostname or ""):
             return Endpoint(self.url.rstrip("/"))
@@ -44,9 +47,12 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class UserConnection:
-    """One person's way to the API server: with a header `Authorization`, and others that go along.
+    """A connection to the API server with the rights of one user.
 
-    `address` None: the API server of the pod. `login`, of a kubeconfig, takes the place of all this.
+    `address`: None means the API server of the pod.
+    `authorization`: the Authorization header.
+    `headers`: further headers, such as for impersonation.
+    `login`: a login of a kubeconfig. If it is set, the other fields are ignored.
     """
 
     address: Address | None = None

@@ -1,4 +1,4 @@
-"""Serving the dashboard to everybody, each with their own rights."""
+"""Serves the dashboard to a team. Each user has their own rights."""
 
 from __future__ import annotations
 
@@ -28,21 +28,27 @@ from webhook.logs import log_as_json
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """`proxies` empty: by token. Else by the headers of a proxy at one of these networks."""
+    """How users sign in: by token, or through a proxy.
+
+    `proxies`: the networks of the proxy; empty for sign-in by token.
+    `user_header`, `groups_header`: the headers in which the proxy names the user.
+    `session_key`: a file with the key for session cookies.
+    `ended`: NAMESPACE/NAME of the ConfigMap in which all replicas record ended sessions; if empty, each replica only
+    knows its own.
+    `token_file`: the dashboard's token, with which it impersonates the users that the proxy names.
+    """
 
     proxies: Sequence[str] = ()
     user_header: str = "X-Forwarded-User"
     groups_header: str = "X-Forwarded-Groups"
     session_key: Path | None = None
     ended: str = ""
-    """NAMESPACE/NAME of the ConfigMap in which replicas write which sessions have ended; empty: each knows its own."""
     token_file: Path | None = None
-    """The dashboard's own token, with which it asks for those that a proxy names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddresses:
-    """The servers that are asked. `api` None: that of the pod's service account."""
+    """The servers that the dashboard calls. `api`: None means the API server of the pod."""
 
     api: Address | None
     reconciler: Address | None
@@ -58,7 +64,7 @@ def settings_of(
     refresh: int,
     address_file: Path | None,
 ) -> DashboardSettings:
-    """The settings, except how people sign in, which `run` adds."""
+    """The settings without the sign-in, which `run` adds."""
     cookie = cookie_name(port, secure=folder is not None)
     return DashboardSettings(
         ByToken(Sessions(), cookie),
@@ -81,9 +87,10 @@ def run(
     certificates: Certificates | None,
     what_if: Callable[[Callable[[UserLogin], UserConnection]], Processes],
 ) -> Exit:
-    """Serve everybody until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach if it cannot start.
 
-    `what_if` makes who computes changes, of how to reach the API server as someone.
+    `what_if`: creates the processes that compute the effect of changes. Its argument connects to the API server as a
+    user.
     """
     if certificates is None and not is_loopback(settings.host.strip("[]")):
         raise Misused(f"--host {settings.host}: tokens must not cross a network in the clear; use --certs")
@@ -93,7 +100,7 @@ def run(
         settings, authenticator=authenticator, sessions=sessions, link_key=key.read_bytes if key else None
     )
     own = _own_token(sign_in) if sign_in.proxies else None
-    servers = _Watched(others, own)
+    servers = _ReloadedServers(others, own)
     someone = connecting_as_user(others.api, own)
     log_as_json()
     try:
@@ -108,7 +115,7 @@ def run(
 
 
 def _backend(servers: Callable[[], Servers], keeper: Keeper | None, what_if: Processes) -> RemoteBackend:
-    """Called in the process that serves, since threads do not survive a fork."""
+    """The backend of the dashboard. Call it in the process that serves, since threads do not survive a fork."""
     if keeper:
         KeptCertificates(keeper).start()
     return RemoteBackend(servers, what_if)
@@ -127,7 +134,7 @@ def _authenticator(sign_in: SignIn, cookie: str) -> tuple[Authenticator, Session
 
 
 def _ended(named: str) -> EndedSessions | None:
-    """The list of sessions that have ended, which the dashboard reads and writes with its own rights."""
+    """The list of ended sessions in a ConfigMap, which the dashboard reads and writes with its own rights."""
     if not named:
         return None
     namespace, _, name = named.partition("/")
@@ -142,7 +149,7 @@ def _ended(named: str) -> EndedSessions | None:
 def connecting_as_user(
     api: Address | None, own: Callable[[], str | None] | None
 ) -> Callable[[UserLogin], UserConnection]:
-    """Connect with the user's token, or with our own token, impersonating the user that the proxy names."""
+    """A function that connects as a user: with the user's token, or with our token and impersonation."""
 
     def connection(login: UserLogin) -> UserConnection:
         header = login.authorization if login.authorization is not None or own is None else own()
@@ -153,16 +160,17 @@ def connecting_as_user(
 
 
 def _own_token(sign_in: SignIn) -> Callable[[], str | None]:
-    """Read anew each time, since the file is renewed."""
+    """A function that reads the dashboard's token for each request, since its file is renewed."""
     if sign_in.token_file is None:
         return lambda: from_service_account().authorization()
     return lambda: f"Bearer {sign_in.token_file.read_text().strip()}" if sign_in.token_file else None
 
 
-class _Watched:
-    """The servers, made anew when the file of a CA changes. Credentials of this process go along only where `own` is.
+class _ReloadedServers:
+    """Returns the endpoints of the servers, and creates them again when the file of a CA changes.
 
-    A token of a caller must never travel with a client certificate of ours, since the API server would take that.
+    `own`: the Authorization header of this process. If it is None, no credentials of this process are sent. A user's
+    token must never be sent with a client certificate of ours: the API server would use that certificate.
     """
 
     def __init__(self, others: ServerAddresses, own: Callable[[], str | None] | None) -> None:
@@ -176,7 +184,7 @@ class _Watched:
         seen = tuple(_fingerprint(each.ca) for each in every if each)
         with self._lock:
             if self._servers is None or seen != self._seen:
-                made = [self._with_own(each.endpoint()) if each else None for each in every]
+                made = [self._with_own_login(each.endpoint()) if each else None for each in every]
                 api = made[0] or self._of_pod()
                 self._servers, self._seen = Servers(api, *made[1:]), seen
             return self._servers
@@ -186,9 +194,9 @@ class _Watched:
             found = from_service_account()
         except ClusterError as error:
             raise Misused(f"name the API server with --api-server: {error}") from error
-        return self._with_own(replace(found, authorization=lambda: None))
+        return self._with_own_login(replace(found, authorization=lambda: None))
 
-    def _with_own(self, endpoint: Endpoint) -> Endpoint:
+    def _with_own_login(self, endpoint: Endpoint) -> Endpoint:
         return replace(endpoint, authorization=self._own) if self._own else endpoint
 
 

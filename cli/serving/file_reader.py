@@ -1,4 +1,4 @@
-"""The dashboard of files: their queues and work, simulated until nothing moves, as a cluster would show them."""
+"""Reads files for the dashboard: their queues and work, simulated until nothing changes, in the form of a cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from analysis.inputs import InputObjects
 from analysis.simulation import Simulations
-from cli.serving.answers import FileReviews, only, refused_as_by_a_server
+from cli.serving.answers import FileReviews, only, refusals_as_client_errors
 from cluster.errors import NotFound
 from cluster.resource import NAMESPACES, Resource
 from dashboard.pages.namespace import LOCAL_QUEUES, workload_state
@@ -29,8 +29,9 @@ T = TypeVar("T")
 
 
 class FilesReader:
-    """See `dashboard.reading.backend.UserReader`. `trees` are as `quotree tree -o json` has them;
-    `audit` answers for findings.
+    """A `dashboard.reading.backend.UserReader` for files.
+
+    `played`: their simulation. `trees`: the trees as in `quotree tree -o json`. `audit`: returns the findings.
     """
 
     def __init__(self, inputs: InputObjects, played: Simulations, trees: Manifest, audit: Getter) -> None:
@@ -39,7 +40,7 @@ class FilesReader:
         self._read = time.monotonic()
         dated = played.kueue.start != START
         self._ahead = 0 if dated else time.time_ns() - played.kueue.now
-        # /v1 asks a core for its world and for controllers, which files have none of.
+        # The code of /v1 reads the state and the controllers of a Core. For files there are no controllers.
         core = SimpleNamespace(state=SimpleNamespace(world=self._world, complete=True), controllers=())
         self._core = cast("Core", core)
         self._api = ReconcilerApi(self._ask, FileReviews())  # type: ignore[arg-type]
@@ -47,19 +48,19 @@ class FilesReader:
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         if (found := only(self._trees, path)) is not None:
             return found
-        with refused_as_by_a_server():
+        with refusals_as_client_errors():
             answer = self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
         for each in answer["items"] if path.endswith("/pendingworkloads") else ():
-            each["metadata"]["creationTimestamp"] = self._moved(each["metadata"]["creationTimestamp"])
-        if "nodes" in answer:  # the API keeps the nodes of a tree, so they are not changed
-            return {**answer, "nodes": [self._as_seen(each) for each in answer["nodes"]]}
+            each["metadata"]["creationTimestamp"] = self._shifted(each["metadata"]["creationTimestamp"])
+        if "nodes" in answer:  # the API caches the nodes of a tree, so they must not be changed
+            return {**answer, "nodes": [self._with_shifted_times(each) for each in answer["nodes"]]}
         return answer
 
-    def _as_seen(self, node: Manifest) -> Manifest:
+    def _with_shifted_times(self, node: Manifest) -> Manifest:
         oldest = node.get("oldestPending")
-        return {**node, "oldestPending": self._moved(oldest)} if oldest else node
+        return {**node, "oldestPending": self._shifted(oldest)} if oldest else node
 
-    def _moved(self, moment: str) -> str:
+    def _shifted(self, moment: str) -> str:
         return written(parse(moment) + self._ahead)
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
@@ -71,7 +72,7 @@ class FilesReader:
         for ref, placed in self._inputs.objects.items() if resource in KINDS.values() else ():
             if (KINDS.get(ref.kind), ref.name) == (resource, name):
                 return dict(placed.document.manifest)
-        if resource == NAMESPACES:  # files need not name the namespaces that exist
+        if resource == NAMESPACES:  # a namespace exists even if it is in no file
             return {"metadata": {"name": name}}
         where = f"{namespace}/{name}" if namespace else name
         raise NotFound(404, "NotFound", f"{resource} {where} is not in the files")
@@ -84,17 +85,17 @@ class FilesReader:
         of: str = "",  # noqa: ARG002, as `Reader` has it
         labels: str = "",  # noqa: ARG002
     ) -> list[Manifest]:
-        """LocalQueues and Workloads; files have nothing else that a page lists."""
+        """LocalQueues and Workloads. A list of another kind is empty: files have no other kinds that a page lists."""
         if resource == WORKLOADS:
-            mine = (each for each in self._world.workloads.values() if namespace in (None, each.namespace))
-            return [_manifest(each, self._ahead) for each in sorted(mine, key=lambda each: each.key)][:most]
+            own = (each for each in self._world.workloads.values() if namespace in (None, each.namespace))
+            return [_manifest(each, self._ahead) for each in sorted(own, key=lambda each: each.key)][:most]
         if resource != LOCAL_QUEUES:
             return []
         objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._inputs.objects.items()))
         queues = ((ref, found) for ref, found in objects if ref.kind == "LocalQueue")
-        those = [(ref, found) for ref, found in queues if namespace in (None, ref.namespace)][:most]
+        chosen = [(ref, found) for ref, found in queues if namespace in (None, ref.namespace)][:most]
         counts = Counter((each.namespace, each.queue, _state(each)) for each in self._world.workloads.values())
-        return [{**found, "status": _counted(counts, ref.namespace or "", ref.name)} for ref, found in those]
+        return [{**found, "status": _counted(counts, ref.namespace or "", ref.name)} for ref, found in chosen]
 
     def user(self) -> str:
         return "files"
@@ -112,7 +113,7 @@ def _state(workload: Workload) -> str:
 
 
 def _counted(counts: Counter[tuple[str, str, str]], namespace: str, queue: str) -> Manifest:
-    """The status that Kueue would give the LocalQueue."""
+    """The status that Kueue would write for the LocalQueue."""
     pending, reserved, admitted = (
         counts[namespace, queue, state] for state in ("pending", "quota reserved", "admitted")
     )
@@ -120,10 +121,10 @@ def _counted(counts: Counter[tuple[str, str, str]], namespace: str, queue: str) 
 
 
 def _manifest(workload: Workload, ahead: int) -> Manifest:
-    """What pages show of a Workload. Jobs in files have theirs from the simulation alone.
+    """The Workload as a manifest with the fields that pages show. Workloads of jobs only exist in the simulation.
 
-    `ahead`: nanoseconds to add to the times of a simulation whose objects have none: pages say how long ago things
-    were, and its clock begins at a fixed date.
+    `ahead`: nanoseconds to add to its times. If the objects have no times, the clock of a simulation begins at a fixed
+    date, but pages show how long ago something happened.
     """
     conditions = [
         {

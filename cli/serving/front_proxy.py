@@ -1,4 +1,4 @@
-"""Following how the API server proves that it is the one that passes on questions, while a server runs."""
+"""Watches the settings by which a server recognizes requests that the API server forwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class FollowedProxy:
-    """From `start` to `stop`; `authority` is a file that always holds the authority of the API server's certificate."""
+    """Watches the ConfigMap of the front proxy from `start` to `stop`.
+
+    `authority`: a file that is kept up to date with the authority of the API server's client certificate.
+    """
 
     def __init__(self, cluster: ClusterClient, authority: Path) -> None:
         self.authority = authority
@@ -37,11 +40,11 @@ class FollowedProxy:
         )
 
     def start(self) -> bool:
-        """Start; False if the API server publishes no front proxy. Requests that it forwards are then refused."""
+        """Start the watch. Returns False if the API server has no front proxy; then forwarded requests are refused."""
         try:
             self._take(self._cluster.get(CONFIG_MAPS.item(NAME, NAMESPACE)))
         except (ClusterError, OSError) as error:
-            log.warning("what the API server passes on is not answered: %s", error)
+            log.warning("requests that the API server forwards are refused: %s", error)
         if self._known is None:
             return False
         self._reflector.start()
@@ -61,7 +64,7 @@ class FollowedProxy:
         try:
             found = FrontProxy.of(config_map)
         except ValueError as error:
-            log.warning("ConfigMap %s/%s: %s; what was known before stays", NAMESPACE, NAME, error)
+            log.warning("ConfigMap %s/%s: %s; the previous settings remain", NAMESPACE, NAME, error)
             return
         if found is None or found == self._known:
             return
@@ -73,7 +76,7 @@ class FollowedProxy:
 
 @dataclass(frozen=True, slots=True)
 class PassedOn:
-    """What the API server passes on, answered by `answer_to`."""
+    """Answers the requests that the API server forwards, with `answer_to`."""
 
     proxy: FollowedProxy
     answer_to: Callable[[str, Caller], dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Which version of Kueue a server follows where its configuration does not name one."""
+"""The version of Kueue for servers whose configuration does not name one."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ if TYPE_CHECKING:  # it takes long to load
     from cluster.client import ClusterClient
 
 PATIENCE = 60.0
-"""Seconds in which the API server has to answer: it may start together with this process."""
+"""Seconds to wait for the API server, which may start at the same time as this process."""
 _PAUSE = 2.0
 log = logging.getLogger(__name__)
 
 
 def logged(connect: Callable[[], ClusterClient]) -> Installed:
-    """The version in the cluster of a server, which logs it. Raises OutOfReach if the cluster does not answer in time.
+    """A function that returns and logs the version of Kueue in the cluster of a server.
 
-    To guess then would make two replicas decide by two versions.
+    It raises OutOfReach if the cluster does not answer in time. With a default instead, two replicas could decide by
+    different versions.
     """
     return partial(_logged, connect)
 
 
 def beside_webhook(against: Against, kubeconfig: str | None) -> Installed:
-    """The same for the webhook; the latest version if it judges against files."""
+    """The same for the webhook. If the webhook judges against files, the version is the latest one."""
     if against.kind != "cluster":
         return lambda: LATEST
 

@@ -1,4 +1,4 @@
-"""From the first line of a server's log to its last signal."""
+"""The start and the end of a server: it announces its address, and stops at a signal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def announce(scheme: str, host: str, port: int, file: Path | None, **more: str) -> None:
-    """Say in the log, and where asked for in a file, where the probes are served."""
+    """Log the address of the probes, and write it to `file` if one is set."""
     address = {"url": url_of(scheme, host, port), "pid": os.getpid(), **more}
     log.info("serving", extra={"fields": address})
     write_address(file, address)
@@ -25,12 +25,14 @@ def announce(scheme: str, host: str, port: int, file: Path | None, **more: str) 
 
 @contextmanager
 def signalled(ended: threading.Event) -> Iterator[Callable[[float], bool]]:
-    """Wait for SIGTERM or SIGINT by the function that this yields; a second signal ends the process at once.
+    """Handle SIGTERM and SIGINT, and yield a function that waits for one. A second signal ends the process at once.
 
-    The function waits up to so many seconds, sets the event if a signal came, and returns whether the event is set.
+    The function waits at most the given number of seconds, sets `ended` if a signal arrived, and returns whether
+    `ended` is set.
     """
     handled = (signal.SIGTERM, signal.SIGINT)
-    # A handler runs between two lines of the main thread. An Event has a lock, which one of these lines may hold.
+    # A signal handler interrupts the main thread at any line, even one that holds the lock of an Event. A SimpleQueue
+    # is safe in a handler.
     arrived: SimpleQueue[int] = SimpleQueue()
 
     def end(number: int, _: object) -> None:

@@ -1,4 +1,4 @@
-"""Options that servers share: their certificates, where probes and /v1 are, and the cluster."""
+"""Options that servers share: their certificates, the addresses of probes and /v1, and the cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FOLDER, _FILE = click.Path(file_okay=False, path_type=Path), click.Path(dir_oka
 
 @dataclass(frozen=True, slots=True)
 class CertificateOptions:
-    """Options of the certificates: their source, their names, and where they are also stored; see `Certificates`."""
+    """The options for certificates: their source, their names, and the Secret that has them; see `Certificates`."""
 
     supplied: bool
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class CertificateOptions:
     service: str | None
 
     def certificates(self, folder: Path, **callers: Sequence[str]) -> Certificates:
-        """`callers`: the objects whose caBundle to keep, under their names in `Certificates`."""
+        """The certificates in this folder. `callers`: the objects whose caBundle to keep, see `Certificates`."""
         from cli.serving.certificates import Certificates  # here, since a server without them loads none of it
 
         return Certificates(folder, self.supplied, self.names, self.secret, self.service, **callers)
@@ -44,9 +44,13 @@ class CertificateOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOptions(CertificateOptions):
-    """`host` and `port` are those of the probes; `api_port` None: /v1 is not served. The certificates are /v1's.
+    """The options of a server with probes and /v1. The certificates are for /v1.
 
-    `folder` None: there are none.
+    `folder`: the folder of the certificates; None if there are none.
+    `host`, `port`: the address of the probes.
+    `address_file`: the file to write the actual addresses to.
+    `api_host`, `api_port`: the address of /v1. If `api_port` is None, /v1 is not served.
+    `metrics_auth`: whether callers of /metrics must be authorized.
     """
 
     folder: Path | None
@@ -60,9 +64,9 @@ class ProcessOptions(CertificateOptions):
     context: str | None
 
     def settings(self, lease: str, api_service: str | None = None) -> ProcessSettings:
-        """`lease` is `namespace/name`; `api_service` is the APIService by which the API server passes on questions.
+        """The settings of the process. Raises Misused.
 
-        Raises Misused.
+        `lease`: NAMESPACE/NAME. `api_service`: the APIService for which the API server forwards requests.
         """
         from cli.serving.process import ProcessSettings  # here, since servers take long to load
 
@@ -83,7 +87,10 @@ class ProcessOptions(CertificateOptions):
 
 @dataclass(frozen=True, slots=True)
 class PrometheusOptions:
-    """The Prometheus that has the metrics of the reconciler; `prometheus` None: none is asked."""
+    """The options for the Prometheus that has the metrics of the reconciler.
+
+    `prometheus`: its URL; None for none. `prometheus_match`: the labels that its samples must have.
+    """
 
     prometheus: str | None
     prometheus_ca: Path | None
@@ -91,7 +98,7 @@ class PrometheusOptions:
     prometheus_match: tuple[str, ...]
 
     def settings(self, *, serves_api: bool) -> PrometheusSettings | None:
-        """Which server to ask; None where none is given. Raises Misused."""
+        """The settings of this Prometheus; None if there is none. Raises Misused."""
         if self.prometheus is None:
             return None
         if not serves_api:
@@ -115,18 +122,21 @@ gates = click.option(
     "--gates",
     type=click.Choice([Dialect.VOLCANO.value, Dialect.YUNIKORN.value]),
     multiple=True,
-    help="Pods wait at a scheduling gate for the quota of this project, where the configuration does not set its"
-    " `enforce`. Webhook and reconciler need the same.",
+    help="Pods wait at a scheduling gate for the quota of this project, unless the configuration sets its `enforce`."
+    " Webhook and reconciler need the same value.",
 )
 
 
 def certificates(caller: str = "clients call") -> Decorator:
-    """The options of CertificateOptions; the command gets them as `kept`. `caller`: whose Service it is."""
+    """Add the options of CertificateOptions to a command, which gets them as `kept`.
+
+    `caller`: who calls the Service, for the help text.
+    """
     return _grouped("kept", CertificateOptions, _certificates(caller))
 
 
 def process(port: int) -> Decorator:
-    """The options of ProcessOptions; the command gets them as `process`. `port` is the default of the probes'."""
+    """Add the options of ProcessOptions to a command, which gets them as `process`. `port`: the default of --port."""
     where = "Folder of tls.crt and tls.key for /v1. Default: plain HTTP, on loopback only."
     options: tuple[Decorator, ...] = (
         click.option(
@@ -142,7 +152,7 @@ def process(port: int) -> Decorator:
         click.option(
             "--metrics-auth",
             is_flag=True,
-            help="Show /metrics to tokens of the cluster that may GET it, over TLS with --api-certs."
+            help="Serve /metrics only to users of the cluster who may GET it, over TLS with --api-certs."
             " Probes need no token.",
         ),
         *_certificates("clients call"),
@@ -151,7 +161,7 @@ def process(port: int) -> Decorator:
 
 
 def prometheus() -> Decorator:
-    """The options of PrometheusOptions; the command gets them as `prometheus`."""
+    """Add the options of PrometheusOptions to a command, which gets them as `prometheus`."""
     options: tuple[Decorator, ...] = (
         click.option(
             "--prometheus",
@@ -159,12 +169,12 @@ def prometheus() -> Decorator:
             help="The Prometheus that scrapes this reconciler. Histories of queues then last longer than the process.",
         ),
         click.option("--prometheus-ca", type=_FILE, help="The CA of its certificate. Default: those of the system."),
-        click.option("--prometheus-token", type=_FILE, help="File with a bearer token for it, read anew each time."),
+        click.option("--prometheus-token", type=_FILE, help="File with a bearer token for it, read for each request."),
         click.option(
             "--prometheus-match",
             metavar="LABEL=VALUE",
             multiple=True,
-            help="A label that samples must have, where one Prometheus has the metrics of several clusters.",
+            help="A label that samples must have, for a Prometheus with the metrics of several clusters.",
         ),
     )
     return _grouped("prometheus", PrometheusOptions, options)
@@ -173,7 +183,7 @@ def prometheus() -> Decorator:
 def _certificates(caller: str) -> tuple[Decorator, ...]:
     return (
         click.option(
-            "--supplied", is_flag=True, help="Use the certificates in the folder as they are: make and renew none."
+            "--supplied", is_flag=True, help="Use the certificates in the folder without creating or renewing any."
         ),
         click.option(
             "--name", "names", metavar="DNS|IP", multiple=True, help="Another name of this server. Default: loopback."
@@ -188,7 +198,7 @@ def _certificates(caller: str) -> tuple[Decorator, ...]:
 def _grouped(
     name: str, kind: type[CertificateOptions | PrometheusOptions], options: tuple[Decorator, ...]
 ) -> Decorator:
-    """The command gets what is given for these options as one value of this kind."""
+    """A decorator that adds these options to a command, which gets their values as one object of this class."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)

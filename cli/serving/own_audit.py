@@ -1,4 +1,4 @@
-"""/v1/findings without a server of the audit: what a command may read is judged in this process, now and then."""
+"""Serves /v1/findings without an audit server: this process audits the objects that the user may read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from audit.api import AuditApi
 from audit.auditor import PAUSE_FACTOR, SHORTEST_PAUSE
-from cli.serving.answers import FileReviews, out_of_reach_as_by_a_server, refused_as_by_a_server
+from cli.serving.answers import FileReviews, refusals_as_client_errors, unavailable_as_client_errors
 from cluster.errors import ClusterError, Unreachable
 from dashboard.reading.backend import Manifest
 from policies.audit.audited import Audit
@@ -19,14 +19,16 @@ log = logging.getLogger(__name__)
 _PATIENCE = 3.0
 """Seconds that a page waits for the first audit."""
 _BRIEF = 1.0
-"""Seconds that a page waits for a later one. Most clusters are judged within it, and the page has no old findings."""
+"""Seconds that a page waits for a later audit. Most audits end within it, so that the page has no old findings."""
 
 
 class OwnAudit:
-    """The audit of the own dashboard. One audit runs at a time; it starts with a request, if the last one is old.
+    """The audit of a dashboard for one user. A request starts an audit if the last one is old. Only one runs at a time.
 
-    An answer waits for it up to `brief` seconds, the first one up to `patience`. After that the last one is the answer;
-    its `judged` says when that was. `judge` reads and judges; it raises OutOfReach.
+    `judge`: reads and audits the objects; raises OutOfReach.
+    `patience`: the seconds that a request waits for the first audit.
+    `brief`: the seconds that a request waits for a later audit. After that it gets the last one, whose `judged` is the
+    time of that audit.
     """
 
     def __init__(self, judge: Callable[[], Audit], patience: float = _PATIENCE, brief: float = _BRIEF) -> None:
@@ -50,20 +52,20 @@ class OwnAudit:
             raise Unreachable("the audit", "the first one has not ended yet", "this page shows them when it has ended")
         if self._error is not None:
             raise self._error
-        with refused_as_by_a_server():
+        with refusals_as_client_errors():
             return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
 
     def _begin(self) -> None:
         with self._lock:
             if self._idle.is_set() and time.monotonic() >= self._next_at:
                 self._idle.clear()
-                # A daemon, so that Ctrl-C need not wait for it.
+                # It is a daemon thread so that Ctrl-C does not wait for it.
                 threading.Thread(target=self._run, name="audit", daemon=True).start()
 
     def _run(self) -> None:
         began = time.monotonic()
         try:
-            with out_of_reach_as_by_a_server("the audit"):
+            with unavailable_as_client_errors("the audit"):
                 self._last, self._error = self._judge(), None
         except ClusterError as error:
             self._error = error

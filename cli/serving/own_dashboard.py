@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from cli.exits import Exit, OutOfReach
-from cli.serving.answers import OTHERS, FileReviews, only, out_of_reach_as_by_a_server, refused_as_by_a_server
+from cli.serving.answers import OTHERS, FileReviews, only, refusals_as_client_errors, unavailable_as_client_errors
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from dashboard.login.authenticators import ByKey
@@ -28,11 +28,11 @@ from reconciler.core.core import Core
 
 T = TypeVar("T")
 _SHORTEST = 3.0
-"""The shortest time, in seconds, for which a state of the cluster is shown."""
+"""The minimum time in seconds between two reads of the cluster."""
 _TIMES = 10.0
-"""A state is shown this many times as long as reading it took, so that a large cluster is not read without a pause."""
+"""The pause between two reads is this many times the duration of a read, so that a large cluster is read less often."""
 OtherTrees = Callable[[], Manifest]
-"""The trees of all projects in the cluster, as `quotree tree -o json` has them. Raises OutOfReach."""
+"""Returns the trees of all projects in the cluster, as in `quotree tree -o json`. Raises OutOfReach."""
 
 
 def run_own(
@@ -44,9 +44,9 @@ def run_own(
     say: Callable[[str], None],
     servers: Sequence[NamedServer] = (),
 ) -> Exit:
-    """Serve until SIGTERM or Ctrl-C. Raises OutOfReach where it cannot start.
+    """Serve until SIGTERM or Ctrl-C. Raises OutOfReach if it cannot start.
 
-    `open_reader` and `what_if` are called in the process that serves. `servers`: see `Backend`.
+    `open_reader`, `what_if`: called in the process that serves. `servers`: see `Backend`. `say`: prints the address.
     """
     key = secrets.token_urlsafe(24)
     settings = replace(settings, authenticator=ByKey(key, settings.cookie))
@@ -65,7 +65,7 @@ def run_own(
 
 
 class _OwnBackend:
-    """The backend of one user: the key proves that the caller started the dashboard."""
+    """The backend of one user. The key in the address proves that the caller has started the dashboard."""
 
     audited = True
 
@@ -82,21 +82,21 @@ def of_cluster(cluster: ClusterClient, v1: Getter, audit: Getter) -> UserReader:
 
 
 class ReadOnce:
-    """/v1 without a reconciler: reads a cluster, and answers from that state for some seconds."""
+    """Answers /v1 without a reconciler: reads the cluster, and uses that state for some seconds."""
 
     def __init__(self, cluster: ClusterClient, other_trees: OtherTrees) -> None:
         self._cluster, self._other_trees = cluster, other_trees
         self._lock = threading.Lock()
         self._api = ReconcilerApi(self._ask, FileReviews())  # type: ignore[arg-type]
-        self._core = _Aging(lambda: observed(self._cluster))
-        self._others = _Aging(self._other_trees)
+        self._core = _Expiring(lambda: observed(self._cluster))
+        self._others = _Expiring(self._other_trees)
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         with self._lock:
             if path in OTHERS:
-                with out_of_reach_as_by_a_server("the cluster"):
+                with unavailable_as_client_errors("the cluster"):
                     return only(self._others.current(), path) or {}
-            with refused_as_by_a_server():
+            with refusals_as_client_errors():
                 return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
 
     def behind(self) -> float:
@@ -106,8 +106,8 @@ class ReadOnce:
         return question(self._core.current())
 
 
-class _Aging:
-    """A value that is read again when it is too old."""
+class _Expiring:
+    """A cached value that is read again when it is too old."""
 
     def __init__(self, read: Callable[[], Any]) -> None:
         self._read = read

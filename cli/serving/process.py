@@ -1,4 +1,4 @@
-"""What reconciler and audit have in common: where their probes and /v1 are, their Lease, their cluster."""
+"""The settings that the reconciler and the audit share: the addresses of probes and /v1, the Lease, and the cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ if TYPE_CHECKING:  # it takes long to load
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """The address of its probes, its Lease as `namespace/name`, and its cluster. `api` None: /v1 is not served."""
+    """The settings of a process.
+
+    `host`, `port`: the address of its probes.
+    `lease`: `namespace/name`.
+    `api`: the address of /v1; None if /v1 is not served.
+    `metrics_auth`: whether the API server authorizes callers of /metrics. The port then uses TLS, with the certificate
+    of /v1.
+    """
 
     host: str
     port: int
@@ -34,7 +41,6 @@ class ProcessSettings:
     address_file: Path | None = None
     api: ApiSettings | None = None
     metrics_auth: bool = False
-    """Whether the API server is asked who may read the metrics. The port then speaks TLS, with /v1's certificate."""
 
     def check(self) -> None:
         """Check the name of the Lease, and that tokens do not cross a network unencrypted. Raises Misused."""
@@ -49,7 +55,7 @@ class ProcessSettings:
             )
 
     def open_lease(self, cluster: ClusterClient, times: LeaseTimes) -> Lease:
-        """Its Lease, with this process as another holder than any before."""
+        """The Lease of the process. Each process has a different identity as its holder."""
         namespace, _, name = self.lease.partition("/")
         return Lease(cluster, namespace, name, f"{socket.gethostname()}_{uuid.uuid4()}", times)
 
@@ -64,10 +70,10 @@ class ProcessSettings:
         registry: CollectorRegistry,
         notes: Problems,
     ) -> HealthServer:
-        """Serves probes and metrics. Raises OSError where the address is not available."""
+        """Serve probes and metrics. Raises OSError if the address is not available."""
         more: dict[str, Any] = {}
         if self.metrics_auth and identity:
-            from cluster.access import metrics_guard  # here, with what serves /v1
+            from cluster.access import metrics_guard  # here, since only processes that serve /v1 need it
 
             more = {"tls": identity.tls, "guard": metrics_guard(identity.reviews)}
         server = HealthServer(self.host.strip("[]"), self.port, live, ready, registry, notes, **more)
@@ -75,6 +81,6 @@ class ProcessSettings:
         return server
 
     def announce(self, server: HealthServer, api: str | None) -> None:
-        """`api`: the address of /v1."""
+        """Announce the addresses of the probes and of /v1 (`api`)."""
         scheme = "https" if self.metrics_auth else "http"
         announce(scheme, self.host, server.server_port, self.address_file, **({"api": api} if api else {}))

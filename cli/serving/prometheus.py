@@ -1,4 +1,4 @@
-"""The Prometheus that is asked what queues used in the last day."""
+"""The Prometheus that has the usage of queues in the last day."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _TIMEOUTS = Timeouts(connect=1.0, read=3.0)
 
 @dataclass(frozen=True, slots=True)
 class PrometheusSettings:
-    """`match`: labels that its samples must have. `token_file`: of the bearer token; None sends none."""
+    """The address of a Prometheus.
+
+    `token_file`: the file of the bearer token; None means no token. `match`: labels that its samples must have.
+    """
 
     url: str
     ca: Path | None = None
@@ -28,7 +31,7 @@ class PrometheusSettings:
     match: dict[str, str] = field(default_factory=dict)
 
     def connect(self) -> ClusterClient:
-        """A client that asks once, with short timeouts. Raises Misused."""
+        """A client with short timeouts and without retries. Raises Misused."""
         return ClusterClient(self._endpoint(), timeouts=_TIMEOUTS, attempts=1)
 
     def _endpoint(self) -> Endpoint:

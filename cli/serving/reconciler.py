@@ -1,4 +1,4 @@
-"""Running the reconciler: its Lease, its probes, and its shutdown."""
+"""Runs the reconciler: its Lease, its probes, and its shutdown."""
 
 from __future__ import annotations
 
@@ -35,27 +35,31 @@ from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
 _LEASE_WATCH = Pacing(first=0.2, longest=3.0, watch=20)
-"""The pace of the watch of Kueue's Lease: a hanging watch is noticed in half a minute, a broken one is retried soon."""
+"""The pacing of the watch of Kueue's Lease: a hanging watch is noticed in half a minute, a broken one soon retried."""
 _RIVALS = {
     Dialect.KUEUE: (KUEUE_LEASE, "Kueue's manager"),
     Dialect.VOLCANO: (MANAGER_LEASE, "Volcano's controller"),
 }
-"""The Leases of other controllers that keep us from writing, by dialect; the first dialect that is on decides.
+"""The Leases of other controllers that keep the reconciler from writing, by dialect. The first dialect that is on
+counts.
 
-If both are on, Volcano's Lease only keeps us from its queues. YuniKorn's scheduler may run beside us: the Pods that it
-binds have passed the gate.
+If both are on, Volcano's Lease only keeps the reconciler from writing Volcano's queues. YuniKorn's scheduler may run at
+the same time: the Pods that it binds have passed the gate.
 """
 _TURNS = 0.001
-"""Seconds that a thread computes while another one waits for the interpreter; Python's own are five times as many. A
-write takes some ten turns: behind the loop that works out a thousand statuses it took a tenth of a second."""
+"""The interpreter's switch interval in seconds, a fifth of Python's default.
+
+A write needs about ten switches between threads. With the default, a write took a tenth of a second while the loop
+computed a thousand statuses.
+"""
 _POLL = 0.5
 """Seconds between two checks that the loop still runs."""
 
 
 def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: PrometheusSettings | None = None) -> Exit:
-    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach if it cannot start.
 
-    `past`: the Prometheus that is asked for histories.
+    `past`: the Prometheus with the histories of queues.
     """
     process.check()
     try:
@@ -75,10 +79,10 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: Pro
             permit: ManagePermit | NeverPermitted = NeverPermitted()
             writing: ClusterClient | None = None
             if manage:
-                leasing = opened.enter_context(_leasing(process, times))
+                leasing = opened.enter_context(_lease_client(process, times))
                 lease = process.open_lease(leasing, times)
                 permit = ManagePermit(lease, _rival_lease(leasing, rival))
-                writing = opened.enter_context(_writing(process, times, lease))
+                writing = opened.enter_context(_write_client(process, times, lease))
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels, configured.settings.configuration.kueue.version)
             queues = ChosenQueues(configured.local_queues)
@@ -108,32 +112,33 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings, past: Pro
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
 
-def _leasing(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
-    """Connections whose timeouts leave time for another attempt before the Lease is lost.
+def _lease_client(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
+    """A client for the Lease. Its timeouts leave time for another attempt before the Lease is lost.
 
-    A busy API server gets half of that time for an answer; nothing is sent twice within an attempt.
+    The API server has half of the renew deadline for a response. A request is sent once in each attempt.
     """
     timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 2, watch_grace=5.0)
     return process.connect(timeouts, attempts=1)
 
 
 def _rival_lease(cluster: ClusterClient, rival: tuple[str, str] | None) -> RivalLease | NoRivalLease:
-    """`rival`: the name of the other Lease, and who renews it; None: there is none."""
+    """Watch the Lease of another controller. `rival`: its name, and the controller that renews it; None for none."""
     if rival is None:
         return NoRivalLease()
     name, who = rival
     return RivalLease(cluster, name, pacing=_LEASE_WATCH, controller=who)
 
 
-def _writing(process: ProcessSettings, times: LeaseTimes, lease: Lease) -> ClusterClient:
-    """Over connections that time out before another replica may write; the loop retries."""
+def _write_client(process: ProcessSettings, times: LeaseTimes, lease: Lease) -> ClusterClient:
+    """A client for writes, which time out before another replica may write. The loop retries them."""
     return process.connect(lambda: write_timeouts(times, lease.left()), attempts=1)
 
 
 def write_timeouts(times: LeaseTimes, left: float) -> Timeouts:
-    """Return the timeouts of a write that begins now, from the seconds until another replica may write.
+    """The timeouts of a write that begins now. `left`: the seconds until another replica may write.
 
-    A busy API server gets all of that time but a tenth of the margin: a write that is given up costs it another one.
+    The timeouts use all of that time except a tenth of the margin. A shorter timeout would add load to a busy API
+    server, since a write that times out is sent again.
     """
     margin = times.duration - times.renew_deadline
     connect = margin * 0.3
@@ -160,7 +165,7 @@ class _Running:
         export(registry, reconciler, permit.held, kueue=isinstance(permit, ManagePermit), labels=labels)
 
     def until_signalled(self, process: ProcessSettings) -> Exit:
-        """Serve until a signal arrives or the loop fails. Raises OSError where the address is not available."""
+        """Serve until a signal arrives or the loop fails. Raises OSError if an address is not available."""
         with ExitStack() as opened:
             settings, identity = process.api, None
             if settings:
@@ -199,7 +204,7 @@ class _Running:
         return [] if self._reconciler.alive else ["internal error: the loop has ended; restart the process"]
 
     def ready(self) -> list[str]:
-        """Why it is not ready; a standby is ready when it has read everything."""
+        """Why the process is not ready. A standby is ready when it has read everything."""
         if self._ended.is_set():
             return ["stopping"]
         obstacle = self._permit.obstacle() if isinstance(self._permit, ManagePermit) else ""

@@ -1,4 +1,4 @@
-"""Running the webhook: its certificates and its store, both kept current while it serves."""
+"""Runs the webhook, and keeps its certificates and its store up to date."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from webhook.server import serve
 from webhook.settings import WebhookSettings
 
 _TIMEOUTS = Timeouts(connect=0.5, read=1.0)
-"""Timeouts of the ledger and of single reads. The API server waits 3 s for the webhook; a second attempt must fit."""
+"""The timeouts of the ledger and of single reads: two attempts must fit into the 3 s that the API server waits."""
 
 
 def run(
@@ -38,9 +38,9 @@ def run(
     certificates: Certificates,
     metrics_auth: bool = False,
 ) -> Exit:
-    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach if it cannot start.
 
-    `metrics_auth`: the API server is asked who may read the metrics.
+    `metrics_auth`: whether the API server authorizes callers of /metrics.
     """
     context = against.name if against.kind == "cluster" else ""
     connect = partial(ClusterClient.connect, context or None, kubeconfig)
@@ -77,13 +77,16 @@ def run(
 
 
 class _World(Protocol):
-    """What requests are judged against. Both are called in the worker process: threads do not survive a fork."""
+    """The state that requests are judged against.
+
+    Both methods are called in the worker process, since threads do not survive a fork.
+    """
 
     def cache(self) -> ManifestCache:
-        """The objects that a request does not carry."""
+        """The cache of the other objects of the cluster."""
 
     def order(self) -> ChangeOrder | None:
-        """What orders changes of trees; None where each request is judged on the cache alone. Called after `cache`."""
+        """The ledger; None if requests are judged on the cache only. Called after `cache`."""
 
 
 class _Cluster:
@@ -114,7 +117,7 @@ class _Cluster:
 
 
 class _Files:
-    """Files that never change: nobody else writes."""
+    """Files. They never change, so no ledger is needed."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
@@ -127,7 +130,7 @@ class _Files:
 
 
 def _forest(against: Against) -> Forest:
-    """The files are everything that exists, work included."""
+    """The objects of the files. They count as complete: nothing else exists, not even work."""
     context = load(against)
     for item in context.unreadable:
         raise Misused(str(item))

@@ -1,1 +1,1 @@
-"""--watch: the command runs again whenever its inputs change, in files or in a cluster."""
+"""The option --watch: the command runs again whenever its inputs in files or a cluster change."""

@@ -1,4 +1,4 @@
-"""The option --watch, and the loop of looks and runs."""
+"""The option --watch, and the loop that runs a command again after changes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _LISTS = ("paths", "filenames", "kustomizations", "charts", "values", "each")
 _FILES = ("config", "kueue_config", "baseline", "within")
 """The parameters of commands that name inputs."""
 _POLL_SECONDS = 0.5
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 _SHARE = 20
-"""A look at many files takes at most this part of the time."""
+"""The pause after a check of many files is this many times the duration of the check."""
 _SETTLED = 5.0
-"""Seconds; where changes never pause for two looks, the command runs all the same."""
+"""Seconds that the loop waits until changes pause. Then the command runs anyway."""
 Look = Mapping[str, tuple[int, ...] | None]
 
 
 def watchable(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--watch. Stands above the decorators of all other options, whose values say what is watched."""
+    """Add --watch to a command. Use it above the decorators of all other options, which name the inputs to watch."""
 
     @wraps(command)
     def with_watch(*arguments: Any, watch: bool, **options: Any) -> Any:
@@ -55,7 +55,7 @@ def _watch(command: Callable[[], Any], options: Mapping[str, Any]) -> None:
     shown: str | None = None
     with following(_against(options)) as cluster:
         while True:
-            before = _look(options, cluster)
+            before = _seen_state(options, cluster)
             began = time.monotonic()
             text = _output(command, first=shown is None)
             if text != shown:
@@ -63,30 +63,30 @@ def _watch(command: Callable[[], Any], options: Mapping[str, Any]) -> None:
             else:
                 note("nothing is different")
             shown = text
-            _wait(before, lambda: _look(options, cluster), time.monotonic() - began)
+            _wait(before, lambda: _seen_state(options, cluster), time.monotonic() - began)
             note(f"{datetime.now():%H:%M:%S} something changed; run again")  # noqa: DTZ005, for people here
 
 
 def _wait(before: object, look: Callable[[], object], least: float) -> None:
-    """Until it looks different, and changes pause. Not before `least` seconds have passed: so long did the run take."""
+    """Wait until something changes, and then until changes pause. `least`: the seconds to wait at least."""
     time.sleep(least)
-    while (now := _paced(look)) == before:
+    while (now := _check_and_pause(look)) == before:
         pass
     until = time.monotonic() + _SETTLED
-    while time.monotonic() < until and (later := _paced(look)) != now:
+    while time.monotonic() < until and (later := _check_and_pause(look)) != now:
         now = later
 
 
-def _paced(look: Callable[[], object]) -> object:
-    """A look, and then a rest."""
+def _check_and_pause(look: Callable[[], object]) -> object:
+    """Check once, then pause."""
     began = time.monotonic()
     found = look()
     time.sleep(max(_POLL_SECONDS, (time.monotonic() - began) * _SHARE))
     return found
 
 
-def _look(options: Mapping[str, Any], cluster: ChangeCounter) -> tuple[Look, int]:
-    """Each file with what changes when it is written, and how much has changed in the cluster."""
+def _seen_state(options: Mapping[str, Any], cluster: ChangeCounter) -> tuple[Look, int]:
+    """The state of each input file, and the number of changes in the cluster. Outputs of the command are left out."""
     written = {str(Path(each.file).absolute()) for each in options.get("outputs") or () if each.file}
     found = {file: state for file, state in _states(options) if str(Path(file).absolute()) not in written}
     return found, cluster.count
@@ -102,7 +102,7 @@ def _states(options: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, ...] |
 
 
 def _named(options: Mapping[str, Any]) -> Iterator[str]:
-    """Files, folders and patterns."""
+    """The files, folders and patterns to watch."""
     paths = [path for key in _LISTS for path in options.get(key) or ()]
     yield from paths
     yield from (file for key in _FILES if (file := options.get(key)))
@@ -114,7 +114,7 @@ def _named(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _against(options: Mapping[str, Any]) -> Against:
-    """Its login is among the options still, unless they were put together above."""
+    """The context with its login. The login may still be in separate options."""
     against = options.get("against") or Against()
     return reached(against, options) if LOGIN[0] in options else against
 
@@ -128,13 +128,13 @@ def _state(file: str) -> tuple[int, ...] | None:
 
 
 def _output(command: Callable[[], Any], *, first: bool) -> str:
-    """What it prints. A failure is raised the first time; later it is shown, since the next change may end it."""
+    """The output of a run. An error of the first run is raised; later errors are shown, since a change may fix them."""
     captured = _Captured(sys.stdout)
     try:
         with redirect_stdout(captured):
             command()
     except click.exceptions.Exit:
-        pass  # the report says what was found
+        pass  # the output has the findings
     except click.ClickException as error:
         if first:
             raise
@@ -143,7 +143,7 @@ def _output(command: Callable[[], Any], *, first: bool) -> str:
 
 
 def _show(text: str) -> None:
-    """Ends the command where nobody reads it any more."""
+    """Print the output. If the pipe is closed, end the command."""
     try:
         click.echo(text, nl=False)
         sys.stdout.flush()
@@ -153,7 +153,7 @@ def _show(text: str) -> None:
 
 
 class _Captured(io.StringIO):
-    """Looks like the stream that it stands for, so that letters and colours are chosen for that."""
+    """Captures output with the encoding and the terminal of `stream`, so that glyphs and colours are chosen for it."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()

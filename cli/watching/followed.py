@@ -1,4 +1,4 @@
-"""How much has changed in a cluster, of what commands read there."""
+"""Counts changes of the objects that commands read in a cluster."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cluster.errors import ClusterError
 from cluster.sources import WatchSource
 
 _LISTED = 10.0
-"""Seconds to wait for the first lists; what comes later counts as a change."""
+"""Seconds to wait for the first lists. Objects that arrive later count as changes."""
 _POLL_SECONDS = 0.05
 
 
 class ChangeCounter:
-    """Counts; for use by many threads."""
+    """A thread-safe counter."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -33,7 +33,10 @@ class ChangeCounter:
 
 @contextmanager
 def following(against: Against) -> Iterator[ChangeCounter]:
-    """Watches a cluster until the end of the block; without one nothing ever changes. Raises OutOfReach."""
+    """Count the changes in a cluster until the `with` block ends. Without a cluster, the count stays 0.
+
+    Raises OutOfReach.
+    """
     changes = ChangeCounter()
     if against.kind != "cluster":
         yield changes
@@ -58,7 +61,7 @@ def following(against: Against) -> Iterator[ChangeCounter]:
 
 
 def _counted(source: WatchSource, changes: ChangeCounter) -> WatchSource:
-    """The source of objects; only their names are kept."""
+    """The source, changed so that it counts each object that arrives and keeps only its name."""
 
     def count(manifest: Mapping[str, Any]) -> dict[str, Any]:
         changes.add()

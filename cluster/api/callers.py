@@ -1,7 +1,7 @@
-"""Finds the caller of a request: the user of its token, or the user whom that one impersonates.
+"""Finds the caller of a request: the user of its token, or the user that its headers impersonate.
 
-A proxy that has authenticated a person sends its own token and the headers of Kubernetes' impersonation. The rights
-that count are that person's; the proxy must be allowed to impersonate exactly that user and those groups.
+A proxy that has authenticated a person sends its own token and the impersonation headers of Kubernetes. The rights of
+the impersonated user count. The proxy needs the right to impersonate exactly this user and these groups.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cluster.reviews import Access, Caller
 
 _USER, _GROUP = "Impersonate-User", "Impersonate-Group"
 _MOST_GROUPS = 100
-"""Each costs a question to the API server."""
+"""The maximum number of impersonated groups. The API server reviews the right to impersonate each of them."""
 _LONGEST = 1024
 _SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
 _AUTHENTICATED = "system:authenticated"
@@ -24,7 +24,7 @@ _AUTHENTICATED = "system:authenticated"
 
 @dataclass(frozen=True, slots=True)
 class Impersonated:
-    """The user that a caller impersonates, with the groups that the caller names."""
+    """The user and the groups in the impersonation headers of a request."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -41,7 +41,10 @@ class Impersonated:
 
 
 def impersonated(headers: Message) -> Impersonated | None:
-    """The user that a request impersonates, or None. Raises HttpRefusal for headers that are not supported."""
+    """The user that a request impersonates; None if it impersonates nobody.
+
+    Raises HttpRefusal for unsupported impersonation headers.
+    """
     sent = sorted({name.lower() for name in headers if name.lower().startswith("impersonate-")})
     if not sent:
         return None
@@ -56,7 +59,7 @@ def impersonated(headers: Message) -> Impersonated | None:
 
 
 class Callers:
-    """Asks the API server who calls and what they may do. Its methods raise Refusal, and ClusterError."""
+    """Authenticates and authorizes callers through the API server. Methods raise HttpRefusal and ClusterError."""
 
     def __init__(self, reviews: Reviews) -> None:
         self._reviews = reviews
@@ -84,7 +87,7 @@ class Callers:
 
 
 def _impersonation(wanted: Impersonated) -> list[Access]:
-    """The rights that the API server demands. A service account is one by its namespace and name."""
+    """The rights that impersonation requires. A service account is authorized by its namespace and name."""
     found = _SERVICE_ACCOUNT.fullmatch(wanted.user)
     user = (
         Access("impersonate", "", "serviceaccounts", namespace=found[1], name=found[2])

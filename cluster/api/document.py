@@ -1,4 +1,4 @@
-"""An answer that several callers get: it is written once, and in pieces."""
+"""JSON responses that several callers get. A response is encoded once, in pieces."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 _PIECE = 500
-"""Entries of a list that are written at once: the encoder lets no other thread run meanwhile."""
+"""The entries of a list that are encoded in one call: no other thread can run during a call of the encoder."""
 
 
 class SharedEntry(dict[str, Any]):
-    """An entry of a list that several documents have. Must not be changed once it is asked for its `text`."""
+    """An entry of a list that several documents share. Do not change it after `text` was read: that is cached."""
 
     @cached_property
     def text(self) -> str:
@@ -20,7 +20,7 @@ class SharedEntry(dict[str, Any]):
 
 
 class ApiDocument(dict[str, Any]):
-    """Must not be changed once it is asked for its `content`."""
+    """The body of a response. Do not change it after `content` was read: that is cached."""
 
     @cached_property
     def content(self) -> bytes:

@@ -1,7 +1,7 @@
-"""Questions that the API server passes on as an aggregated API: the user is in headers, which it alone may set.
+"""Requests that the API server forwards to an aggregated API. Their headers name the user.
 
-It shows a certificate of its own to prove that it is the API server. Which authority made that, which names it may
-have, and how the headers are called is published in a ConfigMap of the cluster.
+Only the API server may set these headers, and it proves its identity with a client certificate. A ConfigMap of the
+cluster has the certificate authority, the allowed names of the certificate, and the names of the headers.
 Source: Kubernetes, "Configure the Aggregation Layer".
 """
 
@@ -21,14 +21,19 @@ NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
 
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
-    """`authority` is PEM. Without `names` every certificate of that authority is the API server's."""
+    """How to recognize a request that the API server forwards.
+
+    `authority`: the certificate authority, PEM.
+    `names`: the allowed common names; if it is empty, every certificate of the authority is allowed.
+    `users`, `groups`: the names of the headers for the user and the groups.
+    `extras`: prefixes of header names. Each such header is one extra attribute of the user.
+    """
 
     authority: str
     names: frozenset[str] = frozenset()
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
-    """How the names of headers begin that hold one extra attribute each."""
 
     @classmethod
     def of(cls, config_map: Mapping[str, Any]) -> FrontProxy | None:
@@ -42,9 +47,9 @@ class FrontProxy:
         return cls(authority, frozenset(names), users, groups, extras) if authority and users else None
 
     def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
-        """The caller whom the API server forwards; None for a connection that is not the API server's.
+        """The user in the headers; None if the connection is not from the API server.
 
-        `certificate` is that of the peer as `ssl.SSLSocket.getpeercert` gives it, checked against `authority`.
+        `certificate`: the peer's, as `ssl.SSLSocket.getpeercert` returns it. It was verified against `authority`.
         """
         if not certificate or (self.names and not self.names & _common_names(certificate)):
             return None
@@ -71,7 +76,7 @@ def _strings(text: str) -> tuple[str, ...]:
 
 
 def _values(headers: Message, names: Iterable[str]) -> Iterator[str]:
-    """The API server writes UTF-8, which Python's reader of headers takes for Latin-1."""
+    """The values of these headers. The API server sends UTF-8, but Python decodes headers as Latin-1."""
     for name in names:
         for value in headers.get_all(name, []):
             yield value.encode("latin-1", "surrogateescape").decode("utf-8", "replace")

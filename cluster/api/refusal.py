@@ -1,4 +1,4 @@
-"""A refusal, in the form of Kubernetes' Status."""
+"""A refused request, whose response is a Status object of Kubernetes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REASONS = {
 
 
 class HttpRefusal(Exception):
-    """No answer, with the HTTP status and what to do about it."""
+    """The request is refused with the HTTP status `code`. `message` gives the reason and what to do."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

@@ -1,6 +1,6 @@
-"""JSON over HTTPS, in threads of its own; over plain HTTP for this machine alone, since tokens come along.
+"""A server of JSON over HTTPS, in its own threads. Plain HTTP is only allowed on loopback, since requests have tokens.
 
-A handshake is done in the connection's own thread, so that a silent client delays no other client.
+The TLS handshake runs in the connection's own thread, so that a silent client delays no other client.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ log = logging.getLogger(__name__)
 _STALL = 10.0
 """Seconds that a client may be silent in a handshake or a request."""
 _ROOM = 64
-"""Connections at a time; who comes then is turned away, and may come again."""
+"""The maximum number of open connections."""
 _PATIENCE = 1.0
-"""Seconds that one more waits for room."""
+"""Seconds that a further connection waits for a free place before it is closed."""
 
 
 class Passed(Protocol):
-    """What the API server passes on to us; called by many threads."""
+    """Answers the requests that the API server forwards. Many threads call it."""
 
     def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
-        """The caller whom the API server forwards; None for a connection that is not the API server's."""
+        """The user in the headers; None if the connection is not from the API server."""
 
     def answer(self, target: str, caller: Caller) -> dict[str, Any]:
         """See `Answers.answer`."""
@@ -43,13 +43,14 @@ class Answers(Protocol):
     """The source of the responses. Many threads call it."""
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query. Raises HttpRefusal."""
+        """The response for `target`, a path with its query. Raises HttpRefusal."""
 
 
 class ApiServer(BackgroundServer):
-    """`tls` gives the context for the next connection; None: plain HTTP. `passed`: what the API server passes on.
+    """Serves `api`, and `passed` for requests that the API server forwards.
 
-    Raises OSError where the address cannot be had, ValueError for plain HTTP at one that others can reach.
+    `tls` returns the TLS context for the next connection; None means plain HTTP.
+    Raises OSError if the address is not available, and ValueError for plain HTTP at an address other than loopback.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class ApiServer(BackgroundServer):
             super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002, the name is given
-        """Nothing is logged for clients that do not speak TLS, distrust the certificate or disconnect."""
+        """Log on level debug only: a client did not speak TLS, did not trust the certificate or disconnected."""
         log.debug("a connection for /v1 ended early", exc_info=True)
 
 
@@ -116,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.api.answer(self.path, authorization, wanted)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """What http.server refuses: other methods than GET, and malformed requests."""
+        """Called by http.server for methods other than GET and for malformed requests."""
         known = 405 if code == 501 else code
         self._send(known, HttpRefusal(known, "only GET is supported" if known == 405 else message or "").body())
 
@@ -134,4 +135,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Paths have names of people's work; the API server's audit log has who asked."""
+        """Log no requests: paths have names of users' workloads, and the API server's audit log has the callers."""

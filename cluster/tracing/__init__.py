@@ -1,1 +1,1 @@
-"""The id under which a request or a Workload is followed, and spans of it where traces are on."""
+"""Trace ids of requests and Workloads, and the export of their spans if tracing is on."""

@@ -1,4 +1,4 @@
-"""The one place that derives ids of traces. They follow from UIDs, so nothing has to be stored or passed on."""
+"""Derives trace ids and span ids. They are computed from UIDs, so that no id has to be stored or passed on."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NONE = "0" * 32
-"""W3C Trace Context has no such trace."""
+"""An id that W3C Trace Context does not allow."""
 
 
 def trace_id(uid: str) -> str:
     """The trace of an AdmissionReview or an object: its UID without hyphens, 32 hexadecimal digits.
 
-    An invalid UID, which no API server gives out, has the digits of its hash. Empty for an empty one.
+    An invalid UID, which an API server never creates, is hashed. The trace id of an empty UID is empty.
     """
     if _UID.fullmatch(uid) and (digits := uid.replace("-", "")) != _NONE:
         return digits
@@ -21,7 +21,7 @@ def trace_id(uid: str) -> str:
 
 
 def span_id(trace: str, *which: object) -> str:
-    """16 hexadecimal digits for a span that several processes name alike, before it is over."""
+    """The id of a span, 16 hexadecimal digits. Every process derives the same id, even before the span has ended."""
     return _digits("/".join((trace, *map(str, which))), 16)
 
 

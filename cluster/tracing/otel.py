@@ -1,7 +1,7 @@
-"""Spans to OpenTelemetry's exporter. The only module that imports OpenTelemetry; loaded where traces are on.
+"""Exports spans with OpenTelemetry. Only this module imports OpenTelemetry, and it is loaded only if tracing is on.
 
-The library's queue is bounded and its thread alone waits for the collector: where that hangs or is gone, spans are
-dropped and one line of the log reports it.
+The library's queue is bounded, and only the library's thread waits for the collector. While the collector does not
+answer, spans are dropped, and one log line reports that.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from cluster.tracing.span import Parent, SpanContext, TraceSpan
 
 log = logging.getLogger(__name__)
 _UNNAMED = "unknown_service"
-"""The library's name for a service without a name."""
+"""The prefix of the library's name for a service without a name."""
 _SAMPLER = "OTEL_TRACES_SAMPLER"
 _CLOSING = 2.0
-"""Seconds for what is left at the end: the process does not stay for a collector that hangs."""
+"""Seconds that `close` waits for the collector at most, so that the process can end."""
 
 
 class OtelRecorder:
-    """Where to, how much of it and how often is read from OpenTelemetry's environment variables, but for the name of
-    the service where they have none.
+    """Exports spans as OpenTelemetry's environment variables configure it.
+
+    `service`: the name of the service if these variables do not set one.
     """
 
     def __init__(self, service: str, exporter: SpanExporter | None = None) -> None:
         library_log = _LibraryLog()
         self._ids = _GivenIds()
-        self._exporter = _Watched(exporter or OTLPSpanExporter(), library_log)
+        self._exporter = _WarningExporter(exporter or OTLPSpanExporter(), library_log)
         self._provider = TracerProvider(resource=_resource(service), id_generator=self._ids, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
         self._tracer = self._provider.get_tracer("quotree")
@@ -63,7 +64,7 @@ class OtelRecorder:
         self._ids.give(trace, int(span.context.span, 16))
         recorded = self._tracer.start_span(
             span.name,
-            context=_above(trace, span.parent),
+            context=_parent_context(trace, span.parent),
             kind=SpanKind.SERVER if span.serves else SpanKind.INTERNAL,
             attributes=span.attributes,
             links=[Link(_context(each)) for each in span.links],
@@ -76,7 +77,7 @@ class OtelRecorder:
     def _samples(self, trace: int, name: str) -> bool:
         """Whether a trace is sampled.
 
-        The trace id alone decides, so that all its spans are kept or none, in every process.
+        Only the trace id decides, so that every process keeps either all spans of a trace or none.
         """
         return self._provider.sampler.should_sample(None, trace, name).decision is Decision.RECORD_AND_SAMPLE
 
@@ -85,11 +86,11 @@ class OtelRecorder:
         closing.start()
         closing.join(_CLOSING)
         if closing.is_alive():
-            self._exporter.shutdown()  # no further attempt
+            self._exporter.shutdown()  # ends the retries of the export that hangs
 
 
 class _GivenIds(IdGenerator):
-    """The ids of the next span of this thread; the library asks for them one by one."""
+    """An id generator that returns the ids that `give` set for this thread's next span, otherwise random ids."""
 
     def __init__(self) -> None:
         self._next = threading.local()
@@ -99,18 +100,21 @@ class _GivenIds(IdGenerator):
         self._next.ids = (trace, span)
 
     def generate_trace_id(self) -> int:
-        return self._given()[0] or self._random.generate_trace_id()
+        return self._taken_ids()[0] or self._random.generate_trace_id()
 
     def generate_span_id(self) -> int:
-        return self._given()[1] or self._random.generate_span_id()
+        return self._taken_ids()[1] or self._random.generate_span_id()
 
-    def _given(self) -> tuple[int, int]:
+    def _taken_ids(self) -> tuple[int, int]:
         found: tuple[int, int] = getattr(self._next, "ids", (0, 0))
         return found
 
 
 class _LibraryLog(logging.Handler):
-    """Hears what the library logs instead of the log, where each batch that fails would be some lines."""
+    """Keeps the library's log records out of the log, where each failed batch would add several lines.
+
+    `last`: the last message, for the warning of `_WarningExporter`.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -127,8 +131,8 @@ class _LibraryLog(logging.Handler):
             log.warning("there are more spans than can be exported, and some are dropped; sample with %s", _SAMPLER)
 
 
-class _Watched(SpanExporter):
-    """Logs that spans are lost, and that they are not any more, once each."""
+class _WarningExporter(SpanExporter):
+    """Wraps an exporter. Logs once when exports begin to fail, and once when they succeed again."""
 
     def __init__(self, exporter: SpanExporter, library_log: _LibraryLog) -> None:
         self._exporter, self._library_log = exporter, library_log
@@ -138,7 +142,7 @@ class _Watched(SpanExporter):
         self._library_log.last = ""
         try:
             result = self._exporter.export(spans)
-        except Exception as error:  # a proxy that answers nonsense, say
+        except Exception as error:  # such as for a malformed response of a proxy
             result, self._library_log.last = SpanExportResult.FAILURE, str(error)
         failed = result is not SpanExportResult.SUCCESS
         if failed != self._failing:
@@ -162,7 +166,7 @@ def _resource(service: str) -> Resource:
     return found if named else found.merge(Resource({SERVICE_NAME: service}))
 
 
-def _above(trace: int, parent: Parent | None) -> Context:
+def _parent_context(trace: int, parent: Parent | None) -> Context:
     if parent is None:
         return Context()
     flags = TraceFlags(TraceFlags.DEFAULT if parent.sampled is False else TraceFlags.SAMPLED)

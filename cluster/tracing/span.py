@@ -1,4 +1,4 @@
-"""A span as a value, and the interface of recorders. Code that records spans depends on no library."""
+"""A span as a value, and the interface of recorders. Code that records spans needs no library."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ class SpanContext(NamedTuple):
 
 
 class Parent(NamedTuple):
-    """The span above. `sampled`: what another program decided about the whole trace; None: it is a span of ours."""
+    """The parent span. `sampled`: whether another program samples the trace; None if the parent is Quotree's span."""
 
     span: str
     sampled: bool | None = None
 
 
 class TraceSpan(NamedTuple):
-    """What took from `began` to `ended`, in nanoseconds since 1970. `links`: spans of other traces that explain it.
+    """A finished span.
 
-    `failed`: what went wrong; empty where nothing did. `serves`: it answers another program.
+    `began`, `ended`: nanoseconds since 1970.
+    `links`: related spans of other traces.
+    `failed`: the error; empty if there was none.
+    `serves`: whether the span is about a response to another program (span kind SERVER).
     """
 
     name: str
@@ -41,10 +44,10 @@ class TraceSpan(NamedTuple):
 
 
 class SpanRecorder(Protocol):
-    """May be called from any thread. Waits for nothing, and raises nothing."""
+    """Records spans. Any thread may call it. `record` never blocks and never raises."""
 
     def record(self, span: TraceSpan, /) -> None:
-        """Take a span that is over."""
+        """Record a finished span."""
 
     def close(self) -> None:
-        """Send what is left, within two seconds."""
+        """Send the remaining spans, within two seconds."""

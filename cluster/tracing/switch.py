@@ -1,4 +1,4 @@
-"""Whether traces are exported: OpenTelemetry's own environment variables say so, and are read in this place only."""
+"""Decides from OpenTelemetry's environment variables whether traces are exported."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ CURE = "run pip install '.[otel]' in a checkout"
 
 
 class TracingMisconfigured(Exception):
-    """Traces are wanted and cannot be exported; the message names the variable and the cure."""
+    """Tracing is on, but traces cannot be exported. The message names the variable and the fix."""
 
 
 def tracing(service: str, environment: Mapping[str, str] = os.environ) -> Callable[[], SpanRecorder] | None:
-    """What opens the exporter for this service, in the process that records; None where traces are off.
+    """A function that opens the exporter for this service; None if tracing is off.
 
-    Nothing of OpenTelemetry is imported before. Raises TracingMisconfigured.
+    Call the function in the process that records spans. OpenTelemetry is imported only then. Raises
+    TracingMisconfigured.
     """
     wanted = environment.get(EXPORTER, "").strip().lower()
     if wanted in ("", "none") or environment.get(DISABLED, "").strip().lower() == "true":

@@ -1,4 +1,4 @@
-"""Authenticate requests: by a token, by the headers of a trusted proxy, or by a key."""
+"""Authenticates requests: by a token, by the headers of a trusted proxy, or by a key."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dashboard.login.sessions import Sessions
 from dashboard.reading.backend import UserLogin
 
 _RESERVED = "system:"
-"""Names of Kubernetes itself. A proxy's users and groups come from elsewhere and must never be one of these."""
+"""The prefix of Kubernetes' own users and groups. A proxy's users and groups must not have it."""
 
 
 class Authenticator(Protocol):
-    """How it is found out who looks."""
+    """Authenticates the user of a request."""
 
     @property
     def asks(self) -> bool:
@@ -32,7 +32,7 @@ class Authenticator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ByToken:
-    """A token of the cluster: in the `Authorization` header, else in a sealed cookie."""
+    """Authenticates by a token of the cluster, in the `Authorization` header or in an encrypted cookie."""
 
     sessions: Sessions
     cookie: str
@@ -47,9 +47,10 @@ class ByToken:
 
 @dataclass(frozen=True, slots=True)
 class ByProxy:
-    """What a proxy says that has authenticated the person; only from these addresses.
+    """Authenticates by the headers of a proxy that has authenticated the user.
 
-    Requests go out with the dashboard's own credentials, in that person's name.
+    `trusted`: the networks from which these headers are accepted.
+    The dashboard then uses its own credentials and impersonates the user.
     """
 
     trusted: Sequence[IPv4Network | IPv6Network]
@@ -59,12 +60,12 @@ class ByProxy:
 
     @property
     def headers(self) -> frozenset[str]:
-        """The names of its headers, in upper case."""
+        """The names of the proxy's headers, in upper case."""
         return frozenset({self.user_header.upper(), self.groups_header.upper()})
 
     def login(self, request: Request) -> UserLogin | None:
         user = request.headers.get(self.user_header, "").strip()
-        # WSGI joins headers of one name by commas, which is why the server refuses a second one. A comma is in no name.
+        # WSGI would join repeated headers by commas, so the server refuses them. Names of users have no commas.
         if not self._trusts(request.remote_addr) or not user or "," in user or user.startswith(_RESERVED):
             return None
         groups = [group.strip() for group in request.headers.get(self.groups_header, "").split(",")]
@@ -81,7 +82,7 @@ class ByProxy:
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """One person on this machine, who started the process: a key in a cookie, which the first address had."""
+    """Authenticates the user who started the process, by a key. The printed address has the key, then a cookie."""
 
     key: str
     cookie: str

@@ -1,4 +1,4 @@
-"""Sessions that have ended before their time, in a ConfigMap that all replicas watch."""
+"""Records sessions that ended before their cookie expired, in a ConfigMap that all replicas watch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import CONFIG_MAPS, Manifest
 
 MOST_ENDED = 2000
-"""Sessions in the ConfigMap, about 100 KiB. It has no room for more before the first of them expires."""
+"""The maximum number of sessions in the ConfigMap, about 100 KiB. Expired sessions make room for others."""
 _MANAGER = "quotree-dashboard"
 _WATCH = Pacing(first=0.2, longest=3.0)
 
@@ -23,9 +23,10 @@ class TooManyEnded(Exception):
 
 
 class EndedSessions:
-    """The list has a hash of each session and when its cookie expires, in Unix seconds; nobody can sign in with it.
+    """The list of ended sessions. It maps a hash of each session to the time in Unix seconds when its cookie expires.
 
-    May be used by many threads. `start` in the process that serves, since threads do not survive a fork.
+    Nobody can sign in with a hash. The class is thread-safe. Call `start` in the process that serves, since threads do
+    not survive a fork.
     """
 
     def __init__(self, cluster: ClusterClient, namespace: str, name: str) -> None:
@@ -45,16 +46,16 @@ class EndedSessions:
         )
 
     def start(self) -> None:
-        """Begin to follow the list."""
+        """Begin to watch the list."""
         self._reflector.start()
 
     def close(self) -> None:
-        """Stop following it."""
+        """Stop watching the list."""
         self._reflector.stop()
         self._cluster.close()
 
     def unready(self) -> str:
-        """Why it is not known which sessions have ended; empty once it is. Until then no session may be opened."""
+        """Why the list is unknown; empty if it is known. While it is unknown, no session may be opened."""
         if self._uid:
             return ""
         error = None if self._reflector.synced.is_set() else self._reflector.last_error
@@ -76,7 +77,7 @@ class EndedSessions:
                 raise TooManyEnded(f"ConfigMap {self._namespace}/{self._name} has {MOST_ENDED} sessions and is full")
             uid = self._uid
         data = {**dict.fromkeys(expired), key: str(int(until) + 1)}
-        # The keys of two replicas differ, so their writes need no order.
+        # Replicas write different keys of the ConfigMap, so concurrent writes do not conflict.
         patch = Patch(CONFIG_MAPS, self._namespace, self._name, {"data": data}, "", _MANAGER, uid=uid)
         self._take(perform(self._cluster, patch))
 
@@ -89,7 +90,7 @@ class EndedSessions:
             self._take(manifest)
 
     def _take(self, manifest: Manifest) -> None:
-        """Sessions never come back: what was known before is kept, also if somebody deletes the list."""
+        """Add the sessions of the ConfigMap. Known sessions stay until they expire, even if the list is deleted."""
         now = time.time()
         found = {key: _seconds(text) for key, text in (manifest.get("data") or {}).items()}
         with self._lock:
@@ -103,5 +104,5 @@ def _key(session: str) -> str:
 
 
 def _seconds(text: str) -> float:
-    """0 for what is not a time: the next write removes it."""
+    """The time in a value; 0 if it is not a time, so that the next write removes the entry."""
     return float(text) if text.isdecimal() else 0.0

@@ -1,4 +1,4 @@
-"""Tokens in cookies, sealed: a stolen backup of a browser's profile does not sign in, and no token can be made up."""
+"""Encrypts tokens for cookies, so that the browser never stores a token and nobody can forge a session."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from cryptography.fernet import Fernet, InvalidToken
 from dashboard.login.ended import EndedSessions
 
 LASTS = 8 * 3600
-"""Seconds; a token may expire before."""
+"""The lifetime of a session in seconds. Its token may expire earlier."""
 _LONGEST = 3800
-"""Bytes of a cookie's value that every browser keeps."""
+"""The maximum length of a cookie's value in bytes that every browser accepts."""
 _KEPT = 100_000
-"""Sessions that have ended and are remembered; about 20 MB. Beyond that the oldest are forgotten."""
+"""The maximum number of ended sessions in memory, about 20 MB. Beyond that, the oldest are dropped."""
 
 
 def cookie_name(port: int, *, secure: bool) -> str:
-    """Cookies are shared by all ports of a host; the prefix keeps other hosts of a domain from setting one."""
+    """The name of the session cookie.
+
+    All ports of a host share cookies, so the name has the port. The prefix `__Host-` keeps other hosts of the domain
+    from setting the cookie.
+    """
     return "__Host-quotree" if secure else f"quotree-{port}"
 
 
@@ -31,10 +35,11 @@ class TokenTooLong(ValueError):
 
 
 class Sessions:
-    """Replicas with the same key know each other's sessions; with the same list, also which of them have ended.
+    """Creates, opens and ends sessions. It is thread-safe.
 
-    `key` is read each time, since a file of it may change. Without one it is made up, and sessions end with the
-    process. May be used by many threads.
+    `key`: returns the key of the encryption; it is called each time, since a file may change. Replicas with the same
+    key accept each other's sessions. Without `key`, a random key is used, and sessions end with the process.
+    `shared`: the list of ended sessions that replicas share.
     """
 
     def __init__(self, key: Callable[[], bytes] | None = None, shared: EndedSessions | None = None) -> None:
@@ -52,26 +57,25 @@ class Sessions:
         return sealed
 
     def open(self, sealed: str) -> str | None:
-        """The token; None where the text was not sealed here, or too long ago, or its session has ended, or it is not
-        known yet which have."""
+        """The token in a cookie; None if the cookie is not valid or has expired, or if its session may have ended."""
         session, token = self._opened(sealed)
         shared = self._shared
         over = session in self._ended or (shared is not None and (bool(shared.unready()) or shared.has(session)))
         return None if over else token
 
     def start(self) -> None:
-        """Begin to follow the shared list. Called in the process that serves."""
+        """Begin to watch the shared list. Call it in the process that serves."""
         if self._shared is not None:
             self._shared.start()
 
     def unready(self) -> list[str]:
-        """Why no session can be opened yet, in words."""
+        """A sentence with the reason why no session can be opened yet; empty if sessions can be opened."""
         return [why] if self._shared is not None and (why := self._shared.unready()) else []
 
     def end(self, sealed: str) -> None:
-        """End the session, so that no copy of the cookie opens anything: here, and wherever the list is shared.
+        """End the session in all replicas that share the list, so that copies of the cookie are no longer accepted.
 
-        Raises ClusterError or TooManyEnded if it has ended in this process only.
+        Raises ClusterError or TooManyEnded if it has only ended in this process.
         """
         session, token = self._opened(sealed)
         if token is None:

@@ -1,1 +1,1 @@
-"""What each page shows, worked out before it is drawn: one module for each, which returns the names of its template."""
+"""The content of each page: a module for each page returns the variables for its template."""

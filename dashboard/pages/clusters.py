@@ -1,4 +1,4 @@
-"""The workers of MultiKueue: connection, free quota, what runs there."""
+"""The page about MultiKueue's worker clusters: their connections, their free quota, and the work on them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _EXPIRED = "with expired credentials"
 
 
 def worker_url(name: str) -> str:
-    """Its place on the page."""
+    """The URL of a worker's card on the page."""
     return f"/clusters#worker-{path_part(name)}"
 
 
 def page(reader: CachedReader) -> dict[str, Any]:
-    """The worker clusters for the template, the worst first. Raises ClusterError."""
+    """The variables of the template. The worker clusters with problems come first. Raises ClusterError."""
     every = [{**each, "command": _command(each), "state": _worst(each)} for each in reader.ask("/v1/clusters")["items"]]
     found = sorted(every, key=lambda each: _ORDER.get(each["state"], 0))
     counts = Counter(str(each.get("connection")) for each in found)
@@ -38,14 +38,14 @@ def page(reader: CachedReader) -> dict[str, Any]:
 
 
 def _worst(worker: Mapping[str, Any]) -> str:
-    """The state of its card: its connection, or `misconfigured` if its credentials have expired."""
+    """The state of the worker's card: its connection, or `misconfigured` if its credentials have expired."""
     connection = str(worker.get("connection") or "")
     expired = connection in ("connecting", "connected") and past(worker.get("credentialsEnd"))
     return "misconfigured" if expired else connection
 
 
 def _command(worker: Mapping[str, Any]) -> str:
-    """What makes the Secret that is missing; empty where none is."""
+    """The command that creates a missing Secret; empty if none is missing."""
     namespace, _, name = str(worker.get("missingSecret") or "").partition("/")
     made = ("kubectl", "-n", namespace, "create", "secret", "generic", name, "--from-file=kubeconfig=worker.yaml")
     return shlex.join(made) if name else ""

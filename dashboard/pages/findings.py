@@ -1,4 +1,4 @@
-"""What the audit found: every rule on everything that is stored, by tree."""
+"""The page with the findings of the audit, by tree."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FILTERS = ("root", "namespace")
 
 
 def page(reader: CachedReader, query: Mapping[str, str], sources: CertificateSources) -> dict[str, Any]:
-    """One page of findings for the template, and what Now has besides, if nothing was chosen.
+    """The variables of the template: one page of findings. Raises ClusterError: NotFound if there is no audit.
 
-    Raises ClusterError: NotFound if the audit is not installed.
+    If no filter is chosen, it also has the other problems that the page Now shows.
     """
     chosen = {name: query[name] for name in _FILTERS if query.get(name)}
     offset = offset_of(query)

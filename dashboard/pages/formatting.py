@@ -1,4 +1,4 @@
-"""How pages write amounts, links and times."""
+"""Formats amounts, links and times for pages."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ DIALECTS = ("Kueue", "Volcano", "YuniKorn")
 TREES = {"Kueue": "/v1/tree", "Volcano": "/v1/volcano/tree", "YuniKorn": "/v1/yunikorn/tree"}
 
 OBJECTS = {("Kueue", "ClusterQueue"), ("Kueue", "Cohort"), ("Volcano", "Queue"), ("YuniKorn", "Namespace")}
-"""The nodes that are objects. A queue of YuniKorn is not: it can have the name of one of Volcano."""
+"""The kinds of nodes that are Kubernetes objects. A queue of YuniKorn is not an object."""
 
 
 def amount(pair: FlavorPair, nano: int | None) -> str:
-    """The amount as Kubernetes writes it; a dash for None."""
+    """The amount as a Kubernetes quantity; a dash for None."""
     return "–" if nano is None else amount_text(pair.resource, nano)
 
 
 def free_text(lack: Manifest) -> str:
-    """What is free of something that a workload lacks; negative where more is in use than there is."""
+    """The free amount of a resource that a workload lacks; negative if more is in use than the quota."""
     short = Quantity.parse((lack["obstacle"] or {}).get("lacking", "0")).nano - Quantity.parse(lack["wanted"]).nano
     return f"-{amount_text(lack['resource'], short)} (over)" if short > 0 else str(lack["free"])
 
 
 def scarce_text(requests: Mapping[str, str]) -> str:
-    """What work asks for that is scarce: devices and other extended resources; else its cpu and memory."""
+    """The requests of work for extended resources, such as GPUs; if it has none, for cpu and memory."""
     extended = [name for name in sorted(requests) if "/" in name]
     chosen = extended or [name for name in ("cpu", "memory") if name in requests]
     return ", ".join(f"{requests[name]} {name}" for name in chosen)
 
 
 def coded(text: str) -> Markup:
-    """The text with what stands between backquotes as code; Markup stays as it is."""
+    """The text as HTML, with the parts in backquotes as code. Markup is not changed."""
     if isinstance(text, Markup):
         return text
     parts = text.split("`")
@@ -50,7 +50,7 @@ def coded(text: str) -> Markup:
 
 
 def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, str, str, str, str]:
-    """Quota, used, share, borrowed and lent, as rows of tables have them."""
+    """The cells of a table row: quota, used, share, borrowed and lent."""
     found, lends = node.amounts(pair), lent(tree, node, pair)
     return (
         amount(pair, found.quota),
@@ -62,9 +62,10 @@ def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, s
 
 
 class UsageBar(NamedTuple):
-    """Widths of 100: what is used within the quota, borrowed, and beyond the limit; where the quota ends.
+    """The parts of a usage bar, in percent of its width.
 
-    All are 0 without a quota: the bar is an outline.
+    `used`: usage within the quota. `borrowed`: usage that is borrowed. `over`: usage beyond the limit. `quota`: the
+    position of the quota's end. All are 0 if there is no quota; then the bar is only an outline.
     """
 
     used: float
@@ -84,12 +85,12 @@ def bar_of(found: PairUsage) -> UsageBar:
 
 
 def node_text(key: NodeKey) -> str:
-    """A node in a query; see `key_of`."""
+    """The node as a query parameter; see `key_of`."""
     return f"{key.kind}/{key.name}"
 
 
 def offset_of(query: Mapping[str, str]) -> int:
-    """How many rows come before the page of a list; 0 where that is not a number."""
+    """The query parameter `offset`: the number of rows before this page of a list; 0 if it is not a number."""
     text = query.get("offset", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 
@@ -99,7 +100,7 @@ def node_url(node: TreeNode) -> str:
 
 
 def linked(node: TreeNode) -> Markup:
-    """Its name, which leads to its page."""
+    """The name of the node as a link to its page."""
     return Markup('<a href="{}">{}</a>').format(node_url(node), node.name)
 
 
@@ -108,9 +109,9 @@ def queue_url(dialect: str, kind: str, name: str) -> str:
 
 
 def what_if_url(node: TreeNode, pair: FlavorPair | None = None, new: str = "") -> str:
-    """The form with this node filled in; empty where it cannot change such a node.
+    """The URL of the what-if form for this node; empty if the form cannot change this kind of node.
 
-    `pair`: else the first of its quota. `new`: the amount, or how much more or less.
+    `pair`: the flavor and resource, by default the first of its quota. `new`: the new amount, or a difference.
     """
     if (node.dialect, node.key.kind) not in OBJECTS:
         return ""
@@ -161,5 +162,5 @@ def job_text(job: dict[str, Any]) -> str:
 
 
 def path_part(name: str) -> str:
-    """The name as one part of a path."""
+    """The name, escaped as one segment of a path."""
     return quote(name, safe="")

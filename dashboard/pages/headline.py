@@ -1,6 +1,6 @@
-"""The state of a Workload in a sentence or two, made of its explanation: the facts of `quotree why`, and no others.
+"""The state of a Workload in a sentence or two. It only has facts of the explanation, as in `quotree why`.
 
-The explanation leaves out what this person may not read, so the sentence names no queue that they may not see.
+The explanation leaves out what the user may not read, so the sentence does not name queues that the user may not see.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ from scheduling.visibility.raising import BORROWING_LIMIT
 
 _NOTHING = "0"
 _FAILED = ("Failed", "FailedToStart")
-"""Reasons of the condition Finished. Older versions of Kueue have one reason for every end."""
+"""The reasons of the condition Finished that mean failure. Older versions of Kueue have one reason for all results."""
 
 
 def headline(why: Manifest, stored: Manifest, clock: Clock = now) -> str:
-    """`why`: the explanation of /v1; `stored`: the Workload. Empty where the state says it all."""
+    """The sentence about a Workload; empty if its state alone is enough.
+
+    `why`: the explanation of /v1. `stored`: the Workload.
+    """
     match why.get("state"):
         case "waiting":
-            return _waits(why, lasted(pending_since(stored), clock))
+            return _waits_text(why, lasted(pending_since(stored), clock))
         case "running" if why.get("admitted"):
-            return _runs(why, lasted(_since(stored, "Admitted", "True"), clock))
+            return _runs_text(why, lasted(_condition_time(stored, "Admitted", "True"), clock))
         case "finished":
-            ended = lasted(_since(stored, "Finished", "True"), clock)
+            ended = lasted(_condition_time(stored, "Finished", "True"), clock)
             failure = failed((stored.get("status") or {}).get("conditions") or ())
             said = str((failure or {}).get("message") or "").rstrip(".")
             line = f"{'Failed' if failure else 'Finished'}{f' {ended} ago' if ended else ''}"
@@ -35,19 +38,19 @@ def headline(why: Manifest, stored: Manifest, clock: Clock = now) -> str:
 
 
 def failed(conditions: Iterable[Manifest]) -> Manifest | None:
-    """The condition that says that it failed."""
+    """The condition that reports a failure; None if there is none."""
     ended = (each for each in conditions if (each.get("type"), each.get("status")) == ("Finished", "True"))
     return next((each for each in ended if each.get("reason") in _FAILED), None)
 
 
 def pending_since(stored: Manifest) -> str:
-    """When it began to wait: when it last lost its quota, or was created."""
+    """The time at which the Workload began to wait: when it last lost its quota, or when it was created."""
     created = str((stored.get("metadata") or {}).get("creationTimestamp") or "")
-    lost = _since(stored, "QuotaReserved", "False") if _since(stored, "Evicted", "True") else ""
+    lost = _condition_time(stored, "QuotaReserved", "False") if _condition_time(stored, "Evicted", "True") else ""
     return max(created, lost)
 
 
-def _since(stored: Manifest, kind: str, status: str) -> str:
+def _condition_time(stored: Manifest, kind: str, status: str) -> str:
     for each in (stored.get("status") or {}).get("conditions") or ():
         if (each.get("type"), each.get("status")) == (kind, status):
             return str(each.get("lastTransitionTime") or "")
@@ -55,7 +58,7 @@ def _since(stored: Manifest, kind: str, status: str) -> str:
 
 
 def cause_of(why: Manifest) -> str:
-    """Why it waits and who holds that, without its name; empty from a reconciler that does not say it in brief."""
+    """Why the Workload waits, and which queue uses the missing quota; empty from an older reconciler."""
     return "; ".join(filter(None, (str(why.get("cause") or ""), holder_of(why))))
 
 
@@ -69,14 +72,14 @@ class WhatIsShort(NamedTuple):
 
 
 def waits_for(why: Manifest) -> WhatIsShort | None:
-    """What others may wait for as well; None where a limit of its own is in the way, or something else."""
+    """The shared quota that the Workload waits for; None if it waits because of its own limit or for another reason."""
     lack = _shortage(why)
     if lack is None or lack["obstacle"]["limit"] == BORROWING_LIMIT or not lack["ever"]:
         return None
     return WhatIsShort(lack["flavor"], lack["resource"], lack["obstacle"]["kind"], lack["obstacle"]["name"])
 
 
-def _waits(why: Manifest, span: str) -> str:
+def _waits_text(why: Manifest, span: str) -> str:
     queue = why.get("clusterQueue")
     head = f"Waits {span}".rstrip() + (f" in {queue}" if queue else "")
     stopped = why.get("reason") == SUSPENDED
@@ -87,13 +90,13 @@ def _waits(why: Manifest, span: str) -> str:
             if queue
             else f"{head}: {why.get('cause') or why.get('message', '')}."
         )
-        reason = _after_the_queue(why) if queue else ""
+        reason = _reason_without_queue(why) if queue else ""
         return f"{line} {reason}." if reason else line
     return f"{head}: {'; '.join(filter(None, (cause_of(why), place)))}."
 
 
-def _after_the_queue(why: Manifest) -> str:
-    """The reason of `quotree why` without the queue, which the line before has named."""
+def _reason_without_queue(why: Manifest) -> str:
+    """The reason of `quotree why` without the queue, since the sentence before names it."""
     sentence = str(why.get("sentence") or "")
     _, colon, reason = sentence.partition("): ")
     found = reason if colon else sentence or str(why.get("message") or "")
@@ -101,7 +104,7 @@ def _after_the_queue(why: Manifest) -> str:
 
 
 def _shortage(why: Manifest) -> dict[str, Any] | None:
-    """What is short, if that is why it waits."""
+    """The missing quota, if that is the reason why the Workload waits; otherwise None."""
     other = ("notBefore", "behind", "behindAnother", "leaving", "leavingElsewhere")
     if not why.get("cause") or any(why.get(each) for each in other):
         return None
@@ -109,9 +112,9 @@ def _shortage(why: Manifest) -> dict[str, Any] | None:
 
 
 def holder_of(why: Manifest) -> str:
-    """The queue that holds most beyond its quota; those that may not be named are counted together.
+    """Which queue uses most beyond its quota; queues that the user may not see are counted together.
 
-    Empty where the use of others is not in the way.
+    Empty if the Workload does not wait for quota that others use.
     """
     lack = _shortage(why)
     if lack is None or waits_for(why) is None:
@@ -130,7 +133,7 @@ def _place(position: int | None, *, parked: bool) -> str:
     return "next in line" if position == 1 else f"{ordinal(position)} in line"
 
 
-def _runs(why: Manifest, span: str) -> str:
+def _runs_text(why: Manifest, span: str) -> str:
     cluster = (why.get("placement") or {}).get("cluster")
     place = f" on cluster {cluster}" if cluster else ""
     return f"Admitted{f' {span} ago' if span else ''} in {why['clusterQueue']}{place}."

@@ -1,6 +1,7 @@
-"""The colors of a picture that is a file of its own: those of the style sheet in the light, since files are printed.
+"""The colors of a drawing in a downloaded SVG file: those of the style sheet's light theme, since files are printed.
 
-They are attributes, not a style, which programs that draw SVG all know, and which no Content-Security-Policy forbids.
+They are written as attributes, not as CSS: every SVG program supports attributes, and no Content-Security-Policy
+forbids them.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ _PATTERNS = ("borrowed", "over", "own", "stopped")
 
 @cache
 def _colors() -> Mapping[str, str]:
-    """The light theme of the style sheet, by variable."""
+    """The colors of the light theme, by the name of their CSS variable."""
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", _SHEET.read_text().partition("@media")[0]))
 
 
 def file_ink(name: str) -> Markup:
-    """The attributes of what has this name, with their colors."""
+    """The color attributes of an element, by the name of its role."""
     if name in _PATTERNS:
         return Markup(' fill="url(#{})"').format(name)
     colors = _colors()
@@ -57,5 +58,5 @@ def file_ink(name: str) -> Markup:
 
 
 def no_ink(_: str) -> str:
-    """On a page the style sheet has the colors, in both themes."""
+    """Returns nothing: on a page, the style sheet sets the colors."""
     return ""

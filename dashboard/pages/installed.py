@@ -1,6 +1,6 @@
-"""What runs here: versions and replicas of Quotree and Kueue, and how long certificates and authorities are valid.
+"""The installed versions and replicas of Quotree and Kueue, and the expiry of certificates and authorities.
 
-Secrets are not read: a certificate is what its server presents.
+Secrets are not read. Certificates are those that the servers present.
 """
 
 from __future__ import annotations
@@ -33,12 +33,16 @@ _KINDS = {
 }
 _MOST = 50
 SOON = timedelta(days=30)
-"""An authority that is valid for less than this is late: it is renewed long before."""
+"""An authority that expires sooner than this counts as late, since it should have been renewed long before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A Deployment. `version`: empty if neither its image nor its label has one. `ready` of `wanted` replicas."""
+    """A Deployment.
+
+    `version`: empty if neither its image nor its label has one. `ready`, `wanted`: the numbers of replicas. `ours`:
+    whether it is Quotree's, not Kueue's.
+    """
 
     namespace: str
     name: str
@@ -49,7 +53,7 @@ class Component:
 
 
 class CertificateState(IntEnum):
-    """The worst first."""
+    """The states of a certificate, worst first. LATE: it should have been renewed."""
 
     EXPIRED = 0
     LATE = 1
@@ -59,8 +63,11 @@ class CertificateState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CertificateLine:
-    """A certificate or an authority. `until`: RFC 3339, empty if `state` is UNKNOWN; then `said` is why, else what its
-    end would mean."""
+    """A certificate or an authority.
+
+    `until`: its expiry in RFC 3339; empty if `state` is UNKNOWN.
+    `said`: why it is unknown; otherwise the consequence of its expiry.
+    """
 
     subject: str
     until: str
@@ -70,7 +77,7 @@ class CertificateLine:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Both empty where nothing is installed. `certificates`: the first to expire on top."""
+    """The installed Deployments and certificates. `certificates`: the worst state first, then the first to expire."""
 
     components: tuple[Component, ...] = ()
     certificates: tuple[CertificateLine, ...] = ()
@@ -78,7 +85,12 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class CertificateSources:
-    """Where certificates are seen: at the servers that are asked anyway, and the dashboard's own."""
+    """The sources of certificates.
+
+    `known`: the certificates that servers have presented.
+    `servers`: the servers that the dashboard calls.
+    `own`: returns the dashboard's certificate; None for plain HTTP.
+    """
 
     known: ServedCertificates
     servers: Callable[[], Sequence[NamedServer]] = tuple
@@ -86,13 +98,13 @@ class CertificateSources:
 
 
 def installed(reader: CachedReader, sources: CertificateSources, now: datetime | None = None) -> Installed:
-    """What this person may list of it. Raises ClusterError where a server does not answer."""
+    """The Deployments and certificates that this user may list. Raises ClusterError if they cannot be read."""
     deployments = _listed(reader, DEPLOYMENTS, _DEPLOYED)
     listed = {kind: _listed(reader, resource, _OURS) for kind, resource in _KINDS.items()}
     hooks = [(f"{kind} {each['metadata']['name']}", each) for kind, found in listed.items() for each in found or ()]
     moment = now or datetime.now(UTC)
     lines = [line for subject, each in hooks for line in _authority(subject, each, moment)]
-    if deployments is not None or hooks:  # who runs it; others have no use for it
+    if deployments is not None or hooks:  # the user is an administrator; others do not need this
         lines += _served(sources, [each for _, each in hooks], moment)
     if deployments is not None and None in listed.values():
         lines.append(_unknown("Certificate of the webhook", "you may not list webhook configurations"))
@@ -135,7 +147,7 @@ def _state(until: datetime, overdue: datetime, now: datetime) -> CertificateStat
 
 
 def _listed(reader: CachedReader, resource: Resource, labels: str) -> list[Manifest] | None:
-    """Empty where nothing serves them, None where this person may not list them."""
+    """The objects of a kind; empty if the kind is not served, None if the user may not list them."""
     try:
         return reader.kept(("installed", resource), lambda: reader.reader.listed(resource, None, _MOST, labels=labels))
     except NotFound:
@@ -170,18 +182,18 @@ def _version(found: Manifest) -> str:
 
 
 def _authority(subject: str, found: Manifest, now: datetime) -> Iterator[CertificateLine]:
-    """Find the authority that lasts longest, since two overlap during a rotation; none where there is no caBundle."""
+    """The authority that expires last, since two overlap during a rotation; empty if there is no caBundle."""
     bundles = {
         text(mapping(mapping(each).get("clientConfig")).get("caBundle")) for each in listing(found.get("webhooks"))
     }
-    ends = [until for bundle in bundles if bundle for until in _ends(bundle)]
+    ends = [until for bundle in bundles if bundle for until in _expiries(bundle)]
     if ends:
         until = max(ends)
         state = _state(until, until - SOON, now)
         yield CertificateLine(f"Authority in {subject}", clock(until), state, "the API server cannot call it")
 
 
-def _ends(bundle: str) -> list[datetime]:
+def _expiries(bundle: str) -> list[datetime]:
     try:
         return [inspect(each).not_after for each in split(base64.b64decode(bundle))]
     except (BadCertificate, binascii.Error):

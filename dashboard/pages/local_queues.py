@@ -1,4 +1,4 @@
-"""What LocalQueues say of themselves: their state, their numbers, and how much they hold of the quota behind them."""
+"""Reads the status of LocalQueues: their state, their counts, and their usage of their ClusterQueue's quota."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dashboard.trees.contention import ContendedTree
 from dashboard.trees.tree import FlavorPair, NodeKey, PairUsage, nano_of
 
 STATES = ("inactive", "stopped", "pending", "admitted", "idle")
-"""The states of a LocalQueue, and of all in a namespace: what is wrong first."""
+"""The states of a LocalQueue, or of all LocalQueues in a namespace, worst first."""
 _GONE = "ClusterQueueDoesNotExist"
 _SAID = {_GONE: "does not exist", "ClusterQueueIsInactive": "admits nothing"}
 _EXAMPLE = """apiVersion: kueue.x-k8s.io/v1beta2
@@ -32,8 +32,10 @@ spec:
 class LocalQueueRow(NamedTuple):
     """A LocalQueue.
 
-    `why`: why it admits nothing, empty if it does. `faulty`: it names a ClusterQueue that does not exist. `held`: what
-    its Workloads hold, in nano.
+    `why`: why it admits nothing; empty if it admits workloads.
+    `faulty`: whether it names a ClusterQueue that does not exist.
+    `pending`, `reserving`, `admitted`: the numbers of its workloads.
+    `held`: the quota that its workloads use, in nano.
     """
 
     namespace: str
@@ -54,7 +56,10 @@ class LocalQueueRow(NamedTuple):
 
 
 class QuotaHeld(NamedTuple):
-    """What is held of one flavor and resource, that with the largest share. No share if the quota may not be seen."""
+    """The usage of the flavor and resource with the largest share of its quota.
+
+    `share` is empty and `bar` is None if the user may not see the quota.
+    """
 
     text: str
     share: str = ""
@@ -84,7 +89,7 @@ def _is_inactive(condition: Manifest) -> bool:
 
 
 def _why(spec: Manifest, inactive: Manifest) -> str:
-    """The reason in the words of the dashboard, if it is a known one."""
+    """Why the LocalQueue is inactive, in the dashboard's words for known reasons."""
     said = _SAID.get(str(inactive.get("reason")))
     return f"ClusterQueue {spec.get('clusterQueue')} {said}" if said else str(inactive.get("message") or "")
 
@@ -98,12 +103,15 @@ def _held(status: Manifest) -> Mapping[FlavorPair, int]:
 
 
 def seen_tree(reader: CachedReader, may: SelfAccess) -> ContendedTree | None:
-    """Kueue's tree; only for users who may see it."""
+    """Kueue's tree; None for users who may not see it."""
     return part(lambda: read_tree(reader, "Kueue")).value if may.opens("ClusterQueue") else None
 
 
 def held_by(queues: Sequence[LocalQueueRow], tree: ContendedTree | None) -> QuotaHeld | None:
-    """What they hold together of the quota of their ClusterQueues; None if they hold nothing and no quota is known."""
+    """The usage of all these LocalQueues together, compared with the quota of their ClusterQueues.
+
+    None if they use nothing and no quota is known.
+    """
     held: Counter[FlavorPair] = Counter()
     for queue in queues:
         held.update(queue.held)

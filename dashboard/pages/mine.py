@@ -1,10 +1,9 @@
-"""The Workloads of one person, over the namespaces that they may see, and these namespaces with their LocalQueues.
+"""The pages with the Workloads of one user in all their namespaces, and with these namespaces and their LocalQueues.
 
-A person who may list all namespaces gets everything in one request. Kubernetes cannot list the namespaces that somebody
-may read, so for others the page tries that of their service account, those that they opened before in this browser, and
-those that /v1/self names.
-A namespace whose objects they may not list is left out without a word, so that no name in a cookie tells the next
-person anything.
+A user who may list all namespaces gets everything in one request. Kubernetes cannot list the namespaces that a user may
+read. For other users the pages try the namespace of their service account, the namespaces that were opened in this
+browser, and those that /v1/self names. A namespace whose objects the user may not list is silently left out, so that
+the cookie of the browser reveals nothing to its next user.
 """
 
 from __future__ import annotations
@@ -28,22 +27,25 @@ from dashboard.reading.cache import CachedReader
 from dashboard.reading.self_access import SelfAccess
 
 MOST_KNOWN = 20
-"""Namespaces that are listed for a person who may not list all; each costs two questions."""
+"""The maximum number of namespaces for a user who may not list all of them. Each needs two requests."""
 _MOST, _ROWS = 2000, 100
-"""Objects that are read, and rows of one page."""
+"""The maximum numbers of objects to read, and of rows on one page."""
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ACCOUNT = "system:serviceaccount:"
 _ORDER = ("pending", "deactivated", "quota reserved", "admitted", "failed", "finished")
 _USUAL = ("pending", "admitted", "finished")
-"""States that can always be chosen, so that the others do not move when the last Workload leaves one."""
+"""The states that are always offered as filters, so that the filters do not move when a state becomes empty."""
 _OF_STATE = {"admitted": "Admitted", "quota reserved": "QuotaReserved", "failed": "Finished", "finished": "Finished"}
 
 
 class MyWorkload(NamedTuple):
-    """A row of the list.
+    """A row of the list of Workloads.
 
-    `cluster_queue`: that of its admission, else of its LocalQueue. `since`: when the state began.
-    `requests`: what it holds or waits for. `pods`: how many Pods its pod sets have. `message`: why it waits.
+    `cluster_queue`: the ClusterQueue of its admission, otherwise of its LocalQueue.
+    `since`: when the state began.
+    `requests`: the quota that it uses or waits for.
+    `pods`: the number of Pods in its pod sets.
+    `message`: why it waits.
     """
 
     namespace: str
@@ -60,7 +62,7 @@ class MyWorkload(NamedTuple):
 
 
 class MyNamespace(NamedTuple):
-    """A row. `held`: what its Workloads hold of the quota behind its LocalQueues."""
+    """A row of the list of namespaces. `held`: its Workloads' usage of the quota of their ClusterQueues."""
 
     name: str
     queues: tuple[LocalQueueRow, ...]
@@ -76,31 +78,34 @@ class MyNamespace(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The worst of its LocalQueues; empty without one."""
+        """The worst state of its LocalQueues; empty if it has none."""
         return min((each.state for each in self.queues), key=STATES.index, default="")
 
 
 def known_of(cookie: str) -> list[str]:
-    """The namespaces that this browser has opened, the last one first."""
+    """The namespaces that were opened in this browser, the last one first."""
     return [each for each in cookie.split(".") if _LABEL.fullmatch(each)][:MOST_KNOWN]
 
 
 def with_known(cookie: str, name: str) -> str:
-    """The cookie with one more namespace."""
+    """The cookie after this namespace was opened."""
     others = [each for each in known_of(cookie) if each != name]
     return ".".join([name, *others][:MOST_KNOWN]) if _LABEL.fullmatch(name) else cookie
 
 
 def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, str], known: list[str]) -> dict[str, Any]:
-    """The values for the template. Raises Unauthorized; any other error is shown in place of the list."""
+    """The variables of the template. Raises Unauthorized; the page shows any other error instead of the list.
+
+    `known`: the namespaces that were opened in this browser.
+    """
     text = query.get("q", "").strip().lower()[:200]
     found = part(lambda: _objects(reader, may, WORKLOADS, known))
     every = [_workload(each) for each in found.value.items] if found.value else []
-    leads = _leads(part(lambda: _objects(reader, may, LOCAL_QUEUES, known)))
+    leads = _cluster_queues(part(lambda: _objects(reader, may, LOCAL_QUEUES, known)))
     every = [
         each._replace(cluster_queue=each.cluster_queue or leads.get((each.namespace, each.queue), "")) for each in every
     ]
-    found_here = [row for row in every if _has(text, row)]
+    found_here = [row for row in every if _matches(text, row)]
     chosen = query.get("state", "") if query.get("state") in _ORDER else ""
     rows = sorted((row for row in found_here if chosen in ("", row.state)), key=_order)
     shown = _shown(rows, query)
@@ -120,7 +125,7 @@ def workloads_page(reader: CachedReader, may: SelfAccess, query: Mapping[str, st
 
 
 class StateChoice(NamedTuple):
-    """A link to the Workloads in this state, or to all if it is empty. `number`: how many of them the search finds."""
+    """A link to the Workloads in a state. `state`: empty for all states. `number`: how many match the search."""
 
     state: str
     number: int
@@ -128,7 +133,7 @@ class StateChoice(NamedTuple):
 
 
 def _choices(rows: list[MyWorkload], chosen: str, q: str) -> list[StateChoice]:
-    """All, the usual states, and the others where there is something."""
+    """The links for all states together, for the usual states, and for other states that have Workloads."""
     counts = Counter(row.state for row in rows)
     shown = [state for state in _ORDER if counts[state] or state in (*_USUAL, chosen)]
     return [StateChoice(each, counts[each] if each else len(rows), workloads_url(q, each)) for each in ("", *shown)]
@@ -142,7 +147,7 @@ def workloads_url(q: str, state: str) -> str:
 def namespaces_page(
     reader: CachedReader, may: SelfAccess, query: Mapping[str, str], known: list[str]
 ) -> dict[str, Any]:
-    """The values for the template. Raises Unauthorized; any other error is shown in place of the list."""
+    """The variables of the template. Raises Unauthorized; the page shows any other error instead of the list."""
     text = query.get("q", "").strip().lower()[:200]
     found = part(lambda: _objects(reader, may, LOCAL_QUEUES, known))
     every = _namespaces(found.value.items if found.value else (), _names(reader))
@@ -161,13 +166,13 @@ def _tiles(rows: list[MyNamespace]) -> list[Tile]:
     queues = [queue for row in rows for queue in row.queues]
     stopped = sum(bool(queue.why) for queue in queues)
     worst = "bad" if any(queue.state == "inactive" for queue in queues) else "stopped"
-    bare = sum(not row.queues for row in rows)
+    without_queue = sum(not row.queues for row in rows)
     return [
         Tile(stopped, "stopped", state=worst if stopped else ""),
         pending_tile(sum(row.pending for row in rows), workloads_url("", "pending")),
         Tile(sum(row.admitted for row in rows), "admitted", workloads_url("", "admitted")),
         Tile(len(queues), "LocalQueue" if len(queues) == 1 else "LocalQueues"),
-        *([Tile(bare, "without a LocalQueue")] if bare else []),
+        *([Tile(without_queue, "without a LocalQueue")] if without_queue else []),
     ]
 
 
@@ -183,7 +188,7 @@ def _shown(rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkload]:
-    """The rows with what each waits for, in the words of its own page; without an answer those of conditions."""
+    """The rows with the reasons from the reconciler, as on the Workload's page; unchanged if there is no answer."""
     names = ",".join(f"{row.namespace}/{row.name}" for row in rows if row.state == "pending")
     if not names:
         return rows
@@ -192,7 +197,7 @@ def _with_causes(reader: CachedReader, rows: list[MyWorkload]) -> list[MyWorkloa
     return [_waiting(row, pending.get((row.namespace, row.name))) for row in rows]
 
 
-def _leads(queues: Part[OwnObjects]) -> dict[tuple[str, str], str]:
+def _cluster_queues(queues: Part[OwnObjects]) -> dict[tuple[str, str], str]:
     """The ClusterQueue of each LocalQueue."""
     named = map(local_queue, queues.value.items if queues.value else ())
     return {(each.namespace, each.name): each.cluster_queue for each in named}
@@ -205,7 +210,10 @@ def _waiting(row: MyWorkload, found: Manifest | None) -> MyWorkload:
 
 
 class OwnObjects(NamedTuple):
-    """`all_tried`: all namespaces of this person are known. `left_out`: how many of them are not listed."""
+    """The objects of the namespaces that a user may read.
+
+    `all_tried`: whether all namespaces of this user are known. `left_out`: how many of them are not listed.
+    """
 
     items: list[Manifest]
     all_tried: bool = True
@@ -213,7 +221,7 @@ class OwnObjects(NamedTuple):
 
 
 def _objects(reader: CachedReader, may: SelfAccess, resource: Resource, known: list[str]) -> OwnObjects:
-    """The objects of all namespaces, or of those that are known if this person may not list all."""
+    """The objects of all namespaces; if the user may not list all, of the namespaces from `tried`."""
     try:
         return OwnObjects(reader.listed(resource, None, _MOST))
     except Forbidden:
@@ -229,8 +237,10 @@ def _objects(reader: CachedReader, may: SelfAccess, resource: Resource, known: l
 
 
 def tried(reader: CachedReader, may: SelfAccess, known: list[str]) -> list[str]:
-    """The namespaces that a person may be able to read: that of the service account, those of `known`, and those in
-    which /v1 says that they may list Workloads."""
+    """The namespaces that the user may be able to read.
+
+    These are the namespace of the service account, those in `known`, and those that /v1/self names.
+    """
     user = may.user or part(lambda: reader.kept(("user",), reader.reader.user)).value or ""
     _, account, rest = user.partition(_ACCOUNT)
     own = [rest.partition(":")[0]] if account else []
@@ -238,7 +248,7 @@ def tried(reader: CachedReader, may: SelfAccess, known: list[str]) -> list[str]:
 
 
 def _names(reader: CachedReader) -> list[str]:
-    """All namespaces, if the user may list them. A namespace without a LocalQueue has a page as well."""
+    """All namespaces, if the user may list them, since a namespace without a LocalQueue also has a page."""
     try:
         return [str(each["metadata"]["name"]) for each in reader.listed(NAMESPACES, None, _MOST)]
     except Unauthorized:
@@ -277,12 +287,12 @@ def _workload(manifest: Manifest) -> MyWorkload:
     )
 
 
-def _has(text: str, row: MyWorkload) -> bool:
+def _matches(text: str, row: MyWorkload) -> bool:
     return (
         not text or text in f"{row.namespace}/{row.name} {row.job} {row.queue} {row.cluster_queue} {row.state}".lower()
     )
 
 
 def _order(row: MyWorkload) -> tuple[int, str, str, str]:
-    """The sort key: pending work first, the longest wait on top."""
+    """The sort key: by state, pending first, and then by the time of the state, the oldest first."""
     return _ORDER.index(row.state), row.since, row.namespace, row.name

@@ -1,4 +1,4 @@
-"""The first page: what is wrong now, the worst first, each with its next step; below it the busiest trees."""
+"""The first page, Now: the present problems, worst first, each with its next step, and the busiest trees."""
 
 from __future__ import annotations
 
@@ -36,26 +36,29 @@ from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 
 _KINDS = ("stopped", "lost", "misconfigured", "error", "over", "pending", "borrowing", "unused")
-"""The words of notices, the worst first."""
+"""The kinds of notices, worst first."""
 ASKED = 8
-"""How many queues are named, and asked for the head of their pending work; how many beyond their limit are named."""
+"""The maximum number of queues with a notice about pending work, whose heads are read, and of queues over a limit."""
 WRONG = ("stopped", "lost", "misconfigured", "error", "over")
-"""Notices of what somebody has to fix."""
+"""The kinds of notices about problems that somebody has to fix."""
 _ALIKE, _NAMED = 3, 3
-"""How many queues that wait for the same become one notice, and how many of them are named."""
+"""This many queues that wait for the same quota share one notice; and how many of them the notice names."""
 _FINDINGS = 200
 _CYCLE = "parent-cycle"
-"""The rule that finds what the notice of a cycle says."""
+"""The rule about the same fault as the notice of a cycle."""
 _ROOTS = 3
-"""How many trees with errors are named, and how many more nodes on cycles."""
+"""The maximum number of trees with errors that have notices, and of further nodes on cycles that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing that is wrong, in a sentence that begins with its subject.
+    """A problem, as a sentence that begins with its subject.
 
-    `kind` is its word, and the class of its color. `url` is that of the subject, if it has a page. `step`, `step_url`:
-    what to do next. `sentence` is Markup where it has links.
+    `kind`: its label, and the CSS class of its color.
+    `subject`: the beginning of the sentence, such as `ClusterQueue research`.
+    `url`: the page of the subject; empty if it has none.
+    `sentence`: the rest of the sentence. It is Markup if it has links.
+    `step`, `step_url`: the text and the URL of the link to the next step.
     """
 
     kind: str
@@ -67,8 +70,11 @@ class Notice:
 
 
 class QueueHead(NamedTuple):
-    """A queue with pending work, the first of it, and its explanation; empty where this person may not see them, or
-    nobody was asked."""
+    """A queue with pending work.
+
+    `head`: its first pending workload. `why`: the explanation of the head. Both are empty if the user may not see them
+    or they were not read.
+    """
 
     queue: TreeNode
     head: Manifest
@@ -84,7 +90,7 @@ class QueueHead(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The workload, as `namespace/name`; only where there is a head."""
+        """The head as `namespace/name`. Only call it if there is a head."""
         return f"{self.head['metadata']['namespace']}/{self.head['metadata']['name']}"
 
     @property
@@ -94,7 +100,7 @@ class QueueHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """One of the busiest trees. `bar` is None where `share` is empty."""
+    """One of the busiest trees, with its most used flavor and resource. `bar`: None if `share` is empty."""
 
     root: TreeNode
     url: str
@@ -106,7 +112,7 @@ class TreeLine:
 
 
 def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) -> dict[str, Any]:
-    """All that this person may see of it. Raises Unauthorized."""
+    """The variables of the template, with everything that the user may see. Raises Unauthorized."""
     trees = {dialect: part(lambda dialect=dialect: read_tree(reader, dialect)) for dialect in DIALECTS}  # type: ignore[misc]
     seen = {dialect: each.value for dialect, each in trees.items() if each.value is not None}
     findings = part(lambda: reader.findings({"limit": str(_FINDINGS)})) if audited else Part()
@@ -115,8 +121,8 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
     notices = [
         *(notice for tree in seen.values() for notice in _on_cycles(tree, audited=findings.value is not None)),
         *_unread(trees, findings, reader.problems),
-        *_lost(reader),
-        *_failing(here),
+        *_lost_workers(reader),
+        *_failing_parts(here),
         *_errors(findings.value or {}, {key for tree in seen.values() for key in tree.on_cycles}),
         *(notice for dialect, tree in seen.items() for notice in _over(dialect, tree, heads[dialect])),
         *(notice for dialect, tree in seen.items() for notice in _waiting(dialect, tree, heads[dialect])),
@@ -135,13 +141,13 @@ def page(reader: CachedReader, sources: CertificateSources, *, audited: bool) ->
 
 
 def beside_rules(reader: CachedReader, sources: CertificateSources) -> list[Notice]:
-    """What somebody has to fix and no rule finds: workers and Quotree itself. Raises Unauthorized."""
+    """The problems that no rule finds: those of worker clusters and of Quotree itself. Raises Unauthorized."""
     here = part(lambda: installed(reader, sources)).value or Installed()
-    return sorted([*_lost(reader), *_failing(here)], key=lambda notice: _KINDS.index(notice.kind))
+    return sorted([*_lost_workers(reader), *_failing_parts(here)], key=lambda notice: _KINDS.index(notice.kind))
 
 
 def _totals(seen: dict[str, ContendedTree], wrong: int) -> list[Tile]:
-    """The sums over all trees, counted at the queues to which work is submitted."""
+    """The sums over all trees. Only queues that take work are counted."""
     found = {dialect: tree.totals for dialect, tree in seen.items() if tree.totals.queues}
     if not found:
         return []
@@ -160,7 +166,7 @@ def _failed(found: Part[Any]) -> bool:
 
 
 def _unread(trees: Mapping[str, Part[Any]], findings: Part[Any], above: Sequence[str]) -> Iterator[Notice]:
-    """What could not be read, once for each cause. `above`: causes that stand on top of the page."""
+    """A notice for each cause why trees or findings could not be read. `above`: causes at the top of the page."""
     causes: dict[str, list[str]] = {}
     for dialect, each in [*trees.items(), ("", findings)]:
         if _failed(each):
@@ -182,10 +188,10 @@ def _on_cycles(tree: ContendedTree, *, audited: bool) -> Iterator[Notice]:
         below = "below them" if others else "below it"
         said = f"is on a cycle{alike}: nothing {below} is admitted. Give one of them another parent."
         step, url = ("All findings of this tree", findings_url(first.name)) if audited else ("", "")
-        yield _about("stopped", first, said, step or "Its parents", url or node_url(first))
+        yield _notice("stopped", first, said, step or "Its parents", url or node_url(first))
 
 
-def _lost(reader: CachedReader) -> Iterator[Notice]:
+def _lost_workers(reader: CachedReader) -> Iterator[Notice]:
     workers = part(lambda: list(reader.ask("/v1/clusters")["items"])).value
     for each in workers or ():
         word, ends = str(each.get("connection")), str(each.get("credentialsEnd") or "")
@@ -203,8 +209,8 @@ def _lost(reader: CachedReader) -> Iterator[Notice]:
             yield Notice("error", f"Worker {each['name']}", url, said, "Its connection", url)
 
 
-def _failing(here: Installed) -> Iterator[Notice]:
-    """What of Quotree does not run, authorities that end soon, and versions that differ."""
+def _failing_parts(here: Installed) -> Iterator[Notice]:
+    """Notices about Deployments without ready replicas, certificates that expire soon, and different versions."""
     ours = [each for each in here.components if each.ours]
     for part_of in ours:
         if part_of.wanted and not part_of.ready:
@@ -223,9 +229,9 @@ def _failing(here: Installed) -> Iterator[Notice]:
 
 
 def _errors(found: dict[str, Any], on_cycles: set[NodeKey]) -> Iterator[Notice]:
-    """The trees with errors. What a rule refuses at admission is an error of the audit.
+    """Notices about trees with errors in the audit.
 
-    A tree whose only errors are the cycle that it ends in has a notice already.
+    A tree whose only error is a cycle has another notice already.
     """
     roots = []
     for each in found.get("roots") or []:
@@ -241,13 +247,13 @@ def _errors(found: dict[str, Any], on_cycles: set[NodeKey]) -> Iterator[Notice]:
 
 
 def _finding_text(item: Manifest) -> str:
-    """The message after the object that it is about, which may be any of the tree."""
+    """The message of a finding, with its object, which may be any object of the tree."""
     name = "/".join(filter(None, (item["object"].get("namespace"), item["object"]["name"])))
     return f"{item['object']['kind']} {name}: {item['message']}"
 
 
 def _of_root(item: Manifest, found: Manifest) -> bool:
-    """Whether it is an error of this tree; trees of two projects may have the same name."""
+    """Whether the finding is an error of this tree. Trees of two projects may have the same name."""
     alike = all(item.get(name) == found.get(name) for name in ("root", "dialect"))
     return alike and str(item["severity"]) == "error"
 
@@ -258,20 +264,20 @@ def _over(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> Iter
         node, pair, found = each.node, each.pair, each.amounts
         may, more = amount(pair, found.used - found.over), amount(pair, found.over)
         said = f"uses {amount(pair, found.used)} {pair}, {more} more than the {may} that it may use. It admits no more."
-        remedy = remedies.get(node.key, {})  # what is beyond the limit alone admits nobody
+        remedy = remedies.get(node.key, {})  # raising the limit to the usage alone would not admit new work
         tried = str(remedy["more"]) if (remedy.get("flavor"), remedy.get("resource")) == pair else more
         url = what_if_url(node, pair, f"+{tried}")
-        yield _about("over", node, said, f"What if it had {tried} more?" if url else "", url)
+        yield _notice("over", node, said, f"What if it had {tried} more?" if url else "", url)
     if others := tree.over[ASKED:]:
         number = "1 more limit" if len(others) == 1 else f"{len(others)} more limits"
-        url = _by_share(dialect)
+        url = _share_url(dialect)
         yield Notice("over", number, url, f"of {dialect} exceeded.", "All by share", url)
 
 
 def _heads(reader: CachedReader, dialect: str, tree: ContendedTree) -> list[QueueHead]:
-    """The queues that are stopped, then those where work waits longest, of all queues with pending work.
+    """The queues with pending work and their heads: first stopped queues, then those with the longest wait.
 
-    A reconciler that does not say since when is asked for the head of the queues with the most pending work.
+    An older reconciler does not report how long work waits. Then the queues with the most pending work are read.
     """
     longest = sorted(tree.waiting, key=lambda queue: (not queue.stopped, queue.oldest or "~", -queue.waiting))
     heads = [_head(reader, queue) if dialect == "Kueue" else QueueHead(queue, {}, {}) for queue in longest[:ASKED]]
@@ -279,12 +285,12 @@ def _heads(reader: CachedReader, dialect: str, tree: ContendedTree) -> list[Queu
 
 
 def _waiting(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> Iterator[Notice]:
-    """One for each queue, or for all that wait for the same."""
+    """Notices about pending work: one for each queue, or one for several queues that wait for the same quota."""
     alike: dict[object, list[QueueHead]] = {}
     for each in heads:
         alike.setdefault(waits_for(each.why) or each.queue.key, []).append(each)
     for found in alike.values():
-        yield from [_of_one_cause(tree, found)] if len(found) >= _ALIKE else map(_of_queue, found)
+        yield from [_common_notice(tree, found)] if len(found) >= _ALIKE else map(_of_queue, found)
     if others := len(tree.waiting) - len(heads):
         url = f"/trees/{dialect.lower()}?sort=pending#table"
         number = "1 more queue" if others == 1 else f"{others} more queues"
@@ -292,8 +298,8 @@ def _waiting(dialect: str, tree: ContendedTree, heads: Sequence[QueueHead]) -> I
         yield Notice("pending", number, url, f"of {dialect} with {pending} pending.", "All by pending work", url)
 
 
-def _of_one_cause(tree: ContendedTree, heads: Sequence[QueueHead]) -> Notice:
-    """About queues whose heads wait for the same; the first has waited longest."""
+def _common_notice(tree: ContendedTree, heads: Sequence[QueueHead]) -> Notice:
+    """The notice about queues whose heads wait for the same quota. `heads`: the longest wait first."""
     first = heads[0]
     short = waits_for(first.why)
     assert short is not None
@@ -324,11 +330,11 @@ def _of_queue(found: QueueHead) -> Notice:
         cause = cause_of(found.why)
         waits += "." if halted else f": {f'{cause}.' if cause else found.head['message']}"
         step, url = f"Why {found.name} waits", found.url
-    return _about("stopped" if found.stopped else "pending", queue, waits, step, url)
+    return _notice("stopped" if found.stopped else "pending", queue, waits, step, url)
 
 
 def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:
-    """The first pending workload and why it waits, as far as this person may see that."""
+    """A queue with its first pending workload and the reason why that waits, if the user may see them."""
     path = f"/v1/clusterqueues/{path_part(queue.name)}/pendingworkloads"
     items = part(lambda: list(reader.ask(path, {"limit": "1"})["items"])).value
     found = QueueHead(queue, dict(items[0]) if items else {}, {})
@@ -341,21 +347,21 @@ def _head(reader: CachedReader, queue: TreeNode) -> QueueHead:
 def _all_unused(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
     yield from map(_unused, tree.unused[:MOST])
     if others := tree.unused[MOST:]:
-        said = f"of {dialect} without use of a quota that others wait for."
-        yield _more("unused", len(others), said, _by_share(dialect))
+        said = f"of {dialect} with unused quota that others wait for."
+        yield _more_queues("unused", len(others), said, _share_url(dialect))
 
 
 def _borrowing(dialect: str, tree: ContendedTree) -> Iterator[Notice]:
     yield from map(_borrower, tree.borrowers)
     if others := {node.key for node, *_ in tree.borrowing} - {each.node.key for each in tree.borrowers}:
-        yield _more("borrowing", len(others), f"of {dialect} borrowing.", _by_share(dialect))
+        yield _more_queues("borrowing", len(others), f"of {dialect} borrowing.", _share_url(dialect))
 
 
-def _more(kind: str, queues: int, said: str, url: str) -> Notice:
+def _more_queues(kind: str, queues: int, said: str, url: str) -> Notice:
     return Notice(kind, "1 more queue" if queues == 1 else f"{queues} more queues", url, said, "All by share", url)
 
 
-def _by_share(dialect: str) -> str:
+def _share_url(dialect: str) -> str:
     return f"/trees/{dialect.lower()}?sort=share#table"
 
 
@@ -367,7 +373,7 @@ def _unused(found: UnusedQuota) -> Notice:
     lends = f"It lends at most {kept}." if kept is not None else "It may lend all of it."
     sentence = f"uses none of its {quota} {pair} while {few} at queues of its tree. {lends}"
     url = what_if_url(node, pair, f"-{quota}")
-    return _about("unused", node, sentence, f"What if it had {quota} less?" if url else "", url)
+    return _notice("unused", node, sentence, f"What if it had {quota} less?" if url else "", url)
 
 
 def _borrower(found: Borrower) -> Notice:
@@ -381,10 +387,10 @@ def _borrower(found: Borrower) -> Notice:
         if found.other_lenders:
             unused.append(Markup("and {} more siblings").format(found.other_lenders))
         sentence += Markup(". Unused at its siblings: {}").format(Markup(", ").join(unused))
-    return _about("borrowing", node, sentence + ".", "Its siblings", f"{node_url(node)}#neighbours-title")
+    return _notice("borrowing", node, sentence + ".", "Its siblings", f"{node_url(node)}#neighbours-title")
 
 
-def _about(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:
+def _notice(kind: str, node: TreeNode, sentence: str, step: str, step_url: str) -> Notice:
     return Notice(kind, f"{node.key.kind} {node.name}", node_url(node), sentence, step, step_url)
 
 

@@ -1,4 +1,4 @@
-"""The page of a team's namespace: its LocalQueues, what is pending there, and its Workloads."""
+"""The page of a team's namespace: its LocalQueues, their pending work, and its Workloads."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from policies.impact.quotas import amount_text
 
 LOCAL_QUEUES = Resource(GROUP, "v1beta2", "localqueues", namespaced=True)
 MOST = 200
-"""Workloads on the page, and pending ones of one queue."""
+"""The maximum number of Workloads on the page, and of pending workloads of one queue."""
 _QUEUES = 20
-"""LocalQueues whose waiting work is listed at once; each costs a question."""
+"""The maximum number of LocalQueues whose pending work is listed. Each needs a request."""
 
 
 Requests: TypeAlias = Mapping[str, str]
-"""Amounts by resource, as `/v1` has them."""
+"""Amounts by resource, as in the JSON of /v1."""
 
 
 def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any] | None:
-    """The values for the template; None if there is no such namespace and this person may know that.
+    """The variables of the template; None if the namespace does not exist and the user may read namespaces.
 
-    Raises Unauthorized; any other error is shown in the part that could not be read.
+    Raises Unauthorized. Any other error is shown in the part of the page that could not be read.
     """
     queues = part(lambda: reader.listed(LOCAL_QUEUES, namespace, MOST))
     named = sorted(map(local_queue, queues.value or ()), key=lambda each: (STATES.index(each.state), each.name))
@@ -46,8 +46,8 @@ def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any
     leads = {each.name: each.cluster_queue for each in named}
     tree = seen_tree(reader, may) if named else None
     held = partial(_held, reader.reader, namespace, stored.value or [])  # a list for each kind of job
-    doors = [*_missing(named, stored.value or ()), *(each.name for each in named)]
-    pending = [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]]
+    queue_names = [*_missing(named, stored.value or ()), *(each.name for each in named)]
+    pending = [(each, _pending(reader, namespace, each)) for each in queue_names[:_QUEUES]]
     waited = {
         each["metadata"]["name"]: each.get("requests") or {} for _, found in pending for each in found.value or ()
     }
@@ -59,7 +59,7 @@ def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any
         "example": example(namespace),
         "tiles": _tiles(named, None if stored.error else workloads.value),
         "pending": pending,
-        "unlisted": max(0, len(doors) - _QUEUES),
+        "unlisted": max(0, len(queue_names) - _QUEUES),
         "held": part(lambda: reader.kept(("held", namespace), held)).value,
         "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{path_part(namespace)}/pendingpods", _LIMIT)["items"])),
         "workloads": workloads,
@@ -68,12 +68,12 @@ def page(reader: CachedReader, may: SelfAccess, namespace: str) -> dict[str, Any
 
 
 _CLASSES = 500
-"""WorkloadPriorityClasses that are read."""
+"""The maximum number of WorkloadPriorityClasses to read."""
 _LIMIT = {"limit": str(MOST)}
 
 
 def _is_missing(reader: CachedReader, namespace: str) -> bool:
-    """A person who may not read namespaces gets the same refusal whether there is one or not."""
+    """Whether the namespace does not exist. False if the user may not read namespaces, so that nothing is revealed."""
     return part(lambda: reader.kept(("namespace", namespace), lambda: _stored(reader, namespace))).absent
 
 
@@ -82,7 +82,7 @@ def _stored(reader: CachedReader, namespace: str) -> Manifest:
 
 
 def _tiles(queues: Sequence[LocalQueueRow], workloads: Sequence[Mapping[str, Any]] | None) -> list[Tile]:
-    """The Workloads by state, as far as they are listed; else what the LocalQueues count."""
+    """The number of Workloads by state; if not all Workloads are listed, the counts in the LocalQueues' status."""
     if not queues and not workloads:
         return []
     if workloads is None or len(workloads) >= MOST:
@@ -95,20 +95,22 @@ def _tiles(queues: Sequence[LocalQueueRow], workloads: Sequence[Mapping[str, Any
 
 
 def _missing(named: Iterable[LocalQueueRow], workloads: Iterable[Manifest]) -> list[str]:
-    """Names that pending Workloads have, and no LocalQueue: a slip, most likely. Where not all can be read, a name too
-    many costs no more than a question."""
+    """The queue names of pending Workloads for which no LocalQueue was read. Most of them are typing errors.
+
+    If not all LocalQueues could be read, such a queue may exist. Then it only costs a needless request.
+    """
     known = {each.name for each in named}
     pending = {_queue_of(each) for each in workloads if _state_of(each) == "pending"}
     return sorted(pending - known - {""})
 
 
 def _held(reader: UserReader, namespace: str, workloads: list[Manifest]) -> list[JobWithoutWorkload]:
-    """The jobs that have no Workload."""
+    """The jobs in the namespace that have no Workload."""
     try:
         classes = {str(each["metadata"]["name"]) for each in reader.listed(CLASSES[0], None, _CLASSES)}
     except Forbidden:
         if len(workloads) >= MOST:
-            return []  # one that is not listed may be that of the job
+            return []  # a Workload beyond the limit may belong to the job
         classes = None
     return jobs_without_workload(
         lambda kind, labels: reader.listed(kind, namespace, MOST, labels=labels), classes, owners_of(workloads)
@@ -129,7 +131,10 @@ def _state_of(workload: Manifest) -> str:
 
 
 def _workload(manifest: Manifest, leads: Mapping[str, str], waited: Mapping[str, Requests]) -> dict[str, Any]:
-    """`leads`: the ClusterQueue behind each LocalQueue. `waited`: what pending Workloads request, by name."""
+    """The row of a Workload.
+
+    `leads`: the name of a LocalQueue to its ClusterQueue. `waited`: the name of a pending Workload to its requests.
+    """
     spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
     name, queue = str(manifest["metadata"]["name"]), _queue_of(manifest)
     return {
@@ -144,7 +149,7 @@ def _workload(manifest: Manifest, leads: Mapping[str, str], waited: Mapping[str,
 
 
 def held(status: Manifest) -> dict[str, str]:
-    """What the admission of a Workload takes, by resource; empty while it has no admission."""
+    """The quota that an admitted Workload uses, by resource; empty if it has no admission."""
     sums: dict[str, int] = {}
     for pod_set in (status.get("admission") or {}).get("podSetAssignments") or ():
         for resource, text in (pod_set.get("resourceUsage") or {}).items():

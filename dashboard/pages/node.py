@@ -1,4 +1,4 @@
-"""One queue: its quota and usage, its children, borrowing, pending workloads, and findings."""
+"""The page of one node: its quota and usage, its children, borrowing, pending workloads, and findings."""
 
 from __future__ import annotations
 
@@ -31,19 +31,22 @@ from dashboard.what_if.edits import FIELDS
 from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 PENDING = 100
-"""How many of the waiting workloads are shown, from the head."""
+"""The maximum number of pending workloads that are shown, from the head of the queue."""
 HOLDERS = 20
-"""How many of the workloads are shown that hold its quota, the largest first."""
+"""The maximum number of workloads that are shown as users of its quota, largest first."""
 _SIBLINGS = 10
-"""How many siblings are shown that borrow, and how many that could lend."""
+"""The maximum number of siblings that are shown as borrowers, and as lenders."""
 _FINDINGS = 1000
-"""How many findings of a tree are searched for those of one node."""
+"""The maximum number of a tree's findings that are searched for those of one node."""
 _IN_COLUMNS = {*USED, "borrowed", "over"}
-"""Fields that the other columns have."""
+"""Fields of a quota that have their own column."""
 
 
 class QuotaLine(NamedTuple):
-    """A row for each flavor and resource; `fields` are what the manifests say, `number` is for the history."""
+    """The row of a flavor and resource.
+
+    `fields`: the names and values of the fields in manifests. `number`: the share as a number.
+    """
 
     pair: FlavorPair
     fields: Sequence[tuple[str, str]]
@@ -56,7 +59,7 @@ class QuotaLine(NamedTuple):
 
 
 class Child(NamedTuple):
-    """`used` of its quota of the pair that is scarce here; empty where it has neither."""
+    """A child in the table. `used`: its usage and quota of the node's scarcest pair; empty if it has neither."""
 
     node: TreeNode
     used: str
@@ -66,7 +69,7 @@ class Child(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """Another node of the same parent that borrows, or has something to lend."""
+    """A sibling that borrows, or that has unused quota to lend."""
 
     node: TreeNode
     pair: FlavorPair
@@ -75,7 +78,11 @@ class Neighbour(NamedTuple):
 
 
 class NodeFindings(NamedTuple):
-    """`own`: about the node itself; `below`: how many about the nodes below it. `url`: of all in the tree."""
+    """The findings about a node.
+
+    `own`: the findings about the node itself. `below`: the number of findings about its descendants. `url`: the page
+    with all findings of the tree.
+    """
 
     own: Sequence[dict[str, Any]]
     below: int
@@ -83,7 +90,7 @@ class NodeFindings(NamedTuple):
 
 
 def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | None:
-    """The page of a node; None if the node does not exist. Raises ClusterError."""
+    """The variables of the template; None if the node does not exist. Raises ClusterError."""
     tree = read_tree(reader, dialect, key)
     node = tree.nodes.get(key)
     if node is None:
@@ -124,7 +131,7 @@ def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | N
 
 
 def _in_tree(tree: ContendedTree, node: TreeNode) -> str:
-    """The URL of its tree: what is below it, or its siblings where nothing is, which its name dims."""
+    """The URL of the node in its tree: the subtree of the node, or of its parent if the node has no children."""
     parent, pair = tree.parent(node), tree.most_used(node)
     shown = {"node": node_text(node.key)}
     if not tree.children(node):
@@ -142,13 +149,13 @@ def _child(tree: DialectTree, node: TreeNode, pair: FlavorPair | None) -> Child:
 
 
 def _worst(tree: DialectTree, node: TreeNode) -> str:
-    """The worst state over its flavors and resources."""
+    """The worst state of the node over its flavors and resources."""
     found = {state_of(tree, node, node.amounts(pair)) for pair in node.pairs} | {state_of(tree, node, NO_USAGE)}
     return max(found, key=STATES.index)
 
 
 def _tiles(tree: DialectTree, node: TreeNode, holders: Part[dict[str, Any]]) -> Iterator[Tile]:
-    """Its numbers. Quota and use are of the flavor and resource in the worst state, then with the largest share."""
+    """The tiles of the node. Quota and usage are those of the pair in the worst state, then with the largest share."""
 
     def badness(pair: FlavorPair) -> tuple[int, float]:
         found = node.amounts(pair)
@@ -170,13 +177,13 @@ def _tiles(tree: DialectTree, node: TreeNode, holders: Part[dict[str, Any]]) -> 
         if name.lower() in ("pending", "waiting"):
             yield pending_tile(count, "#waiting-title")
         elif node.dialect != "Kueue" and not count and name.lower() != "running":
-            continue  # Volcano counts many states, and most are 0
+            continue  # Volcano counts many states, most of which are 0
         elif name != "reserving" or count != node.counts.get("admitted"):
             yield Tile(count, name.lower(), held if name in ("admitted", "reserving") else "")
 
 
 def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) -> dict[str, Any] | None:
-    """The chart of a pair alone, for a file; None if there is none. Raises ClusterError."""
+    """The variables for an SVG file with the chart of one pair; None if there is no chart. Raises ClusterError."""
     node = read_tree(reader, dialect, key).nodes.get(key)
     chart = charts(reader, node).get(pair) if node is not None else None
     return {"node": node, "chart": chart, "width": WIDTH, "height": HEIGHT} if chart else None
@@ -184,7 +191,7 @@ def drawn(reader: CachedReader, dialect: str, key: NodeKey, pair: FlavorPair) ->
 
 def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     found = node.amounts(pair)
-    quota = amount(pair, found.quota)  # of a node with children it is a sum, so that its own is told
+    quota = amount(pair, found.quota)  # a sum if the node has children; then `fields` has its own quota
     own = [(name, text) for name, text in found.own.items() if name not in _IN_COLUMNS]
     every = [*own, *((f"{name} of all below", text) for name, text in found.below.items())]
     fields = [each for each in every if each[0].partition(" ")[0] != "nominalQuota" or each[1] != quota]
@@ -192,12 +199,12 @@ def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
 
 
 def _resource(node: TreeNode) -> Resource | None:
-    """The resource of its object; None if the node is not an object."""
+    """The API resource of the node's object; None if the node is not an object."""
     return KINDS[node.key.kind] if (node.dialect, node.key.kind) in OBJECTS else None
 
 
 def _object(reader: CachedReader, node: TreeNode) -> str:
-    """The object as YAML, without what the API server notes for itself; empty if none belongs to the node."""
+    """The node's object as YAML, without managedFields and kubectl's annotation; empty if the node has no object."""
     kind = _resource(node)
     if kind is None or not node.exists:
         return ""
@@ -215,8 +222,10 @@ def _command(node: TreeNode) -> str:
 
 
 def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
-    """The largest borrowers and lenders first; only of what this node has a quota for. A node that may not
-    borrow has no lenders."""
+    """The siblings that borrow and those that could lend, largest amounts first, for the pairs of this node's quota.
+
+    A node that may not borrow has no lenders.
+    """
     parent = tree.parent(node)
     if parent is None or node.dialect not in BORROWING:
         return []
@@ -224,7 +233,7 @@ def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
     alone = {pair for pair in node.pairs if node.amounts(pair).own.get("borrowingLimit") == "0"}
     found = [each for each in found if each[2].borrowed or (each[2].spare and each[1] not in alone)]
-    found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # else as they stand
+    found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # equal ones stay in their order
     borrowers, lenders = ([each for each in found if bool(each[2].borrowed) is kind] for kind in (True, False))
     return [
         Neighbour(each, pair, *(amount(pair, nano) if nano else "" for nano in (amounts.borrowed, amounts.spare)))
@@ -246,16 +255,16 @@ def _pending(reader: CachedReader, node: TreeNode) -> list[dict[str, Any]]:
 
 
 def _holders(reader: CachedReader, node: TreeNode) -> dict[str, Any]:
-    """The answer about the workloads that hold the quota of a ClusterQueue; empty at any other node."""
+    """The reconciler's answer about the workloads that use the quota of a ClusterQueue; empty for other nodes."""
     if (node.dialect, node.key.kind) != ("Kueue", "ClusterQueue"):
         return {}
     return dict(reader.ask(f"/v1/clusterqueues/{path_part(node.name)}/workloads", {"limit": str(HOLDERS)}))
 
 
 def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> NodeFindings:
-    """The findings about the node, and how many there are below it.
+    """The findings about the node and the number of those about its descendants.
 
-    The audit is asked for its tree only, if the audit knows the root.
+    If the audit knows the root, only the findings of this tree are read.
     """
     if _resource(node) is None:
         return NodeFindings([], 0, "")  # an object of this kind and name belongs to another project

@@ -46,7 +46,7 @@ class OutlineLine(NamedTuple):
 
 
 class OutlinePicture(NamedTuple):
-    """`columns`: the x of the outline before and of the one after. Lengths are in units of the viewBox."""
+    """The SVG drawing. `columns`: the x of the outline before, and of the one after. Lengths are in viewBox units."""
 
     width: float
     height: float

@@ -1,4 +1,4 @@
-"""What pages are made of: parts that other rights or another server open, and large numbers."""
+"""Building blocks of pages: parts that need other rights or another server, and tiles with large numbers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[T]):
-    """`error` says why there is no `value`."""
+    """A part of a page. `error`: why there is no `value`."""
 
     value: T | None = None
     error: ClusterError | None = None
 
     @property
     def absent(self) -> bool:
-        """Nobody here has it: a server that is not configured, a kind that is not installed."""
+        """Whether it does not exist for any user, such as if a server is not configured or a kind is not installed."""
         return isinstance(self.error, NotFound)
 
     @property
     def denied(self) -> bool:
-        """Other rights open it."""
+        """Whether the user lacks the rights to see it."""
         return isinstance(self.error, Forbidden)
 
     @property
@@ -48,8 +48,11 @@ def part(read: Callable[[], T]) -> Part[T]:
 
 
 class Tile(NamedTuple):
-    """A large number at the top of a page. `url`: where it is explained. `state`: the class of its color; `bad` for one
-    that should be 0 and is not."""
+    """A large number at the top of a page.
+
+    `what`: its label. `url`: the place where it is explained. `state`: the CSS class of its color, such as `bad` for a
+    number that should be 0. `bar`, `share`: a usage bar below it.
+    """
 
     value: int | str
     what: str

@@ -1,4 +1,4 @@
-"""The picture of a tree: each block with its texts, the mark of its state, and the number of what is pending there."""
+"""The drawing of a tree: each block with its texts, the mark of its state, and its number of pending workloads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from dashboard.trees.tree import TreeNode, state_of
 
 
 class Picture(NamedTuple):
-    """`width`, `height`: in units of the picture. `closed`: the blocks that hide what is below them, and how many nodes
-    that is; the most first. `matches`: only what the filter finds is drawn, with what is above it. `without_pair`: how
-    many roots are left out, since they have nothing of the flavor and resource."""
+    """The drawing of a tree.
+
+    `width`, `height`: in viewBox units.
+    `closed`: the blocks whose descendants are not drawn, each with the number of these, the largest number first.
+    `matches`: whether only nodes that the filter finds are drawn, with their ancestors.
+    `without_pair`: the number of roots that are left out because they have no quota of the flavor and resource.
+    """
 
     width: float
     height: float
@@ -32,9 +36,14 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DrawnBlock:
-    """`name` says all that the block shows. `badge`: the number of pending workloads; `badge_width` is 0 without one.
+    """A block with its texts.
 
-    `state`: see `STATES`; empty for blocks that are not one node. `own`: the quota of a parent itself.
+    `name`: a text with everything that the block shows, for its tooltip and for screen readers.
+    `state`: see `STATES`; empty for blocks that do not stand for one node.
+    `label`, `numbers`: the texts in the block, cut to its width.
+    `badge`, `badge_width`: the number of pending workloads; empty and 0 if there are none.
+    `dim`: whether the filter does not match the node.
+    `own`: whether the block stands for a parent's own quota.
     """
 
     block: Block
@@ -68,7 +77,7 @@ def picture(tree: ContendedTree, view: TreePageView, width: float) -> Picture:
 
 
 def _undrawn(tree: ContendedTree, view: TreePageView, blocks: Sequence[Block]) -> list[TreeNode]:
-    """All that the filter finds, if some of it has no block; empty without a filter."""
+    """All nodes that the filter finds, if some of them have no block; otherwise empty."""
     if not view.text:
         return []
     found = [node for _, node in tree.walk(view.top) if view.names(node)]
@@ -77,7 +86,7 @@ def _undrawn(tree: ContendedTree, view: TreePageView, blocks: Sequence[Block]) -
 
 
 def _hidden(tree: ContendedTree, blocks: Sequence[Block]) -> list[int]:
-    """How many nodes below each block have neither a block nor one that stands for them."""
+    """For each block, the number of its descendants that are not drawn, not even as part of a common block."""
     shown = {block.node.key for block in blocks if block.node is not None}
     summed = {block.parent.key for block in blocks if block.parent is not None and block.node is None and block.many}
     return [
@@ -139,7 +148,7 @@ def _used(view: TreePageView, block: Block, taken: float = 0.0) -> str:
 
 
 def _own_quota(view: TreePageView, block: Block, parent: TreeNode) -> DrawnBlock:
-    """The block of the quota that a parent has itself, which all below may borrow."""
+    """The block of a parent's own quota, which its descendants may borrow."""
     quota = amount(view.pair, block.amounts.quota)
     label = block.numbers("own quota", "own")
     beside = width_of(label) + BESIDE if block.tile else 0.0

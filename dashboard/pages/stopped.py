@@ -1,4 +1,4 @@
-"""Why a queue admits nothing, in a sentence with the cure. Kueue's condition names neither the queue nor the cure."""
+"""Explains why a queue admits nothing, with the fix. Kueue's condition names neither the queue nor the fix."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _CURES: Mapping[str, str] = {
     "Cannot use": "Take one of these AdmissionChecks out of the queue.",
     "Cannot specify": "Name all flavors of the queue in the AdmissionCheck, or none.",
 }
-"""What helps against a fault, by a part of its text."""
+"""The fix for each fault, by a part of the fault's text."""
 
 
 def why_stopped(node: TreeNode) -> str:
-    """What follows the kind and name of a node, up to the end of the last sentence; empty if it is not stopped."""
+    """The sentences about a stopped node, without the kind and name that begin the first one; empty if not stopped."""
     if not node.stopped:
         return ""
     if node.dialect == "Volcano":

@@ -1,4 +1,4 @@
-"""Times as pages show them: how long ago, with the absolute time on hover."""
+"""Formats times for pages as the time that has passed, with the absolute time on hover."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 _DAY, _HOUR = 24 * 60, 60
-"""In minutes."""
+"""An hour and a day in minutes."""
 Clock = Callable[[], datetime]
 
 
@@ -19,14 +19,14 @@ def now() -> datetime:
 def lasted(since: str, clock: Clock = now) -> str:
     """How long ago the RFC 3339 time was, in its two largest units; empty if it is not a time.
 
-    In whole minutes, so that a page stays the same between two refreshes and is not sent again.
+    It is in whole minutes, so that a page stays the same between two updates and is not sent again.
     """
     minutes = _minutes(since, clock)
     return "" if minutes is None else _span(minutes)
 
 
 def relative(moment: str, clock: Clock = now) -> str | Markup:
-    """A `<time>` that says how long ago it was; the text itself if it is not a time."""
+    """A `<time>` element with the time that has passed, such as `5 min ago`; the text itself if it is not a time."""
     minutes = _minutes(moment, clock)
     if minutes is None:
         return moment
@@ -34,7 +34,7 @@ def relative(moment: str, clock: Clock = now) -> str | Markup:
 
 
 def lasting(since: str | None, clock: Clock = now) -> str | Markup:
-    """A `<time>` with the time that has passed since then; empty if it is not a time."""
+    """A `<time>` element with the duration since then, such as `5 min`; empty if it is not a time."""
     text = lasted(since or "", clock)
     return _time(since or "", text) if text else ""
 
@@ -54,7 +54,7 @@ def _time(moment: str, text: str) -> Markup:
 def _minutes(moment: str, clock: Clock) -> int | None:
     try:
         return int((clock() - datetime.fromisoformat(moment)).total_seconds() / 60)
-    except (TypeError, ValueError):  # no time, or one without a zone
+    except (TypeError, ValueError):  # not a time, or a time without a zone
         return None
 
 

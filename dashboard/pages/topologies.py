@@ -14,9 +14,9 @@ from dashboard.trees.tree import nano_of
 from policies.impact.quotas import amount_text
 
 PAGE = 100
-"""Domains on one page."""
+"""The maximum number of domains on one page."""
 _NOT_SHOWN = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi", "pods")
-"""Resources of every Node that workloads hardly request. They are not shown."""
+"""Resources of every Node that workloads rarely request. They are not shown."""
 
 _STATES = ("inactive", "full", "used", "idle")
 """The states of a topology or a domain, the worst first. `inactive`: it has no Node."""
@@ -33,7 +33,7 @@ spec:
 END
 kubectl patch resourceflavors NAME --type=merge -p '{"spec": {"topologyName": "datacenter"}}'
 """
-"""Shown if no flavor has a topology."""
+"""The example that is shown if no flavor has a topology."""
 
 
 def page(reader: CachedReader) -> dict[str, Any]:

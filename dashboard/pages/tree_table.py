@@ -1,4 +1,4 @@
-"""The tree as a table: in its own order with parts folded, or sorted by a column."""
+"""A tree as a table, in the order of the tree with some nodes folded, or sorted by a column."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dashboard.trees.tree import DialectTree, PairUsage, TreeNode, lent, natural
 FoundRow = tuple[int, TreeNode, bool | None]
 """The depth of a node, the node, and whether its children are hidden; see `TableRow`."""
 PAGE = 100
-"""Rows at once. A tree with more is folded at first."""
+"""The maximum number of rows on one page. A tree with more rows is folded at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One line of the table. `folded`: whether the rows of its children are hidden; None if it has none here."""
+    """A row of the table. `folded`: whether the rows of its children are hidden; None if it cannot be folded."""
 
     depth: int
     node: TreeNode
@@ -35,7 +35,11 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class TablePage:
-    """`first`, `last`, `count`: of the rows that are not folded. `hidden` tells how many are."""
+    """One page of the table.
+
+    `first`, `last`: the numbers of its first and last row. `count`: the number of rows that are not folded away.
+    `hidden`: the number of rows that are. `before`, `after`: the URLs of the previous and the next page, or empty.
+    """
 
     rows: Sequence[TableRow]
     first: int
@@ -74,7 +78,7 @@ def _matching(tree: DialectTree, view: TreePageView, every: Sequence[tuple[int, 
 
 
 def _folded(tree: DialectTree, view: TreePageView, *, large: bool) -> Iterator[FoundRow]:
-    """Parents first. Of a large tree only the top and its children are shown at first."""
+    """The rows in the order of the tree, parents first. In a large tree, only the top levels are unfolded at first."""
     tops = [view.top] if view.top else tree.children(None)
     opened = 1 if len(tops) == 1 else 0
     toggled = frozenset(view.toggled)

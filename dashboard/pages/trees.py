@@ -1,4 +1,4 @@
-"""The trees of one project: their picture, and the same as a table."""
+"""The page with the trees of one project, as a drawing and as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dashboard.trees.tree import BORROWING, NodeKey
 
 
 class SwitchedOff(NamedTuple):
-    """What Quotree does for a project only where it is turned on, and how to do that."""
+    """A feature for a project that is off by default, and how to turn it on."""
 
     what: str
     how: str
@@ -48,9 +48,9 @@ _OFF = {
 
 
 def read_tree(reader: CachedReader, dialect: str, wanted: NodeKey | None = None) -> ContendedTree:
-    """Read anew where the tree lacks `wanted`, which may be younger than what is kept.
+    """The trees of a dialect. If the cached tree lacks `wanted`, which may be newer, it is read again.
 
-    Raises ClusterError: NotFound where these trees are not served.
+    Raises ClusterError: NotFound if these trees are not served.
     """
     tree = reader.made(TREES[dialect], ContendedTree)
     if wanted is not None and wanted not in tree.nodes:
@@ -80,14 +80,14 @@ def _above(tree: ContendedTree, view: TreePageView) -> Iterator[tuple[str, str]]
 
 
 def drawn(reader: CachedReader, dialect: str, query: MultiDict[str, str]) -> dict[str, Any]:
-    """The picture alone, for a file."""
+    """The variables for an SVG file with the drawing."""
     tree = read_tree(reader, dialect, key_of(query["node"]) if query.get("node") else None)
     view = view_of(tree, dialect, query)
     return {"view": view, "picture": picture(tree, view, WIDE)}
 
 
 def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
-    """The page for trees that cannot be read: the reason, and links to other pages."""
+    """The variables of the page for trees that cannot be read: the reason, and links to other pages."""
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
     off = _OFF.get(dialect) if isinstance(error, NotFound) else None
     return {"dialect": dialect, "message": message, "role": missing_role(message), "off": off}

@@ -1,4 +1,4 @@
-"""What a node used in the last hours, as a step chart for each flavor and resource."""
+"""The usage of a node in the last hours, as a step chart for each flavor and resource."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from dashboard.trees.tree import FlavorPair, PairUsage, TreeNode
 from policies.model.quantity import Quantity
 
 WIDTH, HEIGHT = 240, 44
-"""The size of a chart, in its own units."""
+"""The size of a chart in viewBox units."""
 _EDGE = 2
 _MINUTE = 60
 
 
 class UsageChart(NamedTuple):
-    """`line` is the `points` of a polyline, `quota` the height of the quota, `text` the same in words.
+    """A step chart.
 
-    `most`: the amount at the top of the axis, whose bottom is 0. `span`: how long ago its left end is.
+    `line`: the `points` of an SVG polyline.
+    `quota`: the y of the quota's line; None if there is no quota.
+    `text`: a description for screen readers.
+    `most`: the amount at the top of the vertical axis, which begins at 0.
+    `span`: how long ago the left end is.
     """
 
     line: str
@@ -32,7 +36,7 @@ class UsageChart(NamedTuple):
 
 
 def charts(reader: CachedReader, node: TreeNode, clock: Clock = now) -> dict[FlavorPair, UsageChart]:
-    """The charts of a Kueue node; none for other dialects. Raises ClusterError."""
+    """The charts of a Kueue node by pair; empty for other dialects. Raises ClusterError."""
     plural = {"ClusterQueue": "clusterqueues", "Cohort": "cohorts"}.get(node.key.kind)
     if node.dialect != "Kueue" or plural is None:
         return {}
@@ -47,9 +51,10 @@ def charts(reader: CachedReader, node: TreeNode, clock: Clock = now) -> dict[Fla
 def _chart(
     pair: FlavorPair, changes: list[Mapping[str, str]], answer: Mapping[str, Any], present: PairUsage, read: float
 ) -> UsageChart:
-    """The last minute has what is used at present, where that is newer than the history, and ends when it was read.
+    """The chart of one pair.
 
-    In whole minutes, so that a page stays the same between two refreshes.
+    If the present usage is newer than the history, it is added as the last step. Times are in whole minutes, so that a
+    page stays the same between two updates.
     """
     quota = present.quota
     moments = [datetime.fromisoformat(each["at"]).timestamp() for each in changes]

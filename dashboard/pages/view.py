@@ -1,4 +1,4 @@
-"""What of a tree is looked at, as the query of a page says it."""
+"""The view of a tree: the filter and the order in the query string of its page."""
 
 from __future__ import annotations
 
@@ -15,15 +15,21 @@ from dashboard.trees.tree import FlavorPair, NodeKey, TreeNode
 SORTS = ("name", "quota", "used", "share", "borrowed", "lent", "pending")
 """The columns by which the table is sorted."""
 _MOST_TOGGLED = 200
-"""Folds in one URL."""
+"""The maximum number of folded or unfolded nodes in one URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreePageView:
-    """The filter of a table: below this node, of this pair, with this text in the name, from this row on.
+    """The view of a tree.
 
-    `sort`: a column of the table, empty for the order of the tree; `up`: the smallest first. `unfolded`: all rows are
-    shown. `toggled`: the nodes whose children are hidden though they would be shown, and the other way round.
+    `top`: the node whose subtree is shown; None for the whole tree.
+    `pair`: the flavor and resource whose amounts are shown.
+    `text`: the filter by name.
+    `offset`: the number of rows before the page of the table.
+    `sort`: the column that sorts the table; empty for the order of the tree.
+    `up`: whether the smallest value comes first.
+    `unfolded`: whether all rows are shown.
+    `toggled`: the nodes whose children are hidden although they would be shown by default, or the reverse.
     """
 
     dialect: str
@@ -37,11 +43,11 @@ class TreePageView:
     toggled: tuple[str, ...] = ()
 
     def names(self, node: TreeNode) -> bool:
-        """Whether the name of the node has the text."""
+        """Whether the name of the node contains the text."""
         return self.text.lower() in node.name.lower()
 
     def url(self, path: str = "", **changed: object) -> str:
-        """The URL of this view with some values changed. `path`: below that of the trees."""
+        """The URL of this view with some parameters changed. `path`: the end of its path."""
         parts: Mapping[str, object] = {
             "node": node_text(self.top.key) if self.top else "",
             "pair": str(self.pair) if self.pair.resource else "",
@@ -55,19 +61,19 @@ class TreePageView:
         return f"/trees/{self.dialect.lower()}{path}" + (f"?{query}" if query else "")
 
     def toggle(self, node: TreeNode) -> str:
-        """The URL of this view with the children of a node shown if they are hidden, hidden if they are shown."""
+        """The URL of this view with the children of a node folded, or unfolded if they are folded."""
         text = node_text(node.key)
         others = tuple(each for each in self.toggled if each != text)
         return self.url(toggled=others if text in self.toggled else (*others, text))
 
     def sorted_by(self, column: str) -> str:
-        """The URL of this view sorted by a column, the other way round if it is already."""
+        """The URL of this view sorted by a column, in reverse if it is sorted by that column already."""
         up = not self.up if column == self.sort else column == "name"
         return self.url(sort=column, order="up" if up else "")
 
 
 def view_of(tree: ContendedTree, dialect: str, query: MultiDict[str, str]) -> TreePageView:
-    """What the query does not say, or says of what is gone, is as on the first look."""
+    """The view that a query string describes. Missing or invalid parameters have their default."""
     pair = FlavorPair.parse(query.get("pair", ""))
     top, text = tree.nodes.get(key_of(query.get("node", ""))), query.get("q", "").strip()[:200]
     if pair not in tree.pairs:
@@ -86,6 +92,6 @@ def view_of(tree: ContendedTree, dialect: str, query: MultiDict[str, str]) -> Tr
 
 
 def key_of(text: str) -> NodeKey:
-    """The inverse of `node_text`."""
+    """The node of a query parameter. The inverse of `node_text`."""
     kind, _, name = text.partition("/")
     return NodeKey(kind, name)

@@ -1,4 +1,4 @@
-"""What if: the form of a change, and its effects."""
+"""The page What if: the form for a change, and the effects of the change."""
 
 from __future__ import annotations
 
@@ -27,16 +27,21 @@ from policies.dialects.kueue_kinds import GROUP
 from policies.model.printing import plain
 
 _DIALECTS = {"Queue": "Volcano", "Namespace": "YuniKorn"}
-"""The dialects of the kinds that are not Kueue's."""
+"""The dialects of the kinds that do not belong to Kueue."""
 _ALL_IN_TREES = ("ClusterQueue", "Queue")
-"""Kinds whose objects are all in a tree. A change can make a Cohort, and a Namespace may have no quota."""
+"""Kinds whose objects are always in a tree, unlike new Cohorts and Namespaces without quota."""
 _MOST_NAMES = 500
-"""Names that the form suggests; a browser is slow with more."""
+"""The maximum number of names that the form suggests. Browsers are slow with more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The user, and the process that answers; `what_if` is None for files."""
+    """The user, and the means to answer.
+
+    `reader`, `login`: read with the rights of the user.
+    `what_if`: the processes that compute effects; None for files.
+    `links`: creates and opens links that contain a change.
+    """
 
     reader: CachedReader
     login: UserLogin
@@ -45,32 +50,32 @@ class Asker:
 
 
 def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
-    """The data for the template, and the status. `ask`: also the effects of the change. Raises ClusterError."""
+    """The variables of the template, and the HTTP status. `ask`: whether to compute effects. Raises ClusterError."""
     made: tuple[Manifest, ...] = ()
     stored: dict[str, Manifest | None] = {}
     found, problem, status = None, None, 400 if form.problems else 200
     try:
         made = _edited(asker, form, stored)
         if ask and not form.problems:
-            found = _asked(asker, form, made)
+            found = _effects(asker, form, made)
     except (BadEdit, Unanswered) as error:
         problem, status = error, _status(error)
-    if found is None and problem is None and (lacking := _lacking(asker)):
-        problem = MissingRights(lacking)  # said before somebody fills in the form
+    if found is None and problem is None and (lacking := _missing_rights(asker)):
+        problem = MissingRights(lacking)  # shown before the user fills in the form
     written = _as_yaml(made, form)
     missing = problem.missing if isinstance(problem, MissingRights) else ()
     return {
         "form": form,
         "fields": FIELDS,
-        "alike": _alike,
+        "alike": _kinds_like,
         "stopped": STOPPED,
-        "now": _now(asker.reader, form),
+        "now": _present_values(asker.reader, form),
         "remove": REMOVE,
         "stops": STOPS,
         "yaml": printed_lines(written),
         "commands": printed_lines(commands(stored, made)),
         "suggested": _suggested(asker.reader),
-        "pasted": escape(form.pasted),  # as it was typed, with its lines
+        "pasted": escape(form.pasted),  # Markup, so that `_printable` does not escape its line breaks
         "outcome": found,
         "link": _link(asker, form) if made and asker.what_if else "",
         "link_days": LASTS // 86400,
@@ -83,13 +88,13 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     }, status
 
 
-def _alike(kind: str) -> list[str]:
-    """The kinds whose quota has the same fields; all kinds where this one has none."""
+def _kinds_like(kind: str) -> list[str]:
+    """The kinds whose quota has the same fields as this kind; all kinds if this kind has no quota fields."""
     return [each for each, fields in FIELDS.items() if fields == FIELDS.get(kind, fields)]
 
 
 def pairs_of(reader: CachedReader, kind: str, name: str) -> Sequence[FlavorPair] | None:
-    """See `PairsOf`."""
+    """The flavors and resources of a node; see `PairsOf`."""
     key = NodeKey(kind, name)
     known = kind in FIELDS and name
     tree = part(lambda: read_tree(reader, _DIALECTS.get(kind, "Kueue"), key)).value if known else None
@@ -99,12 +104,12 @@ def pairs_of(reader: CachedReader, kind: str, name: str) -> Sequence[FlavorPair]
 
 
 def download(asker: Asker, form: Form) -> str:
-    """The whole change as YAML. Raises BadEdit, MissingRights, ClusterError."""
+    """The whole change as YAML. Raises BadEdit, MissingRights or ClusterError."""
     return _as_yaml(_edited(asker, form), form)
 
 
 def _edited(asker: Asker, form: Form, read: dict[str, Manifest | None] | None = None) -> tuple[Manifest, ...]:
-    """The objects that the edits make; those that are stored are added to `read`. Raises as `download`."""
+    """The objects after the edits. Adds the stored objects to `read`. Raises the errors of `download`."""
     known: dict[str, Manifest | None] = {} if read is None else read
 
     def stored(node: EditedNode) -> Manifest | None:
@@ -114,8 +119,8 @@ def _edited(asker: Asker, form: Form, read: dict[str, Manifest | None] | None = 
     return tuple(changed(form.edits, stored))
 
 
-def _lacking(asker: Asker) -> Sequence[str]:
-    """The rights without which nothing is computed, as far as the cluster says."""
+def _missing_rights(asker: Asker) -> Sequence[str]:
+    """The missing rights that the computation needs; empty if the cluster does not answer."""
     processes = asker.what_if
     if processes is None:
         return ()
@@ -123,13 +128,13 @@ def _lacking(asker: Asker) -> Sequence[str]:
 
 
 def _link(asker: Asker, form: Form) -> str:
-    """The URL that opens this change; empty if it has more than edits, or too many."""
+    """The URL that opens this change; empty if it has a pasted text or too many edits."""
     sealed = "" if form.pasted.strip() else asker.links.seal([kept for kept, _ in form.lines])
     return f"/what-if?change={sealed}" if sealed else ""
 
 
 def _suggested(reader: CachedReader) -> dict[str, list[str]]:
-    """Names, flavors and resources of the trees that this person may see; none where they may see none."""
+    """Names, flavors and resources that the form suggests; empty if the user may not see Kueue's trees."""
     tree = part(lambda: read_tree(reader, "Kueue")).value
     if tree is None:
         return {}
@@ -140,8 +145,8 @@ def _suggested(reader: CachedReader) -> dict[str, list[str]]:
     }
 
 
-def _now(reader: CachedReader, form: Form) -> str:
-    """The fields of the quota that the form names, as they are; empty if this person may not see it."""
+def _present_values(reader: CachedReader, form: Form) -> str:
+    """The present values of the quota that the form names; empty if the user may not see it."""
     typed = (form.typed.get(f"quota-{each}", "") for each in ("kind", "name", "flavor", "resource"))
     kind, name, flavor, resource = typed
     if not name or kind not in FIELDS:
@@ -152,9 +157,9 @@ def _now(reader: CachedReader, form: Form) -> str:
     return ", ".join(f"{field} {own[field]}" for field in FIELDS[kind] if field in own)
 
 
-def _asked(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:
+def _effects(asker: Asker, form: Form, made: tuple[Manifest, ...]) -> WhatIfOutcome:
     if asker.what_if is None:
-        raise Unanswered("Files can be changed: edit them, and ask `quotree diff` what that does.")
+        raise Unanswered("A change of files has no form: edit the files, and run `quotree diff` to see the effect.")
     if not made and not form.pasted.strip():
         raise BadEdit("The form has no change yet. Fill in one of its parts.")
     return asker.what_if.ask(asker.login, ProposedChange(made, form.pasted))
@@ -186,11 +191,11 @@ def _status(error: Exception) -> int:
 
 
 def _as_yaml(made: tuple[Manifest, ...], form: Form) -> str:
-    """One file. A text that begins with `{` is JSON, which is YAML too."""
+    """The edited objects and the pasted text as one YAML file. A pasted JSON text is valid YAML."""
     texts = (as_yaml(made) if made else "", form.pasted)
     return "---\n".join(each.rstrip("\n") + "\n" for each in texts if each.strip())
 
 
 def printed_lines(text: str) -> Markup:
-    """Its lines as lines; what does not print is an escape, as everywhere else."""
+    """The text with its line breaks, and with other unprintable characters escaped."""
     return escape("\n".join(plain(line) for line in text.split("\n")))

@@ -1,4 +1,4 @@
-"""One Workload: why it waits or what it holds, its life so far, and where it runs."""
+"""The page of one Workload: why it waits or which quota it uses, its history, and where it runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,18 @@ _LABELS = {
     "Job": ("batch.kubernetes.io/controller-uid", "uid"),
     "JobSet": ("jobset.sigs.k8s.io/jobset-name", "name"),
 }
-"""The label of the Pods of a job, and the field of the owner that is its value. Other Pods name their owner."""
+"""The label of a job's Pods, and the field of the owner reference that is the label's value, by kind of job.
+
+Pods of other kinds are found by their owner references.
+"""
 
 
 class TimelineStep(NamedTuple):
-    """Something that happened to it. `times`: how often, for an Event that repeats. `repeats`: an earlier step has
-    its message."""
+    """A step in the history of a Workload: a condition or an Event.
+
+    `moment`: when it happened. `what`: the type of the condition, or the reason of the Event. `times`: how often a
+    repeated Event occurred. `repeats`: whether an earlier step has the same message.
+    """
 
     moment: str
     what: str
@@ -37,7 +43,7 @@ class TimelineStep(NamedTuple):
 
 
 def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
-    """The values for the template. Raises ClusterError if the Workload does not exist or the caller may not read it."""
+    """The variables of the template. Raises ClusterError if the Workload does not exist or may not be read."""
     stored = reader.reader.stored(WORKLOADS, namespace, name)
     path = f"/v1/workloads/{quote(namespace, safe='')}/{quote(name, safe='')}/explanation"
     events = part(lambda: reader.listed(EVENTS, namespace, _MOST_EVENTS, f"involvedObject.name={name}"))
@@ -54,20 +60,19 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
         "pods": part(lambda: _pods(reader, stored)),
         "most_pods": _MOST_PODS,
         "events": events,
-        "steps": _life(stored, events),
+        "steps": _history(stored, events),
     }
 
 
 class WorkloadRemedy(NamedTuple):
-    """A question that leads to a what-if, which answers it."""
+    """A question, and the URL of the what-if that answers it."""
 
     question: str
     url: str
 
 
 def _remedies(why: Manifest) -> list[WorkloadRemedy]:
-    """What if the limit that holds were raised, and what if its ClusterQueue had more; none where one change is not
-    enough."""
+    """Questions about raising a borrowing limit or the ClusterQueue's quota; empty if one change is not enough."""
     found = why.get("remedy")
     if not found:
         return []
@@ -87,7 +92,7 @@ def _limit_raised(place: Manifest, pair: dict[str, str]) -> WorkloadRemedy:
 
 
 class WorkloadPod(NamedTuple):
-    """`node`: empty before it is scheduled."""
+    """A Pod of the Workload. `node`: empty before it is scheduled. `since`: when it started."""
 
     name: str
     phase: str
@@ -96,7 +101,7 @@ class WorkloadPod(NamedTuple):
 
 
 def _pods(reader: CachedReader, stored: Manifest) -> list[WorkloadPod]:
-    """The Pods of the job that owns the Workload, or that own it themselves."""
+    """The Pods of the job that owns the Workload, or the Pods that own the Workload themselves."""
     meta = stored["metadata"]
     owners = meta.get("ownerReferences") or []
     uids, selector = {each.get("uid") for each in owners} - {None}, ""
@@ -124,8 +129,8 @@ def _pod(manifest: Manifest) -> WorkloadPod:
     return WorkloadPod(_text(manifest["metadata"], "name"), phase, _text(spec, "nodeName"), _text(status, "startTime"))
 
 
-def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[TimelineStep]:
-    """What the conditions and the Events say, in the order in which it happened."""
+def _history(stored: Manifest, events: Part[list[Manifest]]) -> list[TimelineStep]:
+    """The history of the Workload from its conditions and Events, oldest first."""
     meta, status = stored.get("metadata") or {}, stored.get("status") or {}
     steps = [TimelineStep(_text(meta, "creationTimestamp"), "Created", "", "")]
     for each in status.get("conditions") or ():

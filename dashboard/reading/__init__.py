@@ -1,1 +1,1 @@
-"""What pages are made of, read with the rights of who looks, and kept for a moment."""
+"""Reads the data of pages with the rights of the user, and caches it for a short time."""

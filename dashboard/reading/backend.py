@@ -1,4 +1,4 @@
-"""Where pages come from: the reconciler's /v1, the audit's, and the API server, each asked as one person."""
+"""The interface to the sources of pages: /v1 of the reconciler and the audit, and the API server, as one user."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ NO_PARAMS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class UserLogin:
-    """How requests of one person are sent: with this `Authorization` header, in the name of that user.
+    """How requests of one user are authenticated.
 
-    Without a header they are sent with the credentials that the process has.
+    `authorization`: the Authorization header; None for the credentials of the process.
+    `impersonated`: the user to impersonate.
     """
 
     authorization: str | None = field(default=None, repr=False)
@@ -32,24 +33,24 @@ class UserLogin:
 
 
 class UserReader(Protocol):
-    """Reads as one person. Every method raises ClusterError: Forbidden, NotFound, Unreachable, ..."""
+    """Reads with the rights of one user. Every method raises ClusterError: Forbidden, NotFound, Unreachable, ..."""
 
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
-        """The answer of /v1."""
+        """The response for a path of the reconciler's /v1."""
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
-        """The findings of the audit, as its /v1/findings has them."""
+        """The response of the audit's /v1/findings."""
 
     def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
-        """An object of the API server."""
+        """An object from the API server."""
 
     def listed(
         self, resource: Resource, namespace: str | None, most: int, of: str = "", labels: str = ""
     ) -> list[Manifest]:
-        """No more than `most` objects of the API server; `of` is a field selector, `labels` a label selector."""
+        """At most `most` objects from the API server. `of`: a field selector. `labels`: a label selector."""
 
     def user(self) -> str:
-        """The name under which the API server knows this person. Raises Unauthorized."""
+        """The name of the user at the API server. Raises Unauthorized."""
 
     def behind(self) -> float:
-        """Seconds that the last answers are older than the moment at which they were given."""
+        """The age of the data in the last response when it arrived, in seconds. A reader may answer from a cache."""

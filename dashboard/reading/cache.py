@@ -1,4 +1,4 @@
-"""Answers are kept for a moment, so that a page asks once; older ones stand in while a server is away."""
+"""Caches responses for a short time, so that a page reads each only once. While a server is down, old ones are used."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ from dashboard.reading.backend import Manifest, UserLogin, UserReader
 
 T = TypeVar("T")
 FRESH = 2.0
-"""Seconds for which an answer is as good as a new one, and for which a server that failed is left alone."""
+"""Seconds for which a response counts as fresh, and for which a failed server is not called again."""
 RECENT = 10.0
-"""Seconds for which an answer is good enough while a user changes pages. An open page that looks for news keeps it
-newer than that, so nobody waits for the server at each step."""
+"""Seconds for which a cached response is used when a user opens another page.
+
+An open page updates itself more often, so that users rarely wait for the server when they change pages.
+"""
 STALE = 300.0
-"""Seconds for which an answer stands in for one that cannot be had. A right that is taken away meanwhile ends then."""
+"""Seconds for which an old response is used while the server is down. A revoked right ends then at the latest."""
 _MOST, _MOST_MADE = 128, 16
-"""Answers that are kept, and things that were made of whole trees: of 10 000 queues each takes tens of MiB."""
+"""The maximum numbers of cached responses, and of objects computed from whole trees.
+
+Such an object takes tens of MiB for 10 000 queues.
+"""
 _MADE = "made"
 
 
 @dataclass(frozen=True, slots=True)
 class CachedRead:
-    """`problem` says why it is not newer; empty where nothing is wrong."""
+    """A response from the cache. `at`: when its data was read. `problem`: why there is no newer one; empty if fine."""
 
     answer: Any
     at: datetime
@@ -38,7 +43,7 @@ class CachedRead:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """`failed`: when a newer answer could not be had, for the reason in `read`."""
+    """An entry of the cache. `since`: when it was read. `failed`: when the last attempt to renew it failed."""
 
     read: CachedRead
     since: float
@@ -46,7 +51,7 @@ class _Entry:
 
 
 class AnswerCache:
-    """Shared by all users; each entry belongs to one login."""
+    """A cache of responses that all users share. Each entry belongs to one login."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -63,10 +68,12 @@ class AnswerCache:
         behind: Callable[[], float],
         enough: float = FRESH,
     ) -> CachedRead:
-        """An answer that is at most `enough` seconds old; an older one while somebody else asks, or asking fails.
+        """A response that is at most `enough` seconds old.
 
-        So a server that hangs holds one thread for each question, not one for each page that is open. Raises
-        ClusterError where there is no answer, not even an older one.
+        While another thread renews it, or if that fails, it may be older. Therefore a server that hangs blocks one
+        thread for each request, not one for each open page.
+        `what`: identifies the request. `ask`: sends it. `behind`: see `UserReader.behind`.
+        Raises ClusterError if there is no response, not even an older one.
         """
         key = (login.digest(), *what)
         with self._lock:
@@ -77,13 +84,13 @@ class AnswerCache:
                 return entry.read
             self._asking.add(key)
         try:
-            return self._asked(key, entry, ask, behind)
+            return self._renewed(key, entry, ask, behind)
         finally:
             with self._lock:
                 self._asking.discard(key)
 
     def made(self, what: tuple[object, ...], answer: Manifest, make: Callable[[Manifest], T]) -> T:
-        """What was made of the last answer, also for somebody else, where this one says the same; else it is made."""
+        """The result of `make` for the response. It is cached for all users as long as the response is the same."""
         known = self._made.get(what)
         if known is not None and known[0] == answer:
             same: T = known[1]
@@ -92,13 +99,13 @@ class AnswerCache:
         self._made[what] = answer, found
         return found
 
-    def _asked(
+    def _renewed(
         self, key: tuple[object, ...], entry: _Entry | None, ask: Callable[[], Any], behind: Callable[[], float]
     ) -> CachedRead:
         try:
             answer = ask()
         except ClusterError as error:
-            if entry is None or not _passing(error):
+            if entry is None or not _is_temporary(error):
                 self._keep(key, None)
                 raise
             made = replace(entry, read=replace(entry.read, problem=str(error)), failed=self._clock())
@@ -108,7 +115,7 @@ class AnswerCache:
         return made.read
 
     def _keep(self, key: tuple[object, ...], entry: _Entry | None) -> None:
-        """Store the entry; None removes an invalid one. Entries that are too old are removed as well."""
+        """Store the entry, or remove the old one if it is None. Entries that are too old are also removed."""
         with self._lock:
             self._entries.pop(key, None)
             if entry is not None:
@@ -122,8 +129,9 @@ class AnswerCache:
 
 
 class CachedReader:
-    """What one request reads: `oldest` and `problems` are of everything that it has read.
+    """Reads the data of one page through the cache.
 
+    `oldest`: when the oldest data that was read so far is from. `problems`: the problems of all reads so far.
     `enough`: see `AnswerCache.get`.
     """
 
@@ -133,7 +141,7 @@ class CachedReader:
         self.problems: list[str] = []
 
     def renew(self) -> None:
-        """Make this request read fresh data from here on; what it has read so far does not count."""
+        """Read fresh data from now on, and forget the age and problems of earlier reads."""
         self.oldest, self._enough = None, FRESH
         self.problems.clear()
 
@@ -141,23 +149,23 @@ class CachedReader:
         """See `UserReader.ask`."""
         given = dict(params or {})
         what = ("v1", path, *sorted(given.items()))
-        return self._noted(what, lambda: self.reader.ask(path, given), self.reader.behind)
+        return self._recorded(what, lambda: self.reader.ask(path, given), self.reader.behind)
 
     def made(self, path: str, make: Callable[[Manifest], T]) -> T:
-        """What is made of the answer at a path, which is kept instead of the answer."""
+        """The result of `make` for the response at a path of /v1. The result is cached instead of the response."""
         what = (_MADE, path, make)
-        return self._noted(what, lambda: self._cache.made(what, self.reader.ask(path), make), self.reader.behind)
+        return self._recorded(what, lambda: self._cache.made(what, self.reader.ask(path), make), self.reader.behind)
 
     def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[Manifest]:
         """See `UserReader.listed`."""
         return self.kept((resource, namespace, most, of), lambda: self.reader.listed(resource, namespace, most, of))
 
     def kept(self, what: tuple[object, ...], read: Callable[[], T]) -> T:
-        """What `read` finds: objects as they are now, or findings, which say when they were judged."""
-        return self._noted(what, read, lambda: 0.0)
+        """The cached result of `read`. Use it for data that is current when it is read, such as stored objects."""
+        return self._recorded(what, read, lambda: 0.0)
 
     def aside(self, what: tuple[object, ...], read: Callable[[], T], seconds: float = RECENT) -> T:
-        """Read what only the menu and links need. It may be `seconds` old, and the page does not count its age."""
+        """Read data for the menu and links. It may be `seconds` old, and its age does not count for the page."""
         found: T = self._cache.get(self._login, what, read, lambda: 0.0, seconds).answer
         return found
 
@@ -165,7 +173,7 @@ class CachedReader:
         given = dict(params or {})
         return self.kept(("findings", *sorted(given.items())), lambda: self.reader.findings(given))
 
-    def _noted(self, what: tuple[object, ...], ask: Callable[[], T], behind: Callable[[], float]) -> T:
+    def _recorded(self, what: tuple[object, ...], ask: Callable[[], T], behind: Callable[[], float]) -> T:
         read = self._cache.get(self._login, what, ask, behind, self._enough)
         self.oldest = min(self.oldest or read.at, read.at)
         if read.problem and read.problem not in self.problems:
@@ -174,6 +182,6 @@ class CachedReader:
         return answer
 
 
-def _passing(error: ClusterError) -> bool:
+def _is_temporary(error: ClusterError) -> bool:
     """Whether the server may answer later: it was not reached, is busy, or failed."""
     return isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in (429, 500, 502, 503, 504))

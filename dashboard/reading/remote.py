@@ -20,7 +20,7 @@ from dashboard.what_if.processes import Processes
 
 _TIMEOUTS = Timeouts(connect=3.0, read=10.0)
 _MOST = 64
-"""People whose connections are kept."""
+"""The maximum number of users whose connections are kept."""
 _CONNECTIONS = 4
 _NO_AUDIT = (
     "Findings come from the audit, and this dashboard knows of none: start it with --audit URL, or install"
@@ -33,7 +33,7 @@ _REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Endpoints without credentials of a person. None: there is no such server."""
+    """The endpoints of servers, without credentials of a user. None: there is no such server."""
 
     api: Endpoint
     reconciler: Endpoint | None = None
@@ -41,13 +41,13 @@ class Servers:
 
 
 class Getter(Protocol):
-    """What answers GET with JSON: a client, or what stands in for one. Raises ClusterError."""
+    """Answers GET requests with JSON: a client, or a replacement that reads the cluster itself. Raises ClusterError."""
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest: ...
 
 
 class ServerAway(Unreachable):
-    """A server of Quotree does not answer. `subject`: which one, since its address tells readers little."""
+    """A server of Quotree does not answer. `subject`: its name, which tells users more than its address."""
 
     def __init__(self, subject: str, error: Unreachable) -> None:
         super().__init__(error.host, error.problem, _PODS, sent=error.sent, slow=error.slow)
@@ -58,7 +58,7 @@ class ServerAway(Unreachable):
 
 
 class RemoteReader:
-    """See `UserReader`. Without `v1` or `audit` there is no such server. `behind`: see `UserReader.behind`."""
+    """A UserReader that calls servers. `v1`, `audit`: None if there is no such server."""
 
     def __init__(
         self, api: ClusterClient, v1: Getter | None, audit: Getter | None, behind: Callable[[], float] = lambda: 0.0
@@ -98,7 +98,10 @@ class RemoteReader:
 
 
 def _asked(server: Getter, subject: str, path: str, params: Mapping[str, str]) -> Manifest:
-    """The answer. Raises ServerAway if a server of Quotree does not answer; a stand-in reads the API server instead."""
+    """The response of a server. Raises ServerAway if a server of Quotree does not answer.
+
+    A Getter that is not a client reads the API server instead, so its errors are about the API server.
+    """
     try:
         return server.get(path, params)
     except Unreachable as error:
@@ -108,7 +111,7 @@ def _asked(server: Getter, subject: str, path: str, params: Mapping[str, str]) -
 
 
 class RemoteBackend:
-    """See `Backend`. `servers` returns another object once an address or a CA has changed."""
+    """A Backend that calls servers. `servers`: returns a new object when an address or a CA has changed."""
 
     def __init__(self, servers: Callable[[], Servers], what_if: Processes | None = None) -> None:
         self.what_if = what_if
@@ -152,7 +155,7 @@ def _reader(servers: Servers, login: UserLogin) -> RemoteReader:
 
 
 def _client(endpoint: Endpoint, login: UserLogin) -> ClusterClient:
-    """Credentials of the endpoint are used only where the login has none of its own."""
+    """A client with the login of a user. The credentials of the endpoint are only used if the login has none."""
     header = login.authorization
     headers = tuple(login.impersonated.headers()) if login.impersonated else ()
     own = replace(endpoint, headers=headers)

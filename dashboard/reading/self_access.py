@@ -1,4 +1,4 @@
-"""What the person who looks may open: menus and links lead nowhere else."""
+"""Finds out which pages the user may open, so that menus and links only lead to these."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from dashboard.reading.backend import Manifest
 from dashboard.reading.cache import CachedReader
 
 _TREES = {"Kueue": "trees", "Volcano": "volcano", "YuniKorn": "yunikorn"}
-"""The answer of each dialect."""
+"""The name in /v1/self for the right to read the trees of each dialect."""
 _KEPT = 60.0
-"""Seconds for which the answer is kept."""
+"""Seconds for which the response is cached."""
 _PAGES = {"ClusterQueue": "trees", "Cohort": "trees", "Queue": "volcano"}
-"""The answers that pages of these kinds are made of."""
+"""The name in /v1/self for the right to open the page of a kind."""
 
 
 class SelfAccess:
-    """The answer of /v1/self, which is asked for once a minute.
+    """The rights of the user according to /v1/self, which is read once a minute.
 
-    If the reconciler does not answer, or is not installed, everything counts as open. The page then says what it cannot
-    show.
+    If the reconciler does not answer or is not installed, everything counts as allowed. Then the pages themselves show
+    their errors.
     """
 
     def __init__(self, reader: CachedReader) -> None:
         self._reader = reader
 
     @cached_property
-    def _found(self) -> Manifest | None:
+    def _rights(self) -> Manifest | None:
         try:
-            found = self._reader.aside(("self",), self._asked, _KEPT)
-            return found or self._reader.aside(("self",), self._asked)
+            found = self._reader.aside(("self",), self._ask, _KEPT)
+            return found or self._reader.aside(("self",), self._ask)
         except Unauthorized:
             return None  # the page reports its own error
 
-    def _asked(self) -> Manifest | None:
-        """None, which is kept as well, so that a server that hangs delays one page and not each."""
+    def _ask(self) -> Manifest | None:
+        """The response of /v1/self, or None. None is cached too, so that a hanging server delays only one page."""
         try:
             return self._reader.reader.ask("/v1/self")
         except Unauthorized:
@@ -44,18 +44,22 @@ class SelfAccess:
         except ClusterError:
             return None
 
-    def _reads(self, *names: str) -> bool:
-        return self._found is None or any(each in self._found["reads"] for each in names)
+    def _may_read(self, *names: str) -> bool:
+        return self._rights is None or any(each in self._rights["reads"] for each in names)
 
     @property
     def user(self) -> str:
-        """The name under which the cluster knows this person; empty where nobody says.
+        """The name of the user in the cluster; empty if it is unknown.
 
-        While the reconciler is away, the API server says it.
+        It comes from the reconciler, or from the API server if the reconciler does not answer.
         """
-        return str(self._found["user"]) if self._found else self._reader.aside(("user",), self._named, _KEPT)
+        return (
+            str(self._rights["user"])
+            if self._rights
+            else self._reader.aside(("user",), self._name_at_api_server, _KEPT)
+        )
 
-    def _named(self) -> str:
+    def _name_at_api_server(self) -> str:
         try:
             return self._reader.reader.user()
         except ClusterError:
@@ -63,43 +67,43 @@ class SelfAccess:
 
     @cached_property
     def dialects(self) -> Sequence[str]:
-        """The projects whose trees this person may see."""
-        return [dialect for dialect, answer in _TREES.items() if self._reads(answer)]
+        """The projects whose trees the user may see."""
+        return [dialect for dialect, answer in _TREES.items() if self._may_read(answer)]
 
     @property
     def trees(self) -> bool:
-        """The trees of some project, and what if something changed there."""
+        """Whether the user may see trees of any project, and the what-if about them."""
         return bool(self.dialects)
 
     @property
     def everywhere(self) -> bool:
-        """The Workloads of all namespaces."""
-        return self._found is None or bool(self._found["allNamespaces"])
+        """Whether the user may see the Workloads of all namespaces."""
+        return self._rights is None or bool(self._rights["allNamespaces"])
 
     @property
     def now(self) -> bool:
-        """Something of what the first page sums up."""
+        """Whether the user may see anything on the first page."""
         return self.trees or self.clusters
 
     def opens(self, kind: str) -> bool:
-        """The page of an object of this kind."""
+        """Whether the user may open the page of an object of this kind."""
         answer = _PAGES.get(kind)
-        return answer is None or self._reads(answer)
+        return answer is None or self._may_read(answer)
 
     @property
     def clusters(self) -> bool:
-        return self._reads("clusters")
+        return self._may_read("clusters")
 
     @property
     def topologies(self) -> bool:
-        return self._reads("topologies")
+        return self._may_read("topologies")
 
     @property
     def namespaces(self) -> Sequence[str]:
-        """Namespaces with LocalQueues in which this person may list Workloads, as far as they were tried."""
-        return [str(each) for each in self._found["namespaces"]] if self._found else []
+        """Namespaces with LocalQueues in which the user may list Workloads. The reconciler checks a limited number."""
+        return [str(each) for each in self._rights["namespaces"]] if self._rights else []
 
     @property
     def all_tried(self) -> bool:
         """Whether `namespaces` is complete."""
-        return self._found is not None and bool(self._found["allTried"])
+        return self._rights is not None and bool(self._rights["allTried"])

@@ -1,4 +1,4 @@
-"""The certificates that servers present to their clients. No Secret is read."""
+"""Reads the certificates that servers present to their clients, without reading Secrets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from certs.pki import CertificateFacts, inspect
 from certs.presented import TlsServer, at_url, presented
 
 LASTS = 300.0
-"""Seconds for which an answer is good enough; certificates are valid for days."""
+"""Seconds for which a certificate is cached, since certificates are valid for days."""
 _SECONDS = 3.0
-"""How long a handshake may take."""
+"""The maximum duration of a handshake in seconds."""
 _PATIENCE = 0.5
-"""Seconds that a page waits for servers that were not asked before."""
+"""Seconds that a page waits for servers whose certificate is not cached."""
 _MOST, _KEPT = 16, 64
-"""Servers that one page asks for, and those that are kept; addresses change with what is installed."""
+"""The maximum numbers of servers that one page reads, and that are cached."""
 
 Presented: TypeAlias = CertificateFacts | str
-"""A certificate, or why it is not known."""
+"""A certificate, or the reason why it is unknown."""
 UNASKED = "it has not answered yet"
 
 
@@ -30,7 +30,10 @@ class NamedServer(NamedTuple):
 
 
 def named_servers(urls: Iterable[tuple[str, str, str | None]]) -> Sequence[NamedServer]:
-    """Take subjects, URLs and the names in their certificates, if these differ; leaves out what does not serve TLS."""
+    """The TLS servers of these URLs. Each entry: a subject, a URL, and the name in its certificate if it differs.
+
+    URLs that are not https are left out.
+    """
     found = ((subject, at_url(url, name)) for subject, url, name in urls)
     return [NamedServer(subject, server) for subject, server in found if server is not None]
 
@@ -38,12 +41,12 @@ def named_servers(urls: Iterable[tuple[str, str, str | None]]) -> Sequence[Named
 def of_server(server: TlsServer) -> Presented:
     try:
         return inspect(presented(server, _SECONDS))
-    except (OSError, ValueError) as error:  # a name may be none, a certificate unreadable
+    except (OSError, ValueError) as error:  # ValueError: an invalid name or an unreadable certificate
         return f"{server}: {error}"
 
 
 class ServedCertificates:
-    """Asks each server in a thread of its own, so that one that hangs holds up no page. Called by many threads."""
+    """Reads each server in its own thread, so that a server that hangs does not block pages. It is thread-safe."""
 
     def __init__(
         self, ask: Callable[[TlsServer], Presented] = of_server, clock: Callable[[], float] = time.monotonic
@@ -54,7 +57,7 @@ class ServedCertificates:
         self._lock = threading.Lock()
 
     def of(self, servers: Iterable[TlsServer]) -> dict[TlsServer, Presented]:
-        """What each presents; an answer that is too old stands in until there is a newer one."""
+        """The certificate of each server. An expired cache entry is used until there is a newer one."""
         every = list(dict.fromkeys(servers))
         wanted = every[:_MOST]
         with self._lock:

@@ -1,1 +1,1 @@
-"""Trees as the pages show them: nodes with amounts, and their picture. Values in, values out."""
+"""Trees as the pages show them: nodes with amounts, and their drawing. Pure functions on values."""

@@ -1,4 +1,4 @@
-"""What of a tree matters first: where work is pending, who borrows from whom, and which quota is unused meanwhile."""
+"""Finds the important parts of a tree: queues with pending work, borrowers and their lenders, and unused quota."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from dashboard.trees.tree import NO_USAGE, USED, DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, lent
 
 MOST = 3
-"""How many borrowers, and how many nodes with unused quota, are named."""
+"""The maximum number of borrowers, and of nodes with unused quota, that are shown."""
 BUSIEST = 10
-"""How many trees are named."""
+"""The maximum number of trees that are shown."""
 _LENDERS = 3
 
 
@@ -32,8 +32,11 @@ class RootLoad:
 
 @dataclass(frozen=True, slots=True)
 class Borrower:
-    """A node that uses more of a pair than its quota. `lenders` may have lent it, the largest first, and so may
-    `other_lenders` more siblings."""
+    """A node that uses more of a pair than its quota.
+
+    `lenders`: the siblings that may have lent it most, largest amount first. `other_lenders`: the number of further
+    siblings that may have lent.
+    """
 
     node: TreeNode
     pair: FlavorPair
@@ -43,7 +46,7 @@ class Borrower:
 
 
 class TreeTotals(NamedTuple):
-    """How many queues there are, and how much work is pending and admitted in them."""
+    """The numbers of queues, and of pending and admitted workloads in them."""
 
     queues: int
     pending: int
@@ -52,7 +55,7 @@ class TreeTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OverLimit:
-    """A node that uses more of a pair than its limits allow, such as after they were lowered."""
+    """A node that uses more of a pair than its limits allow, for example because a limit was lowered."""
 
     node: TreeNode
     pair: FlavorPair
@@ -61,7 +64,7 @@ class OverLimit:
 
 @dataclass(frozen=True, slots=True)
 class UnusedQuota:
-    """A node without use of its quota, while `pending` workloads wait for it: at queues of its tree with that pair."""
+    """A node that uses none of its quota of a pair while `pending` workloads wait for this pair in its tree."""
 
     node: TreeNode
     pair: FlavorPair
@@ -70,7 +73,7 @@ class UnusedQuota:
 
 
 class ContendedTree(DialectTree):
-    """A tree that also tells what matters first. Each answer is computed once, since trees have 10 000 queues."""
+    """A tree with its important parts. Each is computed only once, since a tree may have 10 000 queues."""
 
     @cached_property
     def busiest(self) -> list[RootLoad]:
@@ -89,13 +92,13 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def totals(self) -> TreeTotals:
-        """Counts over all queues to which work is submitted."""
+        """The sums over all queues that take work."""
         queues = [node for node in self.nodes.values() if self._has_work(node)]
         return TreeTotals(len(queues), sum(node.waiting for node in queues), sum(node.admitted for node in queues))
 
     @cached_property
     def sizes(self) -> Mapping[NodeKey, int]:
-        """How many nodes are below each."""
+        """The number of descendants of each node."""
         found = dict.fromkeys(self.nodes, 0)
         for _, node in reversed(list(self.walk(None))):  # children first
             if (parent := self.parent(node)) is not None:
@@ -104,7 +107,7 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def over(self) -> list[OverLimit]:
-        """All that is beyond a limit, the largest part of a quota first."""
+        """All nodes and pairs over a limit, the largest excess relative to the quota first."""
         found = ((node, pair, node.amounts(pair)) for node in self.nodes.values() for pair in _in_use(node))
         every = [OverLimit(*each) for each in found if each[2].over]
         return sorted(
@@ -112,7 +115,10 @@ class ContendedTree(DialectTree):
         )
 
     def most_used(self, top: TreeNode | None) -> FlavorPair | None:
-        """The pair of the largest share in use at `top`, without it in the busiest tree; None if nothing is used."""
+        """The pair with the largest used share at `top`, or in the busiest tree if `top` is None.
+
+        None if nothing is used.
+        """
         load = _load(top, []) if top is not None else next(iter(self.busiest), None)
         return load.pair if load is not None and load.amounts is not None and load.amounts.used else None
 
@@ -124,13 +130,13 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def borrowers(self) -> list[Borrower]:
-        """The largest of `borrowing`, by share of their quota."""
+        """The largest borrowers, by the borrowed share of their quota, with their lenders."""
         largest = heapq.nlargest(MOST, self.borrowing, key=lambda each: (_share_beyond(each[2]), each[0].key))
         return [Borrower(node, pair, amounts, *self._lenders(node, pair)) for node, pair, amounts in largest]
 
     @cached_property
     def borrowing(self) -> list[tuple[TreeNode, FlavorPair, PairUsage]]:
-        """The nodes that borrow in trees with pending work; not those beyond their limit."""
+        """The nodes that borrow in trees with pending work, without nodes that are over a limit."""
         found = (
             (node, pair, node.amounts(pair))
             for node in self._below_pending_roots()
@@ -141,10 +147,10 @@ class ContendedTree(DialectTree):
 
     @cached_property
     def unused(self) -> list[UnusedQuota]:
-        """All quota that nobody uses while work is pending in the same tree, the largest share of the root's first.
+        """All unused quota in trees with pending work, the largest share of the root's quota first.
 
-        Work at a stopped queue waits for no quota. Of each tree only the pair counts that is used most among those of
-        the queues where work waits.
+        Work at stopped queues does not count as pending here. In each tree, only one pair counts: the most used one of
+        those at queues with pending work.
         """
         found: list[tuple[float, NodeKey, UnusedQuota]] = []
         for root, queues in self._waiting_by_root():
@@ -161,17 +167,17 @@ class ContendedTree(DialectTree):
         return [each for *_, each in sorted(found, key=lambda each: each[:2], reverse=True)]
 
     def _has_work(self, node: TreeNode) -> bool:
-        """Whether work is submitted to this very node; others count what is pending below them."""
+        """Whether the node itself takes work. The counts of other nodes are sums over their descendants."""
         return node.key.kind != "Cohort" and not self.children(node)
 
     def _lenders(self, node: TreeNode, pair: FlavorPair) -> tuple[tuple[TreeNode, ...], int]:
-        """Find the siblings that may have lent most, and count the others that may have lent."""
+        """The siblings that may have lent most, and the number of the others that may have lent."""
         siblings = self.children(self.parent(node)) if self.parent(node) else ()
         lending = ((lent(self, each, pair), each.key, each) for each in siblings if each is not node)
-        able = [each for each in lending if each[0] > 0]
-        most = _LENDERS + 1 if len(able) == _LENDERS + 1 else _LENDERS  # a name is as short as "1 more"
-        first = tuple(each for *_, each in heapq.nlargest(most, able))
-        return first, len(able) - len(first)
+        lenders = [each for each in lending if each[0] > 0]
+        most = _LENDERS + 1 if len(lenders) == _LENDERS + 1 else _LENDERS  # show the last name instead of "1 more"
+        first = tuple(each for *_, each in heapq.nlargest(most, lenders))
+        return first, len(lenders) - len(first)
 
     def _root(self, node: TreeNode) -> TreeNode:
         while (parent := self.parent(node)) is not None:
@@ -193,12 +199,12 @@ class ContendedTree(DialectTree):
 
 
 def _borrowed(node: TreeNode) -> Iterator[FlavorPair]:
-    """The pairs that it borrows; amounts are not parsed for the others."""
+    """The pairs that the node borrows. The amounts of other pairs need not be parsed."""
     return (FlavorPair(row["flavor"], row["resource"]) for row in node.entry["quota"] if "borrowed" in row["own"])
 
 
 def _in_use(node: TreeNode) -> Iterator[FlavorPair]:
-    """The pairs that can be beyond a limit; amounts are not parsed for the others. Kueue's nodes say it themselves."""
+    """The pairs that may be over a limit, which Kueue's nodes report. The amounts of other pairs need not be parsed."""
     for row in node.entry["quota"]:
         own = row["own"]
         if "over" in own if node.dialect == "Kueue" else any(own.get(used, "0") != "0" for used in USED):
@@ -210,7 +216,7 @@ def _share_beyond(amounts: PairUsage) -> float:
 
 
 def _share(node: TreeNode) -> float:
-    """The largest of its pairs. Most of 10 000 trees may be unused: their amounts are not parsed."""
+    """The largest used share of the node's pairs. Amounts of unused pairs are not parsed, since trees have many."""
     used = (row for row in node.entry["quota"] if row["own"].get("used", "0") != "0")
     return max((node.amounts(FlavorPair(row["flavor"], row["resource"])).share for row in used), default=0.0)
 

@@ -1,12 +1,13 @@
-"""The picture of a tree as an icicle: a row for each depth, each node as wide as its quota, its children below it.
+"""Lays out a tree as an icicle chart: one row for each depth. A block is as wide as the quota of its node, and the
+blocks of the node's children are below it.
 
-No block is narrower than its name. Where that leaves no room for all children of a node, those that are too narrow are
-tiles of equal size below each other, in the order of their names; where the parent is narrow, all are that have no
-children, so that two siblings of the same quota look the same. What is left after that stands together in one tile
-that leads to the table. So a picture of 10 000 queues has as many blocks as one of 400.
+A block is at least as wide as its name. If there is not enough room for all children of a node, the narrow ones become
+tiles: blocks of equal size, stacked in columns in the order of their names. On a narrow screen, all children without
+children become tiles then, so that siblings with equal quota look the same. If there are too many tiles, the last one
+stands for all others and links to the table. Therefore a drawing of 10 000 queues has at most 400 blocks.
 
-On a narrow screen children with children of their own are bands below each other where their columns would be narrower
-than the names in them. A band has the whole width, as the tiles in it do: nothing in it is to scale.
+On a narrow screen, children that have children may become bands, if their columns would be narrower than the names in
+them. Bands are stacked and have the whole width. Widths in a band are not to scale.
 """
 
 from __future__ import annotations
@@ -21,46 +22,51 @@ from typing import NamedTuple
 from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, PairUsage, TreeNode, natural, state_of, total
 
 WIDE, NARROW = 1200.0, 360.0
-"""Widths of the pictures, for two kinds of screens."""
+"""The widths of drawings for wide and for narrow screens, in viewBox units."""
 ROW, TILE = 52.0, 26.0
-"""Heights. All in units of the SVG's viewBox."""
+"""The heights of a row and of a tile, in viewBox units. All other lengths are in the same units."""
 _GAP = 3.0
 ROWS = 5
-"""Depths that are drawn at most."""
+"""The maximum depth that is drawn."""
 MOST = 400
-"""Blocks in one picture."""
+"""The maximum number of blocks in one drawing."""
 _TILE_ROWS = 16
-"""Tiles below each other."""
+"""The maximum number of stacked tiles."""
 _BANDS, _INDENT = 8, 8.0
-"""The most bands below each other, and the indentation of what is in one."""
+"""The maximum number of stacked bands, and the indentation of the blocks in a band."""
 _FEWEST_ROWS, _HEAD_ROWS = 2, 2
-"""Rows of tiles that a band has at least, and as many as the first block of a band takes."""
+"""The minimum number of rows of tiles in a band, and the height of a band's first block in such rows."""
 _LEAST, _ENOUGH = 24.0, 150.0
-"""The width that every block needs, and the one beyond which a name is shortened rather than given more."""
+"""The minimum width of a block, and the maximum width that a name may require. Longer names are cut."""
 _LEAST_PARENT = 64.0
-"""The width that a block with children needs: they have no more."""
+"""The minimum width of a block with children, which have to fit into this width."""
 _LEAST_TILE = 56.0
-"""So a picture has no more than 21 tiles beside each other."""
+"""The minimum width of a tile. It limits a drawing to 21 columns of tiles."""
 _NUMBERS, _ROOMY = 75.0, 220.0
-"""The width that a tile should have beside its whole name, and the one that is enough for both."""
+"""The room for numbers that a tile should have in addition to its name, and the width that is always enough."""
 _OWN = 40.0
-"""The width that a parent's own quota needs."""
+"""The minimum width of the block for a parent's own quota."""
 MARKED = ("over", "stopped", "inactive")
-"""States that have a mark."""
+"""The states that are shown by a mark."""
 MARK, BESIDE = 15.0, 7.0
-"""The width of a mark before a name, and between two things in a block."""
+"""The width of a mark before a name, and the space between two texts in a block."""
 _QUEUES = {"ClusterQueue", "Queue"}
 _LETTER = 6.9
-"""Width of a letter of a number, and of what surrounds a text on both sides."""
+"""The width of a digit, which is also the space on each side of a text."""
 _WIDTHS = defaultdict(lambda: 8.2, {**dict.fromkeys("fijlrtI.,:;'|!-()[]/ ", 4.8), **dict.fromkeys("mwMW…%@", 12.7)})
-"""Widths of the letters of names, in a broad font: no name is wider than its block in any other."""
+"""The widths of letters in names, in a wide font, so that no name is wider than its block in another font."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`node` None: it stands for `many` nodes, which are `called` so; with none, for the own quota of `parent`.
+    """A rectangle of the drawing, in one of three forms.
 
-    `filled` is the width of what is used.
+    `node`: the node that it stands for. If it is None, the block stands for `many` nodes together; if `many` is 0, for
+    the own quota of `parent`.
+    `called`: the word for several nodes, such as `queues`.
+    `amounts`: the quota and usage of the pair.
+    `shared`, `tail`: the number of letters that the names of all siblings have in common at the beginning and the end.
+    `apart`: the number of letters after `shared` that distinguish the siblings' names.
     """
 
     x: float
@@ -75,9 +81,7 @@ class Block:
     called: str = ""
     shared: int = 0
     tail: int = 0
-    """How many letters the names of all siblings have in common, at their beginning and at their end."""
     apart: int = 0
-    """How many letters of the rest tell them apart, from its beginning."""
 
     @property
     def tile(self) -> bool:
@@ -85,7 +89,7 @@ class Block:
 
     @property
     def bar(self) -> float:
-        """The height of the bar at the bottom."""
+        """The height of the usage bar at the bottom."""
         return 7.0 if self.tile else 12.0
 
     @property
@@ -94,12 +98,12 @@ class Block:
 
     @property
     def within(self) -> float:
-        """The width of what is used of its own quota; the rest of `filled` is borrowed."""
+        """The width of usage within the quota. The rest of `filled` is borrowed."""
         return self._part(self.amounts.used - max(self.amounts.borrowed, self.amounts.over))
 
     @property
     def allowed(self) -> float:
-        """The width of what may be used; the rest of `filled` is beyond quota and borrowing limit."""
+        """The width of usage within the limits. The rest of `filled` is over quota and borrowing limit."""
         return self._part(self.amounts.used - self.amounts.over)
 
     def _part(self, amount: int) -> float:
@@ -107,22 +111,22 @@ class Block:
         return round(self.filled * max(0, amount) / used, 2) if used > 0 else 0.0
 
     def text(self, name: str, taken: float = 0.0) -> str:
-        """The part of a name that fits into the block: without what all siblings begin with, then with as much as fits
-        of what all end with, then the beginning of the rest, or both of its ends where the beginning is that of a
-        sibling as well. A cut is marked with "…", unless the room at the beginning is needed for letters.
+        """The longest form of a name that fits into the block. `taken`: the width of other texts in the block.
 
-        `taken` is the width that other things need beside it.
+        The forms are, in this order: the whole name; without the common beginning of all siblings; also without a part
+        of their common end; then only the beginning of the rest, or its beginning and end if a sibling has the same
+        beginning. "…" marks a cut. It is left out at the beginning if its room is needed for letters.
         """
         room = self._room(taken)
         begun, own = "…" if self.shared else "", name[self.shared :]
         least = own[: len(own) - self.tail]
-        ends = (f"{begun}{own[:letters]}…" for letters in range(_most(own, room), len(least) - 1, -1))
+        ends = (f"{begun}{own[:letters]}…" for letters in range(_letters_bound(own, room), len(least) - 1, -1))
         rest = (f"{mark}{text}" for mark in (begun, "") for text in _shortened(least, room, self.apart))
         texts = chain((name, begun + own), ends if self.tail else (), rest)
         return next((text for text in texts if width_of(text) <= room), "")
 
     def numbers(self, *texts: str, taken: float = 0.0) -> str:
-        """The first of these that fits as a whole, since a part of a number is another number."""
+        """The first of these texts that fits; empty if none does. Texts are not cut, since a cut number is wrong."""
         room = self._room(taken)
         return next((text for text in texts if number_width(text) <= room), "")
 
@@ -131,28 +135,37 @@ class Block:
 
 
 def width_of(name: str) -> float:
-    """The width of a name, without what surrounds it."""
+    """The width of a name, without the space on its sides."""
     return sum(map(_WIDTHS.__getitem__, name))
 
 
 def number_width(text: str) -> float:
-    """The width of a number, which is written smaller."""
+    """The width of a number, which has a smaller font than names."""
     return len(text) * _LETTER
 
 
-def _most(name: str, room: float) -> int:
-    """How many of its letters may fit; never all of them."""
+def _letters_bound(name: str, room: float) -> int:
+    """An upper bound for the number of letters that fit, always less than all of them."""
     return min(len(name) - 1, int(room / _LETTER) + 1)
 
 
 def _shortened(name: str, room: float, apart: int) -> Iterator[str]:
-    """The beginning of the name, or both ends, the longest text first; none has less than two letters."""
-    for letters in range(_most(name, room), 1, -1):
+    """Cut forms of a name, longest first, each with at least two letters: its beginning, or its beginning and end.
+
+    `apart`: the number of letters at its beginning that distinguish it. A form with fewer letters also has the end.
+    """
+    for letters in range(_letters_bound(name, room), 1, -1):
         end = 0 if letters >= apart else (letters + 1) // 2
         yield f"{name[: letters - end]}…{name[len(name) - end :]}"
 
 
 class _Space(NamedTuple):
+    """The room for the children of a node.
+
+    `above`: the amounts of the parent. `shared`, `tail`, `apart`: see Block. `narrow`: the drawing is for a narrow
+    screen. `band`: the room is inside a band. `rows`: the maximum number of stacked tiles.
+    """
+
     parent: TreeNode | None
     children: Sequence[TreeNode]
     x: float
@@ -164,16 +177,15 @@ class _Space(NamedTuple):
     tail: int = 0
     apart: int = 0
     narrow: bool = False
-    """The picture is for a narrow screen."""
     band: bool = False
-    """It is within a band."""
     rows: int = _TILE_ROWS
-    """Tiles below each other at most."""
 
 
 class _Sized(NamedTuple):
-    """A child; no node: the parent's own quota. `needs` is the least width beside others, `least` that of its name, and
-    `badge` that of the number beside it.
+    """A child with the widths that it needs. `node` None stands for the parent's own quota.
+
+    `needs`: the minimum width of its block. `least`: the width of its name. `badge`: the width of its number of pending
+    workloads.
     """
 
     node: TreeNode | None
@@ -194,9 +206,10 @@ def icicle(
     width: float = WIDE,
     only: Collection[NodeKey] | None = None,
 ) -> list[Block]:
-    """The blocks of `top` and its descendants; None: of all roots. Widths are proportional to the quota of `pair`.
+    """The blocks of `top` and its descendants, or of all roots if `top` is None.
 
-    Roots without the pair are left out if others have it. `only`: the nodes to draw, if not all.
+    Widths are proportional to the quota of `pair`. Roots without the pair are left out if others have it. `only`: the
+    nodes to draw; None means all.
     """
     first = [top] if top else _roots(tree, pair)
     space = _Space(None, _among(first, only), 0.0, width, 0, 0.0, None, narrow=width <= NARROW)
@@ -206,7 +219,7 @@ def icicle(
 def _filled(
     tree: DialectTree, space: _Space, pair: FlavorPair, only: Collection[NodeKey] | None, most: int
 ) -> list[Block]:
-    """The blocks of a space and of all below it, no more than `most`."""
+    """The blocks in a space and all blocks below them, at most `most`."""
     drawn: list[Block] = []
     spaces = [space]
     while spaces and len(drawn) < most:
@@ -247,9 +260,12 @@ def height(blocks: Sequence[Block]) -> float:
 
 
 def _children(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool) -> list[_Sized]:
-    """The widest first. `whole`: no child is left out, so that in Kueue what they do not have is the parent's own."""
+    """The children of a space with their widths, widest first.
+
+    `whole`: no child is left out. Then, in Kueue, the rest of the parent's quota is its own quota, and gets a block.
+    """
     sized = [_sized(tree, space, node, pair) for node in space.children]
-    sized.sort(key=lambda each: -each.weight)  # else as they stand
+    sized.sort(key=lambda each: -each.weight)  # equal ones stay in their order
     held = sum(each.weight for each in sized)
     kueue = space.parent is not None and space.parent.dialect == "Kueue"
     if whole and kueue and space.above and held and (own := (space.above.quota or 0) - held) > 0:
@@ -258,22 +274,22 @@ def _children(tree: DialectTree, space: _Space, pair: FlavorPair, *, whole: bool
 
 
 def _bands(tree: DialectTree, space: _Space, sized: Sequence[_Sized]) -> list[_Sized]:
-    """The children that have to be bands; empty if all names fit side by side, or bands do not fit."""
+    """The children that become bands; empty if all names fit side by side, or if bands do not fit."""
     parents = [each for each in sized if each.node is not None and tree.children(each.node)]
     if not space.narrow or not 0 < len(parents) <= _BANDS or space.depth + 1 >= ROWS:
         return []
     if space.band:
         return parents if _rows(space, len(parents)) >= _FEWEST_ROWS else []
     widths = dict(zip(map(id, sized), _widths(sized, space.width), strict=True))
-    return parents if len(sized) > 1 and any(widths[id(each)] < _named_below(tree, each) for each in parents) else []
+    return parents if len(sized) > 1 and any(widths[id(each)] < _names_width(tree, each) for each in parents) else []
 
 
 def _rows(space: _Space, bands: int) -> int:
     return (space.rows - _HEAD_ROWS * (bands - 1)) // bands
 
 
-def _named_below(tree: DialectTree, sized: _Sized) -> float:
-    """The width that the names of a child and of its own children need; of too many children only a part is drawn."""
+def _names_width(tree: DialectTree, sized: _Sized) -> float:
+    """The width that the names of a child and its children need. Too many children do not count: not all are drawn."""
     names = [each.name for each in tree.children(sized.node)]
     own = sized.needs + sized.badge
     if len(names) > _TILE_ROWS * _BANDS:
@@ -292,7 +308,7 @@ def _stacked(
     only: Collection[NodeKey] | None,
     most: int,
 ) -> list[Block]:
-    """The bands below each other, each with all below it, after tiles for the other children."""
+    """The blocks of tiles for the children without a band, and then of the bands with all their descendants."""
     others = [each for each in sized if each not in bands]
     drawn = list(_tiles(space, others, pair)) if others else []
     rows = max(_FEWEST_ROWS, _rows(space, len(bands)))
@@ -309,7 +325,7 @@ def _stacked(
 
 
 def _below(tree: DialectTree, space: _Space, sized: Sequence[_Sized], pair: FlavorPair) -> Iterator[Block]:
-    if space.band:  # beside a band only tiles have no size that means something else
+    if space.band:  # in a band, widths are not to scale, so equal tiles are drawn
         yield from _tiles(space, list(sized), pair)
         return
     if sum(each.needs for each in sized) <= space.width:
@@ -336,7 +352,7 @@ def _sized(tree: DialectTree, space: _Space, node: TreeNode, pair: FlavorPair) -
         named += MARK
     named = min(_ENOUGH, named)
     badge = number_width(str(node.waiting)) + 2 * BESIDE if node.waiting else 0.0
-    if tree.children(node):  # the picture loses a depth where these do not fit beside each other
+    if tree.children(node):  # as a tile it would lose its children, so the badge is not part of what it needs
         return _Sized(node, amounts, max(named, _LEAST_PARENT), max(named, _LEAST_PARENT), badge)
     return _Sized(node, amounts, max(named + badge, _LEAST), max(named, _LEAST), badge)
 
@@ -349,7 +365,7 @@ def _side_by_side(space: _Space, sized: Sequence[_Sized], room: float) -> Iterat
 
 
 def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
-    """Their widths are proportional to their quota; none is narrower than it needs."""
+    """The widths of blocks side by side: proportional to their quota, but none narrower than it needs."""
     weights = [each.weight for each in sized] if any(each.weight for each in sized) else [1] * len(sized)
     least: set[int] = set()
     while True:
@@ -362,7 +378,7 @@ def _widths(sized: Sequence[_Sized], room: float) -> list[float]:
 
 
 def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
-    """Room for all badges, unless that leaves out queues."""
+    """The width of a tile: with room for all badges, unless fewer queues would fit then."""
     needs = max(_LEAST_TILE, *(each.least + each.badge for each in sized))
     if len(sized) > space.width // needs * space.rows:
         needs = max(_LEAST_TILE, *(each.least for each in sized))
@@ -370,7 +386,7 @@ def _tile_width(space: _Space, sized: Sequence[_Sized]) -> float:
 
 
 def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Block]:
-    """In the order of their names; where there are too many, first those with pending work, then the most used."""
+    """The tiles in the order of names. If too many, those of nodes with pending work and the most used are kept."""
     columns = max(1, int(space.width // _tile_width(space, sized)))
     longest = max((width_of(each.node.name) for each in sized if each.node), default=0.0)
     roomy = int(space.width // min(_ROOMY, longest + _NUMBERS))
@@ -391,7 +407,7 @@ def _tiles(space: _Space, sized: list[_Sized], pair: FlavorPair) -> Iterator[Blo
     for (x, y), each in zip(places, named, strict=False):
         yield _block(x, y, width, TILE, space, each)
     if rest:
-        called = "more" if named or len(rest) < len(space.children) else _together(rest)
+        called = "more" if named or len(rest) < len(space.children) else _common_word(rest)
         found = _block(*places[-1], width, TILE, space, _Sized(None, total(rest, pair), 0.0, 0.0))
         yield replace(found, many=len(rest), called=called)
 
@@ -404,30 +420,30 @@ def _block(x: float, y: float, width: float, height: float, space: _Space, sized
 
 
 def _shared(names: Sequence[str]) -> tuple[int, int, int]:
-    """The lengths of what all of them begin and end with, up to a separator, and of what tells the rest apart.
+    """`shared`, `tail` and `apart` of a block with siblings of these names.
 
-    Something is left of each name.
+    The common beginning and end reach up to a separator, and leave at least one letter of each name.
     """
     if len(names) < 2:
         return 0, 0, 0
-    start, end = _alike(names), _alike([name[::-1] for name in names])
+    start, end = _common_beginning(names), _common_beginning([name[::-1] for name in names])
     end = end if start + end < min(map(len, names)) else 0
     rest = sorted(name[start : len(name) - end] for name in names)
     return start, end, 1 + max(_common(*pair) for pair in pairwise(rest))
 
 
-def _alike(names: Sequence[str]) -> int:
-    """The length of what all begin with, up to the last separator in it."""
+def _common_beginning(names: Sequence[str]) -> int:
+    """The length of the names' common beginning, up to its last separator."""
     first, last = min(names), max(names)  # all others are between these two
     alike = _common(first, last)
     return max(first.rfind(separator, 0, alike) for separator in "-._/") + 1
 
 
 def _common(first: str, second: str) -> int:
-    """How many letters both begin with."""
+    """The length of the common beginning of two names."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-def _together(nodes: Sequence[TreeNode]) -> str:
+def _common_word(nodes: Sequence[TreeNode]) -> str:
     kinds = {node.key.kind for node in nodes}
     return "queues" if kinds <= _QUEUES else f"{kinds.pop()}s" if len(kinds) == 1 else "nodes"

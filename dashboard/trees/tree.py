@@ -1,6 +1,6 @@
-"""A tree of /v1 in memory: who is whose child, and what each node has of one flavor and resource.
+"""A tree from the JSON of /v1: the parents and children of nodes, and their amounts of a flavor and resource.
 
-Amounts are read only for nodes that are shown, since a tree of 10 000 queues has a hundred thousand of them.
+Amounts are only parsed for nodes that are shown, since a tree of 10 000 queues has a hundred thousand amounts.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _QUOTA = {
     "Volcano": ("deserved", "guarantee", "capability"),
     "YuniKorn": ("max", "guaranteed"),
 }
-"""The fields of a quota, by dialect. The first one that is set is the width of a node."""
+"""The fields of a quota, by dialect. The first field that is set counts as the quota of the node."""
 USED = ("used", "allocated")
-"""The fields of what is in use, by dialect."""
+"""The fields of the usage in the dialects."""
 BORROWING = ("Kueue", "Volcano")
 """Dialects whose queues may use more than their quota. The `max` of YuniKorn is a limit."""
 _LIMIT = {"Volcano": "capability", "YuniKorn": "max"}
-"""The field that bounds usage where nothing is borrowed."""
+"""The field with the limit of usage, for dialects without borrowing."""
 
 
 class FlavorPair(NamedTuple):
@@ -42,13 +42,13 @@ class FlavorPair(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> FlavorPair:
-        """The inverse of `str(pair)`. The name of a resource can contain a slash, that of a flavor cannot."""
+        """The inverse of `str(pair)`. The name of a resource may contain a slash; the name of a flavor may not."""
         flavor, slash, resource = text.partition("/")
         return FlavorPair(flavor, resource) if slash else FlavorPair("", text)
 
 
 class NodeKey(NamedTuple):
-    """Names a node within its dialect."""
+    """The key of a node in its dialect."""
 
     kind: str
     name: str
@@ -58,7 +58,9 @@ class NodeKey(NamedTuple):
 class PairUsage:
     """The quota and usage of one flavor and resource in a node with its subtree, in nano.
 
-    `quota`: None if it has no quota. `own`: its fields as they are written. `below`: their sums over its subtree.
+    `quota`: None if there is no quota.
+    `own`: the node's fields as written. `below`: the sums of these fields over its descendants.
+    `over`: the usage beyond quota and borrowing limit, or beyond the limit of a dialect without borrowing.
     """
 
     quota: int | None
@@ -67,21 +69,20 @@ class PairUsage:
     own: Mapping[str, str]
     below: Mapping[str, str]
     over: int = 0
-    """What is used beyond quota and borrowing limit, or beyond the limit of a dialect without borrowing."""
 
     @property
     def spare(self) -> int:
-        """The unused part of its quota."""
+        """The unused part of the quota."""
         return max(0, (self.quota or 0) - self.used)
 
     @property
     def unbounded(self) -> bool:
-        """Whether it has no quota that its usage could be a share of."""
+        """Whether there is no quota that the usage could be a share of."""
         return self.quota is None and not self.borrowed and not self.over
 
     @property
     def share(self) -> float:
-        """What is used of the quota; above 1 where it is exceeded, 0 where there is neither."""
+        """The usage as a share of the quota; above 1 if it exceeds the quota, 0 if there is neither."""
         if not self.quota:
             return 1.0 if self.used > 0 else 0.0
         return self.used / self.quota
@@ -91,13 +92,13 @@ NO_USAGE = PairUsage(None, 0, 0, _NO_FIELDS, _NO_FIELDS)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sorts names as people do: queue-2 before queue-10. No number is converted, however long."""
-    parts = _DIGITS.split(name)  # texts and digits in turn
+    """A sort key for names in natural order: queue-2 before queue-10. Numbers may have any length."""
+    parts = _DIGITS.split(name)  # alternating texts and numbers
     return [(0, part) if not turn % 2 else (len(part.lstrip("0")), part.lstrip("0")) for turn, part in enumerate(parts)]
 
 
 class TreeNode:
-    """One node of /v1's answer."""
+    """A node in the JSON of /v1."""
 
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.entry = entry
@@ -105,7 +106,7 @@ class TreeNode:
         self.key = NodeKey(str(entry["kind"]), str(entry["name"]))
         parent = entry.get("parent")
         self.above = NodeKey("Cohort" if self.dialect == "Kueue" else "Queue", str(parent)) if parent else None
-        """Its parent, which may not be there."""
+        """The key of its parent, which may not exist; None for a root."""
 
     @property
     def name(self) -> str:
@@ -113,12 +114,12 @@ class TreeNode:
 
     @property
     def exists(self) -> bool:
-        """Whether the node has an object; False for a Cohort that is only named by others."""
+        """Whether the node has an object. False for an implicit Cohort."""
         return self.entry.get("exists") is not False
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Workloads, PodGroups or applications, by their state."""
+        """The numbers of Workloads, PodGroups or applications, by state."""
         return self.entry.get("workloads") or self.entry.get("podGroups") or self.entry.get("applications") or {}
 
     @property
@@ -127,7 +128,7 @@ class TreeNode:
 
     @property
     def admitted(self) -> int:
-        """What has its quota: admitted Workloads, and PodGroups or applications that run."""
+        """The number of admitted Workloads, or of running PodGroups or applications."""
         return self._count("admitted", "running")
 
     def _count(self, *states: str) -> int:
@@ -135,19 +136,19 @@ class TreeNode:
 
     @property
     def stopped(self) -> str:
-        """Why it admits nothing; empty if it does, or nobody said."""
+        """Why the node admits nothing; empty if it admits work or the reason is unknown."""
         state = str(self.entry.get("state") or "Open")
         inactive = str(self.entry.get("inactive") or "")
         return inactive or (f"The Queue is {state.lower()}." if self.dialect == "Volcano" and state != "Open" else "")
 
     @property
     def faulty(self) -> bool:
-        """Whether it admits nothing because of a fault, not because somebody stopped it."""
+        """Whether the node admits nothing because of a fault, and not because somebody stopped it."""
         return self.dialect == "Kueue" and bool(self.stopped) and not self.stopped.rstrip(".").endswith(IS_STOPPED)
 
     @property
     def oldest(self) -> str:
-        """Since when the workload waits that waits longest, in the format of RFC 3339; empty if that is not known."""
+        """The time since which the oldest pending workload waits, in RFC 3339; empty if it is unknown."""
         return str(self.entry.get("oldestPending") or "")
 
     @cached_property
@@ -155,7 +156,7 @@ class TreeNode:
         return tuple(FlavorPair(row["flavor"], row["resource"]) for row in self.entry["quota"])
 
     def has(self, pair: FlavorPair) -> bool:
-        """Whether it, or what is below it, has quota or use of the pair."""
+        """Whether the node or a descendant has quota or usage of the pair."""
         return any((row["flavor"], row["resource"]) == pair for row in self.entry["quota"])
 
     def amounts(self, pair: FlavorPair) -> PairUsage:
@@ -168,7 +169,7 @@ class TreeNode:
 def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> PairUsage:
     quota = next((own[field] for field in _QUOTA[dialect] if field in own), None)
     total = None if quota is None else nano_of(quota)
-    if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
+    if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its descendants
         total = (total or 0) + nano_of(below["nominalQuota"])
     used = next((nano_of(own[field]) for field in USED if field in own), 0)
     beyond = max(0, used - total) if total is not None and dialect in BORROWING else 0
@@ -179,7 +180,7 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
 
 
 def nano_of(text: str) -> int:
-    """Zero where it is not an amount, such as a percentage."""
+    """The amount in nano; 0 if the text is not an amount, such as a percentage."""
     try:
         return Quantity.parse(text).nano
     except BadQuantity:
@@ -187,9 +188,9 @@ def nano_of(text: str) -> int:
 
 
 class DialectTree:
-    """The nodes of one dialect. A node whose parent is not there, or leads back to it, is a root.
+    """The nodes of one dialect. A node counts as a root if its parent does not exist or if it is on a cycle.
 
-    Children stand in the natural order of their names.
+    Children are in the natural order of their names.
     """
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
@@ -208,11 +209,11 @@ class DialectTree:
         return self.nodes.get(above) if above else None
 
     def children(self, node: TreeNode | None) -> Sequence[TreeNode]:
-        """The children of a node; None: the roots."""
+        """The children of a node; the roots if `node` is None."""
         return self._children.get(node.key if node else None, ())
 
     def borrowed_below(self, node: TreeNode, pair: FlavorPair) -> int:
-        """What its children borrow in all, in nano. Each of them asks for it, so it is kept."""
+        """The sum of its children's borrowing, in nano. It is cached, since it is needed for each child."""
         at = node.key, pair
         if at not in self._borrowed:
             self._borrowed[at] = sum(child.amounts(pair).borrowed for child in self.children(node))
@@ -226,7 +227,7 @@ class DialectTree:
         return found[::-1]
 
     def walk(self, top: TreeNode | None) -> Iterator[tuple[int, TreeNode]]:
-        """All below `top`, and itself, with their depth; parents first."""
+        """`top` and its descendants with their depth, parents first; all nodes if `top` is None."""
         heap = [(0, top)] if top else [(0, each) for each in reversed(self.children(None))]
         while heap:
             depth, node = heap.pop()
@@ -235,13 +236,13 @@ class DialectTree:
 
     @cached_property
     def pairs(self) -> list[FlavorPair]:
-        """All of them, the one that most nodes have first."""
+        """All pairs, the one that most nodes have first."""
         counts = Counter(pair for node in self.nodes.values() for pair in node.pairs)
         return sorted(counts, key=lambda pair: (-counts[pair], pair))
 
 
 def _on_cycles(nodes: Mapping[NodeKey, TreeNode]) -> Iterator[NodeKey]:
-    """Each node is climbed from once: where a climb meets its own way, that part of it is a cycle."""
+    """The nodes on cycles. From each node, the parents are followed; a path that meets itself contains a cycle."""
     settled: set[NodeKey] = set()
     for start in nodes:
         way: dict[NodeKey, None] = {}
@@ -256,10 +257,10 @@ def _on_cycles(nodes: Mapping[NodeKey, TreeNode]) -> Iterator[NodeKey]:
 
 
 def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
-    """What others of its parent use of its quota, at most: in nano.
+    """The amount that the node may have lent to its siblings at most, in nano.
 
-    What is borrowed below a Cohort comes from the Cohort's own quota, from above it, and from siblings. Kueue does not
-    say from which sibling, so each may have lent all that is left, and no more than it has to spare.
+    Borrowed quota comes from the Cohort's own quota, from its ancestors, or from siblings. Kueue does not record from
+    which sibling. Therefore each sibling may have lent all of the remaining amount, up to its unused quota.
     """
     parent = tree.parent(node)
     if parent is None or node.dialect != "Kueue":
@@ -270,11 +271,12 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
 
 
 STATES = ("idle", "used", "full", "borrowing", "over", "stopped", "inactive")
-"""The best first. `full`: no quota is left, and work waits. `stopped`: on purpose. `inactive`: by a fault."""
+"""The states of nodes, best first. `full`: no quota is free and work waits. `stopped`: a user stopped it. `inactive`:
+it has a fault."""
 
 
 def state_of(tree: DialectTree, node: TreeNode, amounts: PairUsage) -> str:
-    """The worst of the states that apply."""
+    """The worst state that applies to the node."""
     if node.faulty or node.key in tree.on_cycles:
         return "inactive"
     if node.stopped:

@@ -1,1 +1,1 @@
-"""What if: edits in a form, the manifests that they make, and their effects. Nothing is written."""
+"""What if: edits in a form, the manifests after them, and their effects. Nothing is written to the cluster."""

@@ -1,10 +1,11 @@
-"""The process that holds a cluster for what-ifs of one login, and answers each in a forked copy.
+"""The child process that reads a cluster for the what-ifs of one login, and computes each in a forked copy.
 
-A process, since the cluster takes much memory and the simulation much time: both end with it, and pages of others wait
-for neither. Its standard input has the configuration and a `UserWay`, then each `ProposedChange`; its standard output
-has a `ClusterRead`, then for each change a `WhatIfOutcome` or `NoOutcome`. These are pickled: both ends are this
-program. It has one thread, so a fork is a copy without locks that nobody opens. The copy is thrown away: the state is
-as before.
+It is a separate process because the state takes much memory and the simulation much time. The memory is freed when the
+process ends, and other pages do not wait.
+Protocol: standard input gets the configuration and a `UserWay`, and then each `ProposedChange`. Standard output returns
+a `ClusterRead`, and then a `WhatIfOutcome` or `NoOutcome` for each change. All are pickled, since both ends are this
+program. The process has one thread, so a fork cannot copy a locked lock. The copy ends after the answer, so the state
+of the process does not change.
 """
 
 from __future__ import annotations
@@ -31,31 +32,33 @@ from cluster.client import ClusterClient
 from cluster.errors import ApiError, ClusterError
 
 READING = 300
-"""Seconds that reading may take."""
+"""The maximum seconds for reading the cluster."""
 THINKING = 20.0
-"""Seconds that an answer may take."""
+"""The maximum seconds for computing an answer."""
 _NICE = 5
-"""Pages of others go first."""
+"""The nice value of the process, so that other pages have priority."""
 UNREAD = 3
-"""The exit code where nothing could be read; the answer says why."""
+"""The exit code if the cluster could not be read. The `ClusterRead` has the reason."""
 _SHORTEST = 20.0
-"""The shortest time, in seconds, for which a state of the cluster is used."""
+"""The minimum time in seconds for which the state of the cluster is used."""
 _TIMES = 3.0
-"""A state is used this many times as long as reading it took."""
+"""The state is used for this many times the duration of the read, if that is longer."""
 
 
 class UserWay(Protocol):
-    """How to reach the API server as one person."""
+    """A connection to the API server with the rights of one user."""
 
     def open(self) -> ClusterClient:
-        """Open a client with the rights of that person. Raises ClusterError."""
+        """Open a client with the rights of the user. Raises ClusterError."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRead:
-    """`until` is when what was read is too old, on the clock of all processes.
+    """The result of reading the cluster.
 
-    `problem` says why nothing could be read, with the `status` and `reason` of the API server if it answered.
+    `until`: when the state becomes too old, as a monotonic time, which is the same in all processes.
+    `problem`: why the cluster could not be read; empty if it could.
+    `status`, `reason`: the error of the API server, if it answered with one.
     """
 
     until: float
@@ -66,16 +69,16 @@ class ClusterRead:
 
 @dataclass(frozen=True, slots=True)
 class NoOutcome:
-    """The change could not be computed: not within `seconds`, or for a reason that the log has if it is None."""
+    """The change could not be computed. `seconds`: the timeout that was exceeded; None for an error in the log."""
 
     seconds: float | None = None
 
 
 def main() -> None:
     questions, answers = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
-    os.dup2(2, 1)  # other output must not be read as the answer
+    os.dup2(2, 1)  # redirect other output to standard error, so that it is not read as an answer
     os.nice(_NICE)
-    with contextlib.suppress(EOFError, BrokenPipeError):  # the parent process has gone
+    with contextlib.suppress(EOFError, BrokenPipeError):  # the parent process has ended
         _serve(questions, answers)
 
 
@@ -83,7 +86,7 @@ def _serve(questions: Connection, answers: Connection) -> None:
     configuration, connection = questions.recv()
     began = time.monotonic()
     state, failed = None, ClusterRead(0.0)
-    with _ended_with_who_asks():
+    with _ended_with_parent():
         try:
             with connection.open() as cluster:
                 state = Resting.read(cluster, rights(cluster), configuration)
@@ -97,27 +100,30 @@ def _serve(questions: Connection, answers: Connection) -> None:
     end = time.monotonic() + max(_SHORTEST, _TIMES * (time.monotonic() - began))
     answers.send(ClusterRead(end))
     gc.collect()
-    gc.freeze()  # so that a copy shares the memory until it changes something
+    gc.freeze()  # so that the garbage collector of a forked copy does not touch, and thereby copy, shared memory
     while questions.poll(max(0.0, end - time.monotonic())):
-        answers.send_bytes(_asked(state, questions.recv()))
+        answers.send_bytes(_computed(state, questions.recv()))
 
 
 @contextlib.contextmanager
-def _ended_with_who_asks() -> Iterator[None]:
-    """While nothing can be asked: a signal ends this process once its standard input is closed, or time is up."""
+def _ended_with_parent() -> Iterator[None]:
+    """While the block reads the cluster, end this process by a signal if the parent ends or the time is up.
+
+    The parent's end closes standard input. Nothing else may arrive there during this time.
+    """
     flags = fcntl.fcntl(0, fcntl.F_GETFL)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(0, fcntl.F_SETFL, flags | os.O_ASYNC)
     signal.alarm(READING)
-    if select.select([0], [], [], 0.0)[0]:  # it was closed before
+    if select.select([0], [], [], 0.0)[0]:  # standard input was closed before the signal was set up
         raise SystemExit(1)
     yield
     signal.alarm(0)
     fcntl.fcntl(0, fcntl.F_SETFL, flags)
 
 
-def _asked(state: Resting, change: ProposedChange) -> bytes:
-    """The answer, made and pickled in a copy of this process, which is ended if it takes too long."""
+def _computed(state: Resting, change: ProposedChange) -> bytes:
+    """The pickled answer, computed in a forked copy of this process. The copy is killed if it takes too long."""
     incoming, outgoing = Pipe(duplex=False)
     copy = os.fork()
     if copy == 0:
@@ -136,7 +142,10 @@ def _asked(state: Resting, change: ProposedChange) -> bytes:
 
 
 def _answer_and_exit(state: Resting, change: ProposedChange, outgoing: Connection) -> None:
-    """Never returns: a copy must not continue as this process would, nor outlive this process if it is killed."""
+    """Send the answer from the forked copy and exit. It never returns, since the copy must not continue as the parent.
+
+    An alarm ends the copy even if this process is killed.
+    """
     signal.alarm(int(THINKING) + 5)
     try:
         outgoing.send(state.answer(change))

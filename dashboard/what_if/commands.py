@@ -1,4 +1,4 @@
-"""A change as commands: a merge patch for each object that is there, and what is new as a manifest to create."""
+"""A change as kubectl commands: a merge patch for each existing object, and a manifest for each new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dashboard.what_if.manifests import KINDS, LAST_APPLIED, as_yaml
 
 
 def patch_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch (RFC 7386) from one to the other; a list that differs is in it as a whole."""
+    """The merge patch (RFC 7386) from `before` to `after`. A list that differs is replaced as a whole."""
     found: dict[str, Any] = {name: None for name in before if name not in after}
     for name, value in after.items():
         old = before.get(name)
@@ -26,7 +26,7 @@ def patch_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
 
 
 def patch_command(resource: Resource, before: Manifest, after: Manifest) -> str:
-    """`kubectl patch` for one object; empty if nothing changes. Status and what the API server notes are left out."""
+    """The `kubectl patch` command for one object; empty if no field changes that a user writes."""
     patch = patch_of(_written(before), _written(after))
     if not patch:
         return ""
@@ -36,7 +36,7 @@ def patch_command(resource: Resource, before: Manifest, after: Manifest) -> str:
 
 
 def commands(before: Mapping[str, Manifest | None], made: Iterable[Manifest]) -> str:
-    """The commands for a change. `before`: the stored objects by `kind/name`; who is not there is created."""
+    """The commands for a change. `before`: the stored objects by `kind/name`; other objects are created."""
     found, new = [], []
     for each in made:
         resource, old = KINDS.get(each["kind"]), before.get(f"{each['kind']}/{each['metadata']['name']}")
@@ -50,7 +50,7 @@ def commands(before: Mapping[str, Manifest | None], made: Iterable[Manifest]) ->
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
-    """What a user writes of an object: its spec, labels and annotations."""
+    """The fields that a user writes: apiVersion, kind, name, labels, annotations, and spec."""
     meta = manifest.get("metadata") or {}
     notes = {name: value for name, value in (meta.get("annotations") or {}).items() if name != LAST_APPLIED}
     return {

@@ -1,4 +1,4 @@
-"""Edits, as a form has them: new quota, a new parent, a stop, new work. Each is a line of text that the form keeps."""
+"""The edits of the what-if form: new quota, a new parent, a stop, new work. The form keeps each as one line of text."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from urllib.parse import parse_qsl, urlencode
 from policies.model.quantity import BadQuantity, Quantity
 
 MOST = 50
-"""Edits of one change."""
+"""The maximum number of edits in one change."""
 _LONGEST = 400
-"""Characters of what is typed into one field."""
+"""The maximum number of characters in one field."""
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "ClusterQueue": ("nominalQuota", "borrowingLimit", "lendingLimit"),
     "Cohort": ("nominalQuota", "borrowingLimit", "lendingLimit"),
     "Queue": ("capability", "deserved", "guarantee"),
     "Namespace": ("max", "guaranteed"),
 }
-"""The numbers of a quota by the kind of its node: of Kueue twice, of Volcano, and of YuniKorn."""
+"""The fields of a quota by the kind of its node: two kinds of Kueue, one of Volcano, and one of YuniKorn."""
 LIMITS = ("borrowingLimit", "lendingLimit", "capability", "deserved", "guarantee", "max", "guaranteed")
-"""Numbers that a node may lack: an empty amount removes them."""
+"""Optional fields of a quota. An empty amount removes them."""
 
 STOPPED = ("ClusterQueue",)
-"""The kinds that an edit can stop."""
+"""The kinds that an edit can stop or resume."""
 STOPS: Mapping[str, str] = {
     "None": "admits work",
     "Hold": "admits no more work",
     "HoldAndDrain": "evicts its work and admits no more",
 }
-"""The values of `stopPolicy` of a ClusterQueue, each with what it does."""
+"""The values of a ClusterQueue's `stopPolicy`, each with its effect."""
 
 
 class BadEdit(ValueError):
-    """What is wrong with what was typed, for the person who typed it."""
+    """The input of the user is not valid. The message is for the user."""
 
 
 class EditedNode(NamedTuple):
@@ -49,9 +49,10 @@ class EditedNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuotaEdit:
-    """`amount` empty: the number is removed; with a sign before it: so much more or less than there is.
+    """A change of one field of a quota.
 
-    `flavor` is empty where the node's project has none.
+    `flavor`: empty for projects without flavors.
+    `amount`: the new amount; with a sign, the difference from the present amount; empty removes the field.
     """
 
     node: EditedNode
@@ -62,10 +63,10 @@ class QuotaEdit:
 
     def __str__(self) -> str:
         pair = f"{self.flavor}/{self.resource}" if self.flavor else self.resource
-        return f"{self.node}: {self.field} of {pair} {self._does}"
+        return f"{self.node}: {self.field} of {pair} {self._change_text}"
 
     @property
-    def _does(self) -> str:
+    def _change_text(self) -> str:
         if self.relative:
             return f"becomes {self.amount[1:]} {'more' if self.amount[0] == '+' else 'less'} than now"
         return f"becomes {self.amount}" if self.amount else "is removed"
@@ -77,7 +78,7 @@ class QuotaEdit:
 
 @dataclass(frozen=True, slots=True)
 class MoveEdit:
-    """`parent` empty: it becomes a root."""
+    """A move of a node. `parent`: the name of the new parent; if empty, the node becomes a root."""
 
     node: EditedNode
     parent: str
@@ -88,7 +89,7 @@ class MoveEdit:
 
 @dataclass(frozen=True, slots=True)
 class StopEdit:
-    """`policy` is one of STOPS."""
+    """A change of a ClusterQueue's stopPolicy. `policy`: one of STOPS."""
 
     node: EditedNode
     policy: str
@@ -99,7 +100,7 @@ class StopEdit:
 
 @dataclass(frozen=True, slots=True)
 class WorkEdit:
-    """A Workload of `pods` equal pods, each with these requests."""
+    """A new Workload of `pods` equal pods, each with these requests."""
 
     namespace: str
     queue: str
@@ -119,7 +120,7 @@ Edit: TypeAlias = QuotaEdit | MoveEdit | StopEdit | WorkEdit
 
 
 def encoded(edit: Edit) -> str:
-    """The edit as a form keeps it; `parse` reads it."""
+    """The edit as a line of text for the form. The inverse of `parse`."""
     return urlencode(_fields(edit))
 
 
@@ -162,7 +163,7 @@ def quota(typed: Mapping[str, str]) -> QuotaEdit:
     flavor = _text(typed, "flavor")
     if node.kind in ("ClusterQueue", "Cohort") and not flavor:
         raise BadEdit(f"Name the flavor and the resource: {node} may have a quota for each of several.")
-    return QuotaEdit(node, flavor, _needed(typed, "resource", "resource"), field, amount)
+    return QuotaEdit(node, flavor, _required_text(typed, "resource", "resource"), field, amount)
 
 
 def move(typed: Mapping[str, str]) -> MoveEdit:
@@ -186,11 +187,11 @@ def stop(typed: Mapping[str, str]) -> StopEdit:
 def work(typed: Mapping[str, str]) -> WorkEdit:
     """Parse work to add: namespace, queue, name, pods, requests (`cpu=1, memory=1Gi`) and priority. Raises BadEdit."""
     return WorkEdit(
-        _needed(typed, "namespace", "namespace"),
-        _needed(typed, "queue", "LocalQueue"),
+        _required_text(typed, "namespace", "namespace"),
+        _required_text(typed, "queue", "LocalQueue"),
         _text(typed, "name") or "what-if",
         _number(typed, "pods", 1, 1, 100_000),
-        tuple(_requests(_needed(typed, "requests", "requests"))),
+        tuple(_requests(_required_text(typed, "requests", "requests"))),
         _number(typed, "priority", 0, -(2**31), 2**31 - 1),
     )
 
@@ -215,10 +216,10 @@ def _check(amount: str, what: str, more: str = "") -> None:
 
 
 def _node(typed: Mapping[str, str]) -> EditedNode:
-    return EditedNode(_needed(typed, "kind", "kind"), _needed(typed, "name", "name"))
+    return EditedNode(_required_text(typed, "kind", "kind"), _required_text(typed, "name", "name"))
 
 
-def _needed(typed: Mapping[str, str], field: str, what: str) -> str:
+def _required_text(typed: Mapping[str, str], field: str, what: str) -> str:
     found = _text(typed, field)
     if not found:
         raise BadEdit(f"The {what} is missing.")

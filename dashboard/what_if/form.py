@@ -1,4 +1,4 @@
-"""The form: the edits that it keeps, and those that are just typed in."""
+"""The what-if form: the edits that it keeps, and the input that becomes the next edit."""
 
 from __future__ import annotations
 
@@ -12,41 +12,49 @@ from dashboard.what_if import edits
 from dashboard.what_if.edits import FIELDS, BadEdit, Edit
 
 PairsOf = Callable[[str, str], Sequence[FlavorPair] | None]
-"""The flavors and resources in the quota of the node of this kind and name, as far as the caller may see it; None if it
-does not exist."""
+"""Returns the flavors and resources in the quota of the node with this kind and name.
+
+The result is empty if the user may not see them, and None if the node does not exist.
+"""
 REMOVE = "none"
-"""Typed where a number or a parent is to be removed."""
+"""The input that removes an amount or a parent."""
 _PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {
     "quota": edits.quota,
     "move": edits.move,
     "stop": edits.stop,
     "work": edits.work,
 }
-_SAYS: Mapping[str, tuple[str, ...]] = {
+_FILLED_BY: Mapping[str, tuple[str, ...]] = {
     "quota": ("amount",),
     "move": ("parent",),
     "stop": ("policy",),
     "work": ("requests", "queue"),
 }
-"""A part of the form is filled in where one of these fields is; the others may be there from a link."""
-_STAYS: Mapping[str, tuple[str, ...]] = {
+"""A part of the form counts as filled in if one of these fields is. The other fields may be filled in by a link."""
+_KEPT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "quota": ("kind", "name", "flavor", "resource", "field"),
     "move": (),
     "stop": (),
     "work": ("namespace", "queue"),
 }
-"""The fields of the form that are kept for the next edit."""
+"""The fields whose input is kept for the next edit."""
 _REMOVED = ("amount", "parent")
-"""The fields in which REMOVE has its meaning."""
+"""The fields that accept REMOVE."""
 _ANY = FlavorPair("any", "any")
 _NODE = ("kind", "name")
-_OF_THE_SAME = ("move", "stop")
-"""Parts about the node that the first part names, unless they name another."""
+_ABOUT_SAME_NODE = ("move", "stop")
+"""The parts that are about the node of the part `quota`, unless they name another."""
 
 
 @dataclass(slots=True)
 class Form:
-    """`typed` has what the fields show, `problems` what is wrong with it; the rest was taken into `edits`."""
+    """The state of the form.
+
+    `edits`: the edits so far.
+    `pasted`: the pasted YAML.
+    `typed`: the content of the fields.
+    `problems`: sentences about invalid input.
+    """
 
     edits: list[Edit] = field(default_factory=list)
     pasted: str = ""
@@ -55,42 +63,42 @@ class Form:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """The value that the form keeps and the text that it shows, for each edit."""
+        """For each edit, the line that the form keeps and the text that it shows."""
         return [(edits.encoded(each), str(each)) for each in self.edits]
 
 
 def linked(query: Mapping[str, str]) -> Form:
-    """The form as a link from the page of a node or of a Workload fills it in."""
-    known = {name: query[name][:400] for name in (*_STAYS["quota"], "amount") if query.get(name)}
+    """The form, filled in by a link on the page of a node or a Workload."""
+    known = {name: query[name][:400] for name in (*_KEPT_FIELDS["quota"], "amount") if query.get(name)}
     if fields := FIELDS.get(known.get("kind", "")):
         known.setdefault("field", fields[0])
     return Form(typed={f"quota-{name}": value for name, value in known.items()})
 
 
 def sent(posted: MultiDict[str, str], pairs_of: PairsOf = lambda *_: ()) -> Form:
-    """The form as it was sent: what is filled in is one more edit."""
+    """The form after it was sent: each part that is filled in becomes an edit."""
     form = Form(pasted=posted.get("yaml", "").replace("\r\n", "\n"))
     for line in posted.getlist("edit"):
-        _take(form, lambda line=line: edits.parse(line))  # type: ignore[misc]
+        _add_edit(form, lambda line=line: edits.parse(line))  # type: ignore[misc]
     for part, read in _PARTS.items():
         fields = {name.partition("-")[2]: value for name, value in posted.items() if name.startswith(f"{part}-")}
-        if part in _OF_THE_SAME:
+        if part in _ABOUT_SAME_NODE:
             fields = {name: posted[f"quota-{name}"] for name in _NODE if f"quota-{name}" in posted} | fields
-        taken = any(fields.get(name, "").strip() for name in _SAYS[part])
+        taken = any(fields.get(name, "").strip() for name in _FILLED_BY[part])
         if taken:
             removed = {name: "" for name in _REMOVED if fields.get(name, "").strip() == REMOVE}
             pairs = pairs_of(fields.get("kind", ""), fields.get("name", "").strip()) if part != "work" else ()
-            if pairs is None:  # then no pair is missing, but the rest may be wrong as well
-                _say(form, f"{fields['kind']} {fields['name'].strip()} does not exist.")
+            if pairs is None:  # a pair of an unknown node cannot be checked, but other fields may be wrong, too
+                _add_problem(form, f"{fields['kind']} {fields['name'].strip()} does not exist.")
             meant = _with_pair(fields | removed, [_ANY] if pairs is None else pairs)
-            taken = _take(form, lambda read=read, meant=meant: read(meant), keep=pairs is not None)  # type: ignore[misc]
-        kept = _STAYS[part] if taken else tuple(fields)
+            taken = _add_edit(form, lambda read=read, meant=meant: read(meant), keep=pairs is not None)  # type: ignore[misc]
+        kept = _KEPT_FIELDS[part] if taken else tuple(fields)
         form.typed |= {f"{part}-{name}": fields[name] for name in kept if name in fields}
     return form
 
 
 def _with_pair(typed: Mapping[str, str], pairs: Sequence[FlavorPair]) -> dict[str, str]:
-    """Flavor and resource from the one `pair` that was chosen, or of the one quota that the node has: `pairs`."""
+    """The input with a flavor and resource: from the chosen `pair`, or the only one in `pairs` if both are empty."""
     if typed.get("pair"):
         chosen = [FlavorPair.parse(typed["pair"])]
     elif not typed.get("flavor", "").strip() and not typed.get("resource", "").strip():
@@ -100,21 +108,21 @@ def _with_pair(typed: Mapping[str, str], pairs: Sequence[FlavorPair]) -> dict[st
     return {**typed, **(chosen[0]._asdict() if len(chosen) == 1 else {})}
 
 
-def _take(form: Form, read: Callable[[], Edit], *, keep: bool = True) -> bool:
-    """Whether it is one more edit of the form. Without `keep` it only says what is wrong."""
+def _add_edit(form: Form, read: Callable[[], Edit], *, keep: bool = True) -> bool:
+    """Add an edit to the form, and return whether it was added. Without `keep`, only its problems are added."""
     try:
         edit = read()
         if len(form.edits) >= edits.MOST:
             raise BadEdit(f"A change has no more than {edits.MOST} edits; write the rest as YAML.")
     except BadEdit as error:
-        _say(form, str(error))
+        _add_problem(form, str(error))
         return False
     if keep:
         form.edits.append(edit)
     return keep
 
 
-def _say(form: Form, problem: str) -> None:
-    """Once, though several parts are about the same node."""
+def _add_problem(form: Form, problem: str) -> None:
+    """Add a problem, unless it is there already from another part about the same node."""
     if problem not in form.problems:
         form.problems.append(problem)

@@ -1,4 +1,4 @@
-"""Links that carry a change to a colleague. The edits alone are in a link, never a right or pasted text."""
+"""Links that contain a change, for colleagues. A link only has the edits, never rights or pasted text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dashboard.what_if.edits import MOST
 LASTS = 7 * 24 * 3600
 """Seconds for which a link can be opened."""
 LONGEST = 6000
-"""Characters of a link; chats and proxies cut longer ones."""
+"""The maximum number of characters in a link; chats and proxies cut longer ones."""
 
 
 class BadLink(ValueError):
@@ -24,9 +24,11 @@ class BadLink(ValueError):
 
 
 class ChangeLinks:
-    """Signed and encrypted: a link cannot be made up, and names of queues are not readable in the logs of proxies.
+    """Creates and opens links. They are signed and encrypted.
 
-    Replicas with the same `key` open each other's links. Without one it is made up, and links end with the process.
+    Therefore nobody can forge a link, and the logs of proxies do not show names of queues.
+    `key`: returns the key. Replicas with the same key accept each other's links. Without it, a random key is used, and
+    links end with the process.
     """
 
     def __init__(self, key: Callable[[], bytes] | None = None, clock: Callable[[], float] = time.time) -> None:
@@ -35,7 +37,7 @@ class ChangeLinks:
         self._clock = clock
 
     def seal(self, lines: Sequence[str]) -> str:
-        """The edits as a part of a URL; empty if they are too long for one. Raises OSError if the key is unreadable."""
+        """The edits as a part of a URL; empty if they are too long. Raises OSError if the key cannot be read."""
         content = json.dumps([*lines], separators=(",", ":")).encode()
         sealed = self._fernet().encrypt_at_time(content, int(self._clock())).decode("ascii")
         return sealed if len(sealed) <= LONGEST else ""

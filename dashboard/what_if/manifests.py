@@ -1,4 +1,4 @@
-"""What edits make of manifests: the objects of a change, as one would apply them."""
+"""Applies edits to manifests. The result is the list of changed objects, in the form for `kubectl apply`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS: Mapping[str, Resource] = {
     "Namespace": NAMESPACES,
 }
 Stored = Callable[[EditedNode], Manifest | None]
-"""The manifest of a node as it is stored; None where there is none."""
+"""Returns the stored manifest of a node; None if it does not exist."""
 _PARENTS = {"ClusterQueue": "cohortName", "Cohort": "parentName", "Queue": "parent"}
 _ANNOTATIONS = {"max": yunikorn.QUOTA, "guaranteed": yunikorn.GUARANTEED}
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -31,7 +31,7 @@ _KEPT = ("name", "namespace", "labels", "annotations")
 
 
 def changed(edits: Iterable[Edit], stored: Stored) -> list[Manifest]:
-    """The objects after these edits, each once, in the order in which they are first named. Raises BadEdit."""
+    """The objects after these edits, in the order in which the edits first name them. Raises BadEdit."""
     found: dict[EditedNode, Manifest] = {}
     for edit in edits:
         if isinstance(edit, WorkEdit):
@@ -54,7 +54,7 @@ def _apply(edit: QuotaEdit | MoveEdit | StopEdit, manifest: Manifest) -> None:
 
 
 def as_yaml(manifests: Iterable[Manifest]) -> str:
-    """One document for each; what is not ASCII is an escape, so that nothing hides in it."""
+    """The objects as YAML documents. Characters outside of ASCII are escaped, so that invisible ones are seen."""
     return yaml.dump_all(manifests, Dumper=_Plain, sort_keys=False, width=2**20)
 
 
@@ -64,7 +64,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def _applicable(node: EditedNode, stored: Manifest | None) -> Manifest:
-    """The manifest without what only the API server writes. A Cohort may be named by others and have no object."""
+    """The manifest without fields that only the API server writes. An implicit Cohort gets an object."""
     if stored is None and node.kind != "Cohort":
         raise BadEdit(f"{node} does not exist.")
     resource = KINDS[node.kind]
@@ -90,7 +90,7 @@ def _set_quota(manifest: Manifest, edit: QuotaEdit) -> None:
 
 
 def _put_amount(amounts: dict[str, Any], name: str, edit: QuotaEdit) -> None:
-    """What is there counts where the edit says how much more or less. Raises BadEdit."""
+    """Set an amount. If the edit is a difference, it is added to the present amount. Raises BadEdit."""
     if not edit.relative:
         _put(amounts, name, edit.amount)
         return
@@ -115,7 +115,7 @@ def _put(amounts: dict[str, Any], name: str, amount: str) -> None:
 
 
 def _kueue_quota(spec: dict[str, Any], edit: QuotaEdit) -> dict[str, Any]:
-    """The entry of this flavor and resource; a new group where no group has either. Raises BadEdit."""
+    """The quota of this flavor and resource. If no resource group has either, a new group is added. Raises BadEdit."""
     groups = spec.setdefault("resourceGroups", [])
     for group in groups:
         for flavor in group.get("flavors") or ():
@@ -137,7 +137,7 @@ def _kueue_quota(spec: dict[str, Any], edit: QuotaEdit) -> dict[str, Any]:
 
 
 def _set_annotation(manifest: Manifest, edit: QuotaEdit) -> None:
-    """YuniKorn's quota of a Namespace is JSON in an annotation."""
+    """Set an amount in YuniKorn's quota of a Namespace, which is JSON in an annotation."""
     annotations = manifest["metadata"].setdefault("annotations", {})
     key = _ANNOTATIONS[edit.field]
     try:

@@ -1,7 +1,7 @@
-"""Keeps the processes that hold a cluster for what-ifs: one for each login, few at a time, none for long.
+"""Manages the child processes that compute what-ifs: one for each login, a limited number, each for a limited time.
 
-What is read with one login's rights is in a process of its own and is never shared. The memory goes back with the
-process, and the simulation delays no other page.
+Data that was read with the rights of one login is in a separate process and is never shared. The memory is freed when
+the process ends, and the simulation does not delay other pages.
 """
 
 from __future__ import annotations
@@ -29,18 +29,22 @@ _CODE = "from quotree.start import find_packages; find_packages(); from dashboar
 COMMAND = (sys.executable, "-P", "-c", _CODE)
 """The command of a child process. With -P, a folder `dashboard` in the working directory is not imported."""
 KEPT = 4
-"""The default number of processes at once."""
+"""The default of the maximum number of processes."""
 READERS = 2
-"""How many of the processes read a cluster at once."""
+"""The maximum number of processes that read a cluster at the same time."""
 PATIENCE = 7.0
-"""Seconds that a request waits for a cluster to be read. With the answer it stays below the 30 s of a request."""
+"""Seconds that a request waits for the read of a cluster. Together with the answer, it must be below 30 s."""
 _MARGIN = 1.0
-_EXPIRED = "What was read of the cluster became too old, so it is being read again. Ask again in a moment."
+_EXPIRED = "The state that was read is too old, so the cluster is being read again. Ask again in a moment."
 _DIED = "The process that had read the cluster has ended, perhaps for lack of memory. Try it again."
 
 
 class WhatIfProcess:
-    """`busy`: the lock of a question. `reading`: the cluster is not read yet. `over`: the process is not used again."""
+    """A child process with the state of a cluster.
+
+    `busy`: the lock of a request. `reading`: whether the cluster is still being read. `over`: whether the process can
+    no longer be used.
+    """
 
     def __init__(self, configuration: Configuration, connection: UserWay) -> None:
         self.busy = threading.Lock()
@@ -58,7 +62,7 @@ class WhatIfProcess:
 
     @property
     def over(self) -> bool:
-        """Whether what it has is too old, or it has ended; not while somebody waits for it."""
+        """Whether its state is too old or it has ended. False while a request waits for it."""
         if self.busy.locked():
             return False
         if self._until is not None and time.monotonic() >= self._until:
@@ -80,7 +84,7 @@ class WhatIfProcess:
                 " `quotree diff --against cluster`, which has all the time that you give it."
             )
         if answer is None:
-            raise self._gone()
+            raise self._ended_reason()
         self.end()
         raise Unanswered("This change could not be computed; the log has the reason.")
 
@@ -91,8 +95,8 @@ class WhatIfProcess:
         self._questions.close()
         self._answers.close()
 
-    def _gone(self) -> Unanswered:
-        """End the process and explain the missing answer. It exits with 0 by itself once its state is too old."""
+    def _ended_reason(self) -> Unanswered:
+        """End the process, and return the reason for the missing answer. With exit code 0, its state was too old."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_MARGIN)
         expired = self._process.returncode == 0
@@ -114,14 +118,14 @@ class WhatIfProcess:
             raise Unreachable("the API server", first.problem, "ask again")
 
     def _send(self, what: tuple[Configuration, UserWay] | ProposedChange) -> None:
-        """Send it to the process. Raises Unanswered."""
+        """Send a message to the process. Raises Unanswered."""
         try:
             self._questions.send(what)
         except OSError as error:
-            raise self._gone() from error
+            raise self._ended_reason() from error
 
     def _answer(self, seconds: float) -> Any:
-        """What it sends next; None where there is nothing by then, or nothing will come."""
+        """The next message of the process; None after a timeout, or if the process has ended."""
         try:
             return self._answers.recv() if self._answers.poll(seconds) else None
         except (EOFError, OSError):
@@ -129,9 +133,10 @@ class WhatIfProcess:
 
 
 class Processes:
-    """May be asked by many threads. `connect` says how to reach the API server as someone.
+    """All processes. It is thread-safe.
 
-    `most` is how many processes there are at once; without one, nothing is computed.
+    `connect`: returns a connection to the API server for a login.
+    `most`: the maximum number of processes; 0 turns what-ifs off.
     """
 
     def __init__(
@@ -150,34 +155,34 @@ class Processes:
         self._kept: OrderedDict[bytes, WhatIfProcess] = OrderedDict()
 
     def missing(self, login: UserLogin) -> tuple[str, ...]:
-        """The rights that this person lacks for an answer. Raises ClusterError."""
+        """The rights that the user needs for an answer and does not have. Raises ClusterError."""
         with self._connect(login).open() as cluster:
             return rights(cluster).missing
 
     def ask(self, login: UserLogin, change: ProposedChange) -> WhatIfOutcome:
-        """The result of applying the change: for this person, with their rights. Raises Unanswered, ClusterError.
+        """The effects of the change, computed with the rights of the user. Raises Unanswered and ClusterError.
 
-        Rights are asked for each time, so one that is taken away ends at once.
+        Rights are checked for each request, so that a revoked right has an effect at once.
         """
         if not self._most:
             raise Unanswered("This dashboard cannot compute changes: it runs with --what-ifs 0.")
         if missing := self.missing(login):
             raise MissingRights(missing)
-        process = self._taken(login.digest(), self._connect(login))
+        process = self._take(login.digest(), self._connect(login))
         try:
             return process.ask(change)
         finally:
             process.busy.release()
 
     def close(self) -> None:
-        """End them all. They end by themselves when this process does."""
+        """End all processes. They also end when this process ends."""
         with self._lock:
             for each in self._kept.values():
                 each.end()
             self._kept.clear()
 
-    def _taken(self, key: bytes, connection: UserWay) -> WhatIfProcess:
-        """The process of this login, busy from now on. Raises TryAgain."""
+    def _take(self, key: bytes, connection: UserWay) -> WhatIfProcess:
+        """Take the process of this login, with its lock `busy`. Raises TryAgain."""
         with self._lock:
             for old in [old for old, each in self._kept.items() if each.over]:
                 self._kept.pop(old).end()
@@ -187,16 +192,16 @@ class Processes:
                 found = self._kept[key] = self._start(self._configuration, connection)
             self._kept.move_to_end(key)
             if not found.busy.acquire(blocking=False):
-                raise TryAgain("Your last question is not answered yet. Ask again in a moment.")
+                raise TryAgain("Your last request is not answered yet. Ask again in a moment.")
             return found
 
     def _make_room(self) -> None:
         """End an idle process if there are too many. Raises TryAgain if all are busy."""
         if sum(each.reading for each in self._kept.values()) >= READERS:
-            raise TryAgain(f"{READERS} others have the cluster read just now. Ask again in a moment.")
+            raise TryAgain(f"The cluster is being read for {READERS} other users. Ask again in a moment.")
         if len(self._kept) < self._most:
             return
         idle = next((key for key, each in self._kept.items() if not each.reading and not each.busy.locked()), None)
         if idle is None:
-            raise TryAgain(f"{self._most} others ask just now. Ask again in a moment.")
+            raise TryAgain(f"{self._most} other users wait for an answer. Ask again in a moment.")
         self._kept.pop(idle).end()

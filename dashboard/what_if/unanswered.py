@@ -1,4 +1,4 @@
-"""Why a what-if has no answer."""
+"""The reasons why a what-if has no answer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 
 class Unanswered(Exception):
-    """The question was not answered. The text tells the person what to do."""
+    """The request was not answered. The message says what the user can do."""
 
 
 class MissingRights(Unanswered):
-    """`missing` are the rights that it takes, as `kubectl auth can-i` has them."""
+    """The user lacks rights. `missing`: the rights that are needed, in the form of `kubectl auth can-i`."""
 
     def __init__(self, missing: Sequence[str]) -> None:
         super().__init__("To see the effects of a change, you need the right to list all objects of the tree.")
@@ -18,8 +18,8 @@ class MissingRights(Unanswered):
 
 
 class TryAgain(Unanswered):
-    """The same question has an answer soon: the cluster is being read, or others are ahead."""
+    """The same request can be answered soon: the cluster is being read, or other requests are ahead."""
 
 
 class ReadingCluster(TryAgain):
-    """The cluster is being read for this question."""
+    """The cluster is being read for this request."""

@@ -1,4 +1,4 @@
-"""The Helm chart, from the manifests: templates, values, their schema, and the table of its README."""
+"""Generates the Helm chart from the manifests: templates, values, their schema, and the table in its README."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CERTIFICATE = "cert-manager.io/inject-ca-from: quotree-system/quotree-webhook"
 
 
 def generate() -> dict[str, str]:
-    """The files of the chart that are not written by hand, by path."""
+    """The generated files of the chart, by path."""
     made = {
         "Chart.yaml": f"# {note(_SOURCE)}\n{as_yaml(_chart())}",
         "values.yaml": f"# {note(_SOURCE)}\n" + "".join(f"{line}\n" for line in _values(all_options(), "")),
@@ -76,14 +76,14 @@ def _template(path: str, objects: list[source.Object]) -> str:
 
 
 def _for_each_part(text: str) -> str:
-    """The objects of one part, as often as there are names."""
+    """The objects of one part, in a loop over the names in reconciler.parts."""
     whole = text.replace(".Values.", "$.Values.").replace('include "quotree.image" .', 'include "quotree.image" $')
     named = re.sub(rf"\b{source.PART}\b", "{{ $part }}", whole)
     return f"{{{{- range $part := .Values.reconciler.parts }}}}\n{named}{{{{- end }}}}\n"
 
 
 def _definition(file: str, body: str) -> str:
-    """The template of one CRD. It is kept when the release is removed, since all its objects would be deleted too."""
+    """The template of one CRD. Helm keeps it when the release is removed, since its objects would be deleted too."""
     if "{{" in body:
         raise ValueError(f"{file}: Helm would take it for a template")
     notes = "  annotations:\n    helm.sh/resource-policy: keep\n"
@@ -96,7 +96,7 @@ def _definition(file: str, body: str) -> str:
 
 
 def _checks() -> Iterator[str]:
-    """What a schema cannot say in words."""
+    """Checks with messages that a JSON schema cannot have."""
     where = (
         "the namespace must be quotree-system, which the programs and the webhooks name: add --namespace quotree-system"
     )
@@ -114,7 +114,7 @@ def _checks() -> Iterator[str]:
 
 
 def _values(given: list[Option], above: str) -> Iterator[str]:
-    """The lines of values.yaml below a path, each with its sentence."""
+    """The lines of values.yaml below a path, each option with its description as a comment."""
     indent = "  " * above.count(".")
     heads = dict.fromkeys(option.path.removeprefix(above).split(".")[0] for option in given)
     for head in heads:

@@ -1,4 +1,4 @@
-"""The values of the chart: default, schema and a sentence of each. Defaults are what the manifests say."""
+"""The values of the chart, each with its default, its schema and a description. Defaults come from the manifests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from generators.chart.template import When
 from generators.schemas.parts import COUNT, TEXT, YES, list_of, map_of
 
 OWN_LABEL = "app.kubernetes.io/component"
-"""Deployments and Services select their Pods by this label."""
+"""The label by which Deployments and Services select their Pods."""
 SUFFIX = ".quotree.dev"
 WEBHOOKS = {"ValidatingWebhookConfiguration": "validating", "MutatingWebhookConfiguration": "mutating"}
 PROCESSES = {
@@ -23,7 +23,7 @@ PROCESSES = {
     "audit": ("components/audit", ""),
     "dashboard": ("components/dashboard", ""),
 }
-"""The folder of each, and its ConfigMap, empty where it has none."""
+"""The folder of each process in the manifests, and its ConfigMap, or an empty text."""
 FREE = {"type": "object"}
 ITEMS = list_of(FREE)
 PART = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
@@ -67,12 +67,12 @@ NEEDS = {
 }
 """The components that another component depends on."""
 EXCLUDES = {"service-monitor": ["metrics-auth"], "yunikorn-observe": ["volcano-gates", "yunikorn-gates"]}
-"""The components that a component does not work together with."""
+"""The components that cannot be combined with a component."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """`path` in the values, with dots."""
+    """A value of the chart. `path`: its keys, with dots. `about`: its description."""
 
     path: str
     default: Any
@@ -157,7 +157,7 @@ def _configured(
 
 
 def _many(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
-    """How many there are of what."""
+    """The options with numbers of replicas, and the names of parts."""
     spec = only(found["components/webhook-autoscaling/autoscaler.yaml"], "HorizontalPodAutoscaler")["spec"]
     count, at = {"type": "integer", "minimum": 1}, "webhook.autoscaling"
     yield Option(f"{at}.minReplicas", spec["minReplicas"], count, "The fewest replicas.")
@@ -170,7 +170,7 @@ def _many(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
 
 
 def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
-    """The options of each webhook. Selectors and conditions are added to the shipped ones, so they only narrow."""
+    """The options of each webhook. Selectors and conditions are added to the shipped ones, so they can only narrow."""
     selector = _object({"matchExpressions": ITEMS})
     one = _object(
         {
@@ -192,8 +192,8 @@ def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
             for webhook, _ in webhooks_of(obj)
         )
         about = (
-            f"By name of the {side} webhook, without {SUFFIX}: failurePolicy and timeoutSeconds in place of "
-            "ours; namespaceSelector.matchExpressions, objectSelector.matchExpressions and matchConditions beside ours."
+            f"By name of the {side} webhook, without {SUFFIX}: failurePolicy and timeoutSeconds replace the defaults; "
+            "namespaceSelector.matchExpressions, objectSelector.matchExpressions and matchConditions are added."
         )
         yield Option(f"webhooks.{side}", {}, _object(dict.fromkeys(names, one)), about)
 
@@ -203,7 +203,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def webhooks_of(configuration: source.Object) -> Iterator[tuple[source.Object, str]]:
-    """Each with the condition that it stands under, empty where it always does."""
+    """The webhooks of a configuration, each with its Helm condition, or an empty text if it is always rendered."""
     for entry in configuration["webhooks"]:
         if isinstance(entry, When):
             yield from ((webhook, entry.condition) for webhook in entry.body)
@@ -238,7 +238,7 @@ def _surroundings(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
 
 
 def only(objects: list[source.Object], kind: str) -> source.Object:
-    """The first of the kind."""
+    """The first object of the kind."""
     return next(obj for obj in objects if obj["kind"] == kind)
 
 

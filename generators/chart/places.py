@@ -1,4 +1,4 @@
-"""Where in the objects the values go."""
+"""Puts the values of the chart into their places in the objects."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from generators.chart.source import CONFIGURATION, Object, replicas_of
 from generators.chart.template import Chunk, Code, When, replace_key
 
 FOLLOWED = 'dig "yunikorn" "follow" true .Values.webhook.configuration'
-"""Whether the webhook follows YuniKorn: without, docs/operations.md says that its role is not needed."""
+"""The Helm expression for whether the webhook follows YuniKorn. Otherwise its role is not needed."""
 
 
 def placed(obj: Object) -> Object:
-    """The object with the values in their places."""
+    """The object, with references to the values in their places."""
     kind, name = obj["kind"], obj["metadata"]["name"]
     if kind in WEBHOOKS:
         for webhook, _ in webhooks_of(obj):
@@ -30,7 +30,7 @@ def placed(obj: Object) -> Object:
     elif kind == "ServiceMonitor":
         _monitor(obj)
     elif kind == "PrometheusRule":
-        obj["metadata"]["labels"][_more(".Values.prometheusRule.labels")] = None
+        obj["metadata"]["labels"][_added_items(".Values.prometheusRule.labels")] = None
         obj["spec"] = _verbatim(obj["spec"])
     elif kind == "ConfigMap" and "data" in obj:
         _configuration(obj, name)
@@ -44,22 +44,22 @@ def placed(obj: Object) -> Object:
 
 
 def _block(key: str, value: str) -> Chunk:
-    """The key with the YAML of the value, also where it is empty."""
+    """The key with the YAML of the value, even if the value is empty."""
     return Chunk(f"{key}: {{{{- toYaml {value} | nindent 2 }}}}")
 
 
-def _given(key: str, value: str) -> Chunk:
-    """The key with the YAML of the value, where there is one."""
+def _if_set(key: str, value: str) -> Chunk:
+    """The key with the YAML of the value, if the value is not empty."""
     return Chunk(f"{{{{- with {value} }}}}\n{key}: {{{{- toYaml . | nindent 2 }}}}\n{{{{- end }}}}")
 
 
-def _more(value: str) -> Chunk:
-    """Further items or entries."""
+def _added_items(value: str) -> Chunk:
+    """The items or entries of the value, which are added to those of the manifest."""
     return Chunk(f"{{{{- with {value} }}}}\n{{{{- toYaml . | nindent 0 }}}}\n{{{{- end }}}}")
 
 
 def _process(name: str) -> str:
-    """Whose values count; those of the reconciler for its parts, too."""
+    """The process whose values apply to an object. The reconcilers of parts use the values of the reconciler."""
     return next(process for process in PROCESSES if name.startswith(f"quotree-{process}"))
 
 
@@ -67,31 +67,31 @@ def _deployment(deployment: Object, process: str) -> None:
     at, spec = f".Values.{process}", deployment["spec"]
     replicas_of(deployment)["replicas"] = Code(f"{{{{ {at}.replicas }}}}")
     meta, pod = spec["template"]["metadata"], spec["template"]["spec"]
-    meta["labels"][_more(f"{at}.podLabels")] = None
-    meta[_given("annotations", f"{at}.podAnnotations")] = None
+    meta["labels"][_added_items(f"{at}.podLabels")] = None
+    meta[_if_set("annotations", f"{at}.podAnnotations")] = None
     priority = f"{{{{- with {at}.priorityClassName }}}}\npriorityClassName: {{{{ . | quote }}}}\n{{{{- end }}}}"
     pod.setdefault("priorityClassName", "")
     replace_key(pod, "priorityClassName", Chunk(priority))
     replace_key(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
-    if deployment["metadata"]["name"] == f"quotree-{process}":  # the Pods of a part spread by a label of their own
-        spread = _given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")
+    if deployment["metadata"]["name"] == f"quotree-{process}":  # Pods of a part are spread by their own label
+        spread = _if_set("topologySpreadConstraints", f"{at}.topologySpreadConstraints")
         replace_key(pod, "topologySpreadConstraints", spread)
-    pod.update(dict.fromkeys(_given(key, f"{at}.{key}") for key in ("affinity", "nodeSelector", "tolerations")))
-    pod[_given("imagePullSecrets", ".Values.image.pullSecrets")] = None
-    pod["volumes"].append(_more(f"{at}.extraVolumes"))
+    pod.update(dict.fromkeys(_if_set(key, f"{at}.{key}") for key in ("affinity", "nodeSelector", "tolerations")))
+    pod[_if_set("imagePullSecrets", ".Values.image.pullSecrets")] = None
+    pod["volumes"].append(_added_items(f"{at}.extraVolumes"))
     (container,) = pod["containers"]
     _container(container, at)
 
 
 def _container(container: Object, at: str) -> None:
     container["image"] = Code('{{ include "quotree.image" . | quote }}')
-    container["args"].append(_more(f"{at}.extraArgs"))
-    container["volumeMounts"].append(_more(f"{at}.extraVolumeMounts"))
+    container["args"].append(_added_items(f"{at}.extraArgs"))
+    container["volumeMounts"].append(_added_items(f"{at}.extraVolumeMounts"))
     replace_key(container, "resources", _block("resources", f"{at}.resources"))
     replace_key(container, "securityContext", _block("securityContext", f"{at}.securityContext"))
     pull = "{{- with .Values.image.pullPolicy }}\nimagePullPolicy: {{ . }}\n{{- end }}"
     container[Chunk(pull)] = None
-    container[_given("env", f"{at}.extraEnv")] = None
+    container[_if_set("env", f"{at}.extraEnv")] = None
 
 
 def _budget(obj: Object, process: str) -> None:
@@ -110,18 +110,18 @@ def _autoscaler(spec: Object, at: str) -> None:
 def _policy(ingress: list[Any], process: str) -> None:
     first, metrics = ingress
     if process == "webhook":
-        first[_given("from", ".Values.networkPolicy.webhookFrom")] = None
-    replace_key(metrics, "from", _given("from", ".Values.networkPolicy.metricsFrom"))
+        first[_if_set("from", ".Values.networkPolicy.webhookFrom")] = None
+    replace_key(metrics, "from", _if_set("from", ".Values.networkPolicy.metricsFrom"))
 
 
 def _monitor(obj: Object) -> None:
-    obj["metadata"]["labels"][_more(".Values.serviceMonitor.labels")] = None
+    obj["metadata"]["labels"][_added_items(".Values.serviceMonitor.labels")] = None
     (endpoint,) = obj["spec"]["endpoints"]
     endpoint["interval"] = Code("{{ .Values.serviceMonitor.interval }}")
 
 
 def _verbatim(node: Any) -> Any:
-    """Texts that have `{{` for Prometheus, so that Helm leaves them alone."""
+    """The node, with escapes for texts that contain `{{` for Prometheus, so that Helm does not evaluate them."""
     if isinstance(node, dict):
         return {key: _verbatim(value) for key, value in node.items()}
     if isinstance(node, list):
@@ -156,18 +156,18 @@ def _webhook(webhook: Object, side: str) -> None:
             )
             webhook[Chunk(text)] = None
         elif "matchExpressions" in webhook[key]:
-            webhook[key]["matchExpressions"].append(_more(more))
+            webhook[key]["matchExpressions"].append(_added_items(more))
         else:
-            webhook[key][_given("matchExpressions", more)] = None
+            webhook[key][_if_set("matchExpressions", more)] = None
     conditions = own("matchConditions", default="list")
     if "matchConditions" in webhook:
-        webhook["matchConditions"].append(_more(conditions))
+        webhook["matchConditions"].append(_added_items(conditions))
     else:
-        webhook[_given("matchConditions", conditions)] = None
+        webhook[_if_set("matchConditions", conditions)] = None
 
 
 def conditional(obj: Object) -> Any:
-    """The object, under its condition if it has one."""
+    """The object, inside its condition if it has one."""
     when = obj.get("when")
     body = {key: value for key, value in obj.items() if key != "when"}
     return {When(when, body): None} if when else body

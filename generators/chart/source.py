@@ -1,6 +1,7 @@
-"""What kustomize makes of manifests/base and the components, as objects with conditions.
+"""Reads manifests/base and the components like kustomize, as objects with conditions.
 
-Only what our kustomizations use is understood; anything else is an error, so that the chart cannot silently lack it.
+It only supports the features of kustomize that our kustomizations use. Anything else is an error, so that the chart
+never silently lacks something.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from policies.takeover.objects import difference
 
 MANIFESTS = ROOT / "manifests"
 APART = {"cert-manager-crds", "kueue-without-v1beta1"}
-"""Components for manifests/crds: what these do, the templates of the definitions do."""
+"""Components that patch manifests/crds. In the chart, the templates of the definitions have the same effect."""
 COMPONENTS = sorted(each.name for each in (MANIFESTS / "components").iterdir() if each.name not in APART)
 PART = "batch"
-"""The name in components/reconciler-part, in whose place the chart puts those of its values."""
+"""The name of the part in components/reconciler-part. The chart replaces it by the names in its values."""
 CONFIGURATION = "configuration.yaml"
-"""The key of a ConfigMap under which one of our configurations is, as a text."""
+"""The key in ConfigMaps that contains a configuration as a text."""
 BY_NAME = {"volumes": "name", "volumeMounts": "mountPath"}
-"""Lists that a strategic merge joins by this key."""
+"""Lists that a strategic merge patch joins, each with its merge key."""
 
 Object = dict[Any, Any]
 
 
 def value(component: str) -> str:
-    """Its switch in the values: `components.certManager` for cert-manager."""
+    """The path of a component's switch in the values, such as `components.certManager` for cert-manager."""
     first, *rest = component.split("-")
     return "components." + first + "".join(word.capitalize() for word in rest)
 
@@ -97,7 +98,10 @@ def _apply(component: str, patch: dict[str, Any], found: dict[str, list[Object]]
 
 
 def _is(obj: Object, target: dict[str, str]) -> bool:
-    """All our webhook configurations have the label that cert-manager's patch selects by."""
+    """Whether a patch with this target applies to the object.
+
+    Labels of the target are ignored, since all our webhook configurations have the label that a patch selects by.
+    """
     named = {"kind": obj["kind"], "name": _name(obj)}
     return all(re.fullmatch(target.get(key, ".*"), value) for key, value in named.items())
 
@@ -107,7 +111,7 @@ def _name(obj: Object) -> str:
 
 
 def _dropped(obj: Object, unless: str, found: dict[str, list[Object]]) -> None:
-    """The object stands under a condition, in its place."""
+    """Replace the object by one that is only rendered under the condition."""
     for objects in found.values():
         for at, each in enumerate(objects):
             if each is obj:
@@ -115,7 +119,7 @@ def _dropped(obj: Object, unless: str, found: dict[str, list[Object]]) -> None:
 
 
 def _add(component: str, operation: dict[str, Any], obj: Object) -> None:
-    """An `add` of a JSON patch."""
+    """Apply an `add` operation of a JSON patch."""
     if operation["op"] != "add":
         raise ValueError(f"{component}: the chart does not know the operation {operation['op']}")
     *way, last = [step.replace("~1", "/") for step in operation["path"].removeprefix("/").split("/")]
@@ -129,7 +133,7 @@ def _add(component: str, operation: dict[str, Any], obj: Object) -> None:
 
 
 def _merge(component: str, patch: Object, into: Object) -> None:
-    """A strategic merge: webhooks, volumes and mounts are added to theirs, another list or scalar takes its place."""
+    """Apply a strategic merge patch. Webhooks, volumes and mounts are added; other lists and scalars are replaced."""
     for key, ours in patch.items():
         theirs: Any = into.get(key)
         if key == CONFIGURATION:
@@ -152,6 +156,6 @@ def _merge(component: str, patch: Object, into: Object) -> None:
 
 
 def replicas_of(deployment: Object) -> Object:
-    """What holds the number of replicas: the spec, or what of it stands under a condition."""
+    """The mapping with the number of replicas: the spec, or its conditional part."""
     spec: Object = deployment["spec"]
     return next((each.body for each in spec if isinstance(each, When) and "replicas" in each.body), spec)

@@ -1,4 +1,4 @@
-"""Objects with parts that Helm fills in, written as the text of a template."""
+"""Writes objects with parts that Helm fills in as the text of a template."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ WIDTH = 120
 
 @dataclass(frozen=True)
 class Code:
-    """Stands for a scalar: `{{ .Values.webhook.replicas }}`."""
+    """A template expression in the place of a scalar, such as `{{ .Values.webhook.replicas }}`."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole lines: a key of a mapping, whose value does not count, or an item. `nindent N` counts from there."""
+    """Whole lines of a template, as a key of a mapping (its value is ignored) or as an item of a list.
+
+    `nindent N` in the text is relative to the indentation of these lines.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class When:
-    """Entries of a mapping or items of a list that are there under a condition; `otherwise` in their place."""
+    """Entries of a mapping or items of a list that are rendered under a condition. `otherwise`: used if it is false."""
 
     condition: str
     body: Any
@@ -37,7 +40,7 @@ class When:
 
 
 def replace_key(node: dict[Any, Any], key: str, entry: Chunk | When) -> None:
-    """The entry in the place of the key."""
+    """Replace the key by the entry, in the same place."""
     entries = list(node.items())
     node.clear()
     for name, value in entries:
@@ -45,7 +48,7 @@ def replace_key(node: dict[Any, Any], key: str, entry: Chunk | When) -> None:
 
 
 def written(node: Any) -> str:
-    """The template of one object. Raises ValueError where a text of it means something to Helm."""
+    """The template of one object. Raises ValueError if a text of it contains a template expression."""
     return "".join(f"{line}\n" for line in _lines(node, 0))
 
 
@@ -90,7 +93,7 @@ def _entry(start: str, value: Any, indent: int) -> Iterator[str]:
 
 
 def _flow(items: list[Any]) -> str:
-    """The list on one line; empty where it holds more than scalars."""
+    """The list on one line; empty if it contains more than scalars."""
     return _scalar(items) if all(isinstance(item, str | int) for item in items) else ""
 
 

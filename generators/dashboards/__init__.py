@@ -1,4 +1,4 @@
-"""The dashboards of Grafana as JSON, from the panels in `boards.py`."""
+"""Generates the Grafana dashboards as JSON from the panels in `boards.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from generators.dashboards.boards import BOARDS
 from generators.files import as_json
 
 WIDTH, HEIGHT, COLUMNS = 8, 8, 3
-"""The size of a panel in Grafana's units, 24 in a row, and how many panels are side by side."""
+"""The size of a panel in Grafana's units, of which a row has 24, and the number of panels in a row."""
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
@@ -19,7 +19,7 @@ def generate() -> dict[str, str]:
 
 
 def _board(board: Board) -> dict[str, Any]:
-    """The dashboard without an id, which Grafana assigns. Users keep their edits by saving a copy."""
+    """The JSON of a dashboard, without an id, which Grafana assigns. Users keep their edits by saving a copy."""
     return {
         "uid": board.uid,
         "title": board.title,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel. `queries` by legend, with Grafana's `{{label}}`. `unit` is one of Grafana's ids."""
+    """A panel. `about`: its description. `queries`: a legend, with Grafana's `{{label}}`, to its query. `unit`: a unit
+    id of Grafana."""
 
     title: str
     about: str
@@ -18,7 +19,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Board:
-    """A dashboard. `variables`: for each `$name` in the panels, the query that lists its values."""
+    """A dashboard. `variables`: each `$name` in the panels to the query that lists its values."""
 
     uid: str
     title: str
@@ -27,7 +28,7 @@ class Board:
 
 
 def quantiles(histogram: str, *by: str, selector: str = "") -> dict[str, str]:
-    """Queries for the median and the 99th percentile, by these labels."""
+    """The queries for the median and the 99th percentile of a histogram, grouped by these labels."""
     labels = ", ".join(("le", *by))
     legend = " ".join(f"{{{{{each}}}}}" for each in by)
     return {
@@ -38,6 +39,6 @@ def quantiles(histogram: str, *by: str, selector: str = "") -> dict[str, str]:
 
 
 def rates(counter: str, *by: str, selector: str = "") -> dict[str, str]:
-    """The query for the rate per second, by these labels."""
+    """The query for the rate per second of a counter, grouped by these labels."""
     legend = " ".join(f"{{{{{each}}}}}" for each in by) or "all"
     return {legend: f"sum by ({', '.join(by)}) (rate({counter}{selector}[$__rate_interval]))"}

@@ -1,4 +1,4 @@
-"""The dashboards. Metrics with Kueue's names are asked of our job: Kueue's manager exports them as well."""
+"""The dashboards. Queries for metrics with Kueue's names select our job, since Kueue's manager also exports them."""
 
 from __future__ import annotations
 

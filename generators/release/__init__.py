@@ -1,5 +1,4 @@
-"""What a release publishes, made offline from one commit: the same commit gives the same bytes.
+"""Builds the files of a release offline from one commit. The build is reproducible.
 
-`python -m generators.release build 0.1.0` writes everything below build/release. docs/supply-chain.md says what each
-file is.
+`python -m generators.release build 0.1.0` writes them to build/release. docs/supply-chain.md describes each file.
 """

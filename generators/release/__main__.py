@@ -1,4 +1,4 @@
-"""Build what a release publishes, or write a version into the files of the checkout."""
+"""Build the files of a release, or write a version into the files of the checkout."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def main() -> int:
 
 
 def build(version: str, out: Path, *, tagged: bool) -> None:
-    """Everything that a release of HEAD publishes, in the folder `out`.
+    """Build all files of a release of HEAD in the folder `out`.
 
-    A commit that has another version is built as if `prepare` had been run on it, unless `tagged`.
+    If the commit has another version, it is built as if `prepare` had been run on it. With `tagged`, the commit must
+    have the tag of the version instead.
     """
     commit = Commit.head(ROOT)
     if tagged:

@@ -1,4 +1,4 @@
-"""Wheel, sdist, chart, manifests, changelog, SBOM, licences and VEX of a source tree."""
+"""Builds the wheel, the sdist, the chart, the manifests, the changelog, the SBOM, the licences and the VEX document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from generators.release.numbering import every_change, section
 
 
 def write(source: Path, version: str, commit: Commit, out: Path) -> list[Path]:
-    """The files that a release publishes, below an emptied folder."""
+    """Write the files of a release into `out`, after its old content is deleted. Returns their paths."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     _build_packages(source, commit, out)
@@ -42,7 +42,7 @@ def _build_packages(source: Path, commit: Commit, out: Path) -> None:
 
 
 def packed(folder: Path, names: Iterable[str], prefix: str, epoch: int) -> bytes:
-    """The folders `names` of `folder` as .tar.gz, whose bytes depend on names, contents and `epoch` only."""
+    """The folders `names` in `folder` as .tar.gz. The bytes only depend on the names, the contents and `epoch`."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         files = (path for name in names for path in (folder / name).rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""The software bill of materials: what the image installs beside Quotree, as CycloneDX 1.6 in JSON."""
+"""Writes the software bill of materials: the packages that the image installs with Quotree, in CycloneDX 1.6 JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from generators.release.commit import Commit
 
 
 def of_materials(source: Path, version: str, commit: Commit) -> str:
-    """The document for the lock file of the image. Raises ValueError if it breaks CycloneDX's schema."""
+    """The document for the lock file of the image. Raises ValueError if it does not match CycloneDX's schema."""
     licences = LicenseFactory()
     root = Component(
         name="quotree",

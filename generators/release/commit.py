@@ -11,19 +11,23 @@ from pathlib import Path
 
 
 class NotTaggedError(Exception):
-    """HEAD does not have the tag of the version that is to be published."""
+    """HEAD does not have the tag of the version that the release publishes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Commit:
+    """A commit.
+
+    `root`: the checkout.
+    `id`: 40 hexadecimal digits.
+    `epoch`: when it was committed, in seconds since 1970. All files of the release have this time.
+    `dirty`: whether the checkout has changes that are not in the commit.
+    """
+
     root: Path
-    """The checkout."""
     id: str
-    """40 hexadecimal digits."""
     epoch: int
-    """When it was committed, in seconds since 1970: the time of all that is built from it."""
     dirty: bool
-    """Whether the checkout has changes that are not in it."""
 
     @classmethod
     def head(cls, root: Path) -> Commit:
@@ -46,7 +50,7 @@ class Commit:
             content.extractall(folder, filter="data")
 
     def require_tag(self, tag: str) -> None:
-        """Require that this commit has the tag. Raises NotTaggedError."""
+        """Check that this commit has the tag. Raises NotTaggedError."""
         if tag not in _git(self.root, "tag", "--points-at", self.id).split():
             raise NotTaggedError(f"{self.id[:12]} does not have the tag {tag}; tag it, or build with DRY_RUN=1")
 

@@ -1,6 +1,6 @@
-"""The licences of what the image installs, and whether each is allowed.
+"""Reports the licences of the packages in the image, and checks that each is allowed.
 
-`python -m generators.release.licences` prints the report. It exits with 1 if a licence is outside of ALLOWED.
+`python -m generators.release.licences` prints the report. It exits with 1 if a licence is not in ALLOWED.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ALLOWED = (
         "Python-2.0",
         "Unlicense",
     ),
-    "MPL-2.0",  # obliges to publish changes of its own files, which we do not change
+    "MPL-2.0",  # requires us to publish changes of its files, but we do not change them
 )
-"""SPDX's identifiers. .github/dependency-review.yml has the same list, for what a pull request adds."""
+"""The SPDX identifiers of allowed licences. .github/dependency-review.yml has the same list for pull requests."""
 _NOT_HERE = "not read: the package is for other platforms"
 
 
@@ -38,7 +38,7 @@ class ForbiddenLicenceError(Exception):
 
 
 def report(source: Path = ROOT) -> str:
-    """A table of the packages in the image. Raises ForbiddenLicenceError, which names each that is not allowed."""
+    """A table of the packages in the image. Raises ForbiddenLicenceError, which names all that are not allowed."""
     locked = list(pins("runtime.txt", source))
     if refused := [f"{pin.name} {pin.version}: {pin.licence}" for pin in locked if not _may_be_used(pin)]:
         raise ForbiddenLicenceError(f"not in ALLOWED of generators/release/licences.py: {'; '.join(refused)}")
@@ -46,14 +46,14 @@ def report(source: Path = ROOT) -> str:
 
 
 def allowed(expression: str) -> bool:
-    """Whether a licence expression can be met by ALLOWED alone: each part of AND, one part of OR."""
-    return _met(get_spdx_licensing().parse(expression))
+    """Whether ALLOWED satisfies a licence expression: all parts of an AND, and at least one part of an OR."""
+    return _is_allowed(get_spdx_licensing().parse(expression))
 
 
-def _met(node: object) -> bool:
+def _is_allowed(node: object) -> bool:
     parts = getattr(node, "args", ())
     if parts:
-        return (any if isinstance(node, OR) else all)(map(_met, parts))
+        return (any if isinstance(node, OR) else all)(map(_is_allowed, parts))
     return str(node) in ALLOWED
 
 

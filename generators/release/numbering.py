@@ -1,4 +1,4 @@
-"""The version of a source tree: where it is written, and how it changes."""
+"""Reads and changes the version in the files of a source tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES_IT = (
     "integrations/**/*.yaml",
     "manifests/**/*.yaml",
 )
-"""Files that people write and that name the version. `python -m generators` writes the others."""
+"""The files with the version that people write. `python -m generators` writes the others."""
 
 
 def valid(text: str) -> str:
@@ -37,7 +37,7 @@ def present(source: Path) -> str:
 
 
 def set_version(source: Path, version: str, day: datetime.date) -> None:
-    """Write the version into each file that names it, and for a release the fragments into CHANGELOG.md."""
+    """Write the version into each file that names it; for a release, also write the fragments into CHANGELOG.md."""
     before = present(source)
     for path in _files(source):
         text = path.read_text(encoding="utf-8")
@@ -49,10 +49,10 @@ def set_version(source: Path, version: str, day: datetime.date) -> None:
 
 
 def write_changes(source: Path, version: str, day: datetime.date) -> None:
-    """Make the section of a version in CHANGELOG.md, and remove the fragments.
+    """Write the section of a version in CHANGELOG.md, and remove the fragments.
 
-    Where somebody has written `changelog.d/VERSION.md`, that is the section, and all fragments go into a file of their
-    own.
+    If there is a file `changelog.d/VERSION.md`, its text is the section, and the fragments are moved into a separate
+    file.
     """
     arguments = ("build", "--yes", "--version", version, "--date", day.isoformat())
     _run(source, "towncrier", *arguments)
@@ -76,7 +76,7 @@ def every_change(version: str) -> str:
 
 
 def _moved(text: str) -> str:
-    """The text with links that start from its new folder; those of fragments start from the root."""
+    """The text with its links relative to the new folder. Links in fragments are relative to the root."""
     return re.sub(r"\]\((?![a-z]+:|#)(?:\.\./)*", "](../../", text)
 
 
@@ -95,7 +95,7 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _run(source: Path, module: str, *arguments: str) -> None:
-    """Run a module of Python in the source tree, whose own packages come first."""
+    """Run a Python module in the source tree, so that it imports the packages of that tree."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": ""}
     command = [sys.executable, "-m", module, *arguments]
     subprocess.run(command, cwd=source, env=environment, check=True, stdout=sys.stderr)  # noqa: S603, arguments of ours

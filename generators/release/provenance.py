@@ -1,6 +1,6 @@
-"""How the files of a release were made, as an in-toto statement with SLSA's provenance, and their checksums.
+"""Writes the provenance of a release as an in-toto statement (SLSA), and the checksums of its files.
 
-The statement is not signed: a checkout cannot prove who built it.
+The statement is not signed, since a checkout cannot prove who has built the files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from generators.release.commit import Commit
 
 BUILD_TYPE = "https://quotree.dev/buildtypes/make-release/v1"
 BUILDER = "https://quotree.dev/builders/checkout"
-"""A person's or a machine's checkout: nobody vouches for it."""
+"""The builder id for any checkout. Nobody certifies such a build."""
 _LOCKS = ("requirements/all.txt", "requirements/build.txt", "requirements/runtime.txt")
 
 
@@ -32,7 +32,7 @@ def write(made: Iterable[Path], source: Path, version: str, commit: Commit, out:
 
 
 def statement(digests: dict[str, str], source: Path, version: str, commit: Commit) -> dict[str, Any]:
-    """The in-toto statement about files, by name their SHA-256 in hexadecimal digits."""
+    """The in-toto statement. `digests`: the name of each file to its SHA-256 in hexadecimal digits."""
     locks = (
         {"uri": lock, "digest": {"sha256": hashlib.sha256((source / lock).read_bytes()).hexdigest()}} for lock in _LOCKS
     )

@@ -1,6 +1,6 @@
-"""The OpenVEX document of a release, from the statements in vex.yaml.
+"""Writes the OpenVEX document of a release from the statements in vex.yaml.
 
-OpenVEX wants at least one statement, so a release without any has no document.
+OpenVEX requires at least one statement, so a release without statements has no document.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _NEEDS = {
     "fixed": (),
     "under_investigation": (),
 }
-"""The statuses of OpenVEX, and the fields that can justify a statement. A statement needs one of them."""
+"""The statuses of OpenVEX, each with the fields that can justify it. A statement needs at least one of these fields."""
 
 
 def document(source: Path, version: str, commit: Commit) -> str | None:
-    """The document for a version; None without statements. Raises ValueError for a wrong statement."""
+    """The document for a version; None if there are no statements. Raises ValueError for an invalid statement."""
     given = yaml.safe_load((source / STATEMENTS).read_text(encoding="utf-8"))["statements"]
     locked = {pin.name: pin.version for pin in pins("runtime.txt", source)}
     statements = [_statement(each, version, locked) for each in given]

@@ -1,6 +1,6 @@
-"""JSON Schemas of what `simulate`, `why` and `tree` print, and the reconciler answers for the same at /v1.
+"""Generates the JSON Schemas of the output of commands such as `simulate`, `why` and `tree`, and of /v1.
 
-They share most of their parts, so each is put together from these. The schema of reports is written by hand.
+The schemas share most of their parts. The schema of reports is written by hand.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _LACK = object_of(
         "free": _AMOUNT,
         "ever": {"description": "Whether it fits when nothing else is admitted.", **YES},
         "obstacle": {
-            "description": "The node and its limit that are in the way.",
+            "description": "The node and its limit that keep the workload from being admitted.",
             "anyOf": [
                 {"type": "null"},
                 object_of({"kind": _NODE, "name": TEXT, "limit": TEXT, "lacking": _AMOUNT}),
             ],
         },
         "raise": {
-            "description": "Limits, nearest first. To raise one of them is enough.",
+            "description": "Limits, nearest first. Raising one of them is enough.",
             **list_of(object_of({"kind": _NODE, "name": TEXT, "limit": TEXT, "from": _AMOUNT, "to": _AMOUNT})),
         },
         "kept": list_of(object_of({"kind": _NODE, "name": TEXT, "amount": _AMOUNT})),
@@ -41,21 +41,21 @@ _LACK = object_of(
     },
     {
         "raiseElsewhere": {"description": "Further such limits, of nodes that the caller may not read.", **COUNT},
-        "keptByOthers": {"description": "By nodes that the caller may not read.", **_AMOUNT},
+        "keptByOthers": {"description": "The amount at nodes that the caller may not read.", **_AMOUNT},
         "moreHolders": {
-            "description": "Further queues that hold some: how many they are, and what they hold together.",
+            "description": "Further queues that use some of it: their number, and their usage together.",
             **object_of({"count": COUNT, "used": _AMOUNT, "borrowed": _AMOUNT}),
         },
-        "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},
+        "heldByOthers": {"description": "The usage of queues that the caller may not read.", **_AMOUNT},
     },
 )
 _DOMAIN = object_of({"name": TEXT, "values": list_of(TEXT), "pods": COUNT})
 _PLACES = object_of(
     {
         "levels": {"description": "All levels of the Topology, coarsest first.", **list_of(TEXT)},
-        "level": {"description": "What it asks for: the level of its slices if it has any.", **TEXT},
-        "domains": {"description": "Those of `level`.", **list_of(_DOMAIN)},
-        "lowest": {"description": "Those of the lowest level.", **list_of(_DOMAIN)},
+        "level": {"description": "The requested level: that of its slices if it has slices.", **TEXT},
+        "domains": {"description": "The domains of `level`.", **list_of(_DOMAIN)},
+        "lowest": {"description": "The domains of the lowest level.", **list_of(_DOMAIN)},
     }
 )
 _SHORT_DOMAIN = object_of(
@@ -74,7 +74,7 @@ _SHORT_DOMAIN = object_of(
 )
 _POD_SET = object_of(
     {"name": TEXT, "count": COUNT, "asked": COUNT, "flavors": map_of(TEXT), "resourceUsage": map_of(_AMOUNT)},
-    {"topology": {"description": "Its places in a topology, where it has any.", **_PLACES}},
+    {"topology": {"description": "Its domains in a topology, if it has any.", **_PLACES}},
 )
 _JOB = object_of({"kind": TEXT, "namespace": TEXT, "name": TEXT}, {"workload": TEXT})
 _RUNNING: Schema = {
@@ -89,30 +89,30 @@ _WAITING: Schema = {"job": _ref("job"), "sentence": _SENTENCE, "reason": TEXT, "
 _WAITING_MORE: Schema = {
     "notBefore": {"description": "The end of its backoff.", "type": ["integer", "string"]},
     "behind": _ref("job"),
-    "behindAnother": {"description": "Behind one that the caller may not read.", "const": True},
+    "behindAnother": {"description": "It is behind a workload that the caller may not read.", "const": True},
     "cause": {"description": "What it waits for, in a few words.", **TEXT},
     "clusterQueue": TEXT,
-    "position": {"description": "From 1; null where it has none.", "type": ["integer", "null"]},
+    "position": {"description": "Counted from 1; null if it has none.", "type": ["integer", "null"]},
     "ahead": {
-        "description": "Who stands before it in its ClusterQueue: some that the caller may read, and how many others."
-        " Absent for the first.",
+        "description": "The workloads ahead of it in its ClusterQueue: some that the caller may read, and the number of"
+        " others. Absent for the first.",
         **object_of({"workloads": list_of(_ref("job")), "others": COUNT}),
     },
     "setAside": {"description": "Inadmissible until something changes.", **YES},
     "lacks": list_of(_ref("lack")),
     "remedy": {
-        "description": "The nominalQuota that would be enough if it alone were raised, and by how much. Absent where it"
-        " takes more than one change, or other than quota.",
+        "description": "The nominalQuota that would be enough if only that were raised, and the difference. Absent if"
+        " more than one change is needed, or a change of something else than quota.",
         **object_of(
             {"clusterQueue": TEXT, "flavor": TEXT, "resource": TEXT, "from": _AMOUNT, "to": _AMOUNT, "more": _AMOUNT}
         ),
     },
     "domains": {
-        "description": "Domains of topologies that are short: of several, the one with the most room.",
+        "description": "Shortages in topologies. If several domains are too small, the one with the most room.",
         **list_of(_SHORT_DOMAIN),
     },
-    "others": {"description": "Further reasons, in words.", **list_of(TEXT)},
-    "leaving": {"description": "Those that are being preempted for it.", **list_of(_ref("job"))},
+    "others": {"description": "Further reasons as sentences.", **list_of(TEXT)},
+    "leaving": {"description": "The workloads that are being preempted for it.", **list_of(_ref("job"))},
     "leavingElsewhere": COUNT,
 }
 _PLACEMENT = object_of(
@@ -189,7 +189,7 @@ def _finding_list() -> Schema:
             "rule": TEXT,
             "severity": {"enum": ["error", "warning", "info"]},
             "dialect": dialect,
-            "root": {"description": "Of the object's tree; null where it is in none.", **any_root},
+            "root": {"description": "The root of the object's tree; null if it is in no tree.", **any_root},
             "object": object_of({"kind": TEXT, "namespace": TEXT, "name": TEXT}),
             "field": TEXT,
             "message": TEXT,
@@ -205,10 +205,13 @@ def _finding_list() -> Schema:
         "judged": {"type": "string", "format": "date-time"},
         "items": list_of(item),
         "roots": {
-            "description": "The trees, with all findings: also those on other pages.",
+            "description": "The trees with the numbers of all findings, including those on other pages.",
             **list_of(tree),
         },
-        "baselined": {"description": "Findings that the baseline has, and that are left out.", **COUNT},
+        "baselined": {
+            "description": "The number of findings that are left out because the baseline has them.",
+            **COUNT,
+        },
         "notEvaluated": list_of(object_of({"rule": TEXT, "reason": TEXT})),
     }
     return _document("finding-list", "Findings of an audit by quotree", "FindingList", object_of(fields), {})
@@ -218,15 +221,15 @@ def _diagnosis() -> Schema:
     state = ["ok", "warning", "failure", "skipped"]
     result = object_of(
         {
-            "id": {"description": "Of the check; it never changes.", "type": "string", "pattern": "^[a-z-]+$"},
-            "state": {"description": "skipped: it could not look, for the reason in the message.", "enum": state},
-            "subject": {"description": "The object that it is about; empty for the cluster.", **TEXT},
+            "id": {"description": "The id of the check. It never changes.", "type": "string", "pattern": "^[a-z-]+$"},
+            "state": {"description": "skipped: it could not run, for the reason in the message.", "enum": state},
+            "subject": {"description": "The object that the result is about; empty for the cluster.", **TEXT},
             "message": TEXT,
-            "fix": {"description": "What to do; a warning and a failure have one.", **TEXT},
+            "fix": {"description": "What to do. Warnings and failures have a fix.", **TEXT},
         }
     )
     fields: Schema = {
-        "context": object_of({"name": {"description": "Empty for the current one.", **TEXT}, "server": TEXT}),
+        "context": object_of({"name": {"description": "Empty for the current context.", **TEXT}, "server": TEXT}),
         "summary": object_of(dict.fromkeys(state, COUNT)),
         "checks": list_of(result),
     }
@@ -249,7 +252,7 @@ def _explanation() -> Schema:
     }
     head: Schema = {"apiVersion": True, "kind": True}
     trace: Schema = {
-        "description": "The id in log lines, Events and traces about the workload; none of one that is in no cluster.",
+        "description": "The trace id in log lines, Events and traces about the workload. Only in a cluster.",
         "type": "string",
         "pattern": "^[0-9a-f]{32}$",
     }
@@ -267,8 +270,8 @@ def _simulation() -> Schema:
     named = {"kind": TEXT, "namespace": TEXT, "name": TEXT}
     fields: Schema = {
         "start": {"type": "string", "format": "date-time"},
-        "seconds": {"description": "Since the start, at the end.", **COUNT},
-        "settled": {"description": "Whether it came to rest.", **YES},
+        "seconds": {"description": "The duration of the simulation, in simulated seconds.", **COUNT},
+        "settled": {"description": "Whether the simulation ended because nothing changed any more.", **YES},
         "fairSharing": YES,
         "assumptions": list_of(TEXT),
         "happened": list_of(_ref("event")),
@@ -281,7 +284,7 @@ def _simulation() -> Schema:
         "unreadable": list_of(object_of({**place, "message": TEXT})),
     }
     parts = {**_WORK, "event": _event(), "node": _node()}
-    problems = {"description": "What Volcano's or YuniKorn's simulation left out, and why.", **list_of(TEXT)}
+    problems = {"description": "What the simulations of Volcano and YuniKorn left out, and why.", **list_of(TEXT)}
     others = {"problems": problems, "volcano": volcano.simulation(), "yunikorn": yunikorn.simulation()}
     return _whole("simulation", "Output of quotree simulate", "Simulation", fields, parts, others)
 
@@ -289,7 +292,7 @@ def _simulation() -> Schema:
 def _whole(
     name: str, title: str, kind: str, required: Schema, definitions: Schema, optional: Schema | None = None
 ) -> Schema:
-    """A document of an object, with its `required` and `optional` fields."""
+    """The schema of a whole document, with its `required` and `optional` fields."""
     document = _document(name, title, kind, {}, definitions)
     body = object_of(document["properties"] | required, optional)
     return {**document, "properties": body.pop("properties"), **body}
@@ -317,9 +320,9 @@ def _event() -> Schema:
 def _node() -> Schema:
     row = object_of(
         {
-            "flavor": {"description": "Empty where the dialect has none.", **TEXT},
+            "flavor": {"description": "Empty if the dialect has no flavors.", **TEXT},
             "resource": TEXT,
-            "own": {"description": "Limits by their name in the manifest; what is in use.", **map_of(_AMOUNT)},
+            "own": {"description": "Limits by their name in the manifest, and usage.", **map_of(_AMOUNT)},
             "children": {"description": "The same, summed over the children.", **map_of(_AMOUNT)},
         }
     )
@@ -332,19 +335,19 @@ def _node() -> Schema:
             "quota": list_of(row),
         },
         {
-            "root": {"description": "Of several organisations in the files, the folder or file of this one.", **TEXT},
-            "exists": {"description": "False for a Cohort that only others name.", **YES},
-            "state": {"description": "Of /v1/volcano/tree.", **TEXT},
-            "stopPolicy": {"description": "Of /v1/tree: that of a ClusterQueue that is stopped.", **TEXT},
-            "inactive": {"description": "Of /v1/tree: why the ClusterQueue admits nothing.", **TEXT},
+            "root": {"description": "The folder or file of its root, if the files have several roots.", **TEXT},
+            "exists": {"description": "False for an implicit Cohort.", **YES},
+            "state": {"description": "Only in /v1/volcano/tree: the state of the Queue.", **TEXT},
+            "stopPolicy": {"description": "Only in /v1/tree: the stopPolicy of a stopped ClusterQueue.", **TEXT},
+            "inactive": {"description": "Only in /v1/tree: why the ClusterQueue admits nothing.", **TEXT},
             "oldestPending": {
-                "description": "Of /v1/tree: since when the workload waits that waits longest at the ClusterQueue.",
+                "description": "Only in /v1/tree: since when the ClusterQueue's oldest pending workload waits.",
                 "type": "string",
                 "format": "date-time",
             },
             "children": list_of(TEXT),
             "workloads": object_of({"pending": COUNT, "reserving": COUNT, "admitted": COUNT}),
-            "podGroups": {"description": "Of the queue and all below, by phase.", **map_of(COUNT)},
+            "podGroups": {"description": "The PodGroups of the queue and its descendants, by phase.", **map_of(COUNT)},
             "applications": object_of({"running": COUNT, "waiting": COUNT}),
         },
     )
@@ -355,7 +358,7 @@ def _tree() -> Schema:
         "context": object_of({"against": {"enum": ["nothing", "files", "cluster", "snapshot"]}, "name": TEXT}),
         "nodes": list_of(_ref("node")),
         "cycles": list_of(list_of(TEXT)),
-        "onCycles": {"description": "Of /v1/tree: the Cohorts on cycles.", **list_of(TEXT)},
+        "onCycles": {"description": "Only in /v1/tree: the Cohorts on cycles.", **list_of(TEXT)},
     }
     document = _document("tree", "Output of quotree tree, and of the trees at /v1", "Tree", {}, {"node": _node()})
     document["properties"] |= fields

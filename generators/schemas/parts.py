@@ -30,7 +30,7 @@ def map_of(values: Schema) -> Schema:
 
 
 def texts(*names: str) -> Schema:
-    """Fields that are texts."""
+    """Fields with texts as values."""
     return dict.fromkeys(names, TEXT)
 
 
@@ -39,7 +39,7 @@ LACK = texts("queue", "resource", "asked", "used", "limit", "short")
 
 
 def simulated(about: str, happened: Schema, running: Schema, waiting: Schema, queues: Schema) -> Schema:
-    """The part of the simulation about a dialect's queues: of each list the schema of an item."""
+    """The part of the simulation about a dialect's queues. The arguments are the schemas of the lists' items."""
     items = {"assumptions": TEXT, "happened": happened, "running": running, "waiting": waiting, "queues": queues}
     fields = {"settled": YES, **{name: list_of(item) for name, item in items.items()}}
     return {"description": about, **object_of(fields)}

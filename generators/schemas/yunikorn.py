@@ -21,18 +21,18 @@ def simulation() -> Schema:
     amounts = dict.fromkeys(("max", "guaranteed", "used", "pending"), _AMOUNTS)
     counts = dict.fromkeys(("applications", "waitingApplications", "maxApplications"), COUNT)
     node = object_of({"path": TEXT, "leaf": YES, "managed": YES, **amounts, **counts})
-    about = "YuniKorn's queues and applications; absent where there are no Pods of YuniKorn."
+    about = "YuniKorn's queues and applications; absent if there are no Pods of YuniKorn."
     return simulated(about, event, running, waiting_pod(), node)
 
 
 def waiting_pod() -> Schema:
     """A Pod, or a gang, that waits."""
-    whose = {"description": "The user or group whose limit it is; empty for the max of the queue.", **TEXT}
+    whose = {"description": "The user or group that the limit is for; empty for the max of the queue.", **TEXT}
     return object_of(
         {
             "pod": _POD,
             "application": TEXT,
-            "queue": {"description": "Empty where the application is in none.", **TEXT},
+            "queue": {"description": "Empty if the application is in no queue.", **TEXT},
             **texts("reason", "message"),
             "lacks": list_of(object_of({**LACK, "whose": whose})),
         }

@@ -1,4 +1,4 @@
-"""The command line as users type it: commands, arguments, options with their choices and defaults."""
+"""The record of the command line: commands, arguments, and options with their choices and defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cli.group import quotree
 
 
 def commands(command: click.Command = quotree, name: str = "quotree") -> Iterator[str]:
-    """Each entry once. An option is there under each of its names, with each of its choices."""
+    """The entries of a command and its subcommands: one for each name of an option and for each of its choices."""
     yield name
     context = click.Context(command, info_name=name)
     for parameter in command.params:

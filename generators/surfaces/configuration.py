@@ -1,4 +1,4 @@
-"""The keys of Quotree's Configuration, found by reading one, and those of Kueue's that have an effect."""
+"""The record of configuration keys: those of Quotree, found by reading a file, and those of Kueue with an effect."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _ONE_OF_EACH = {
     },
 }
 _ROOTS = {**_HEAD, "roots": [{"path": "one.yaml"}]}
-"""A file with an entry in each list, so that the keys of an entry are asked for."""
+"""A configuration with an entry in each list, so that the keys of entries are read, too."""
 _READERS = ("text", "flag", "number", "optional", "texts", "sections")
 
 
 def keys() -> Iterator[str]:
-    """Each key by its path, `[]` for an entry of a list, and its default where it has one."""
+    """Each key by its path, with `[]` for an entry of a list, and its default if it has one."""
     found: dict[str, None] = {}
     take, expect = Section._take, Section.expect
 
@@ -73,7 +73,7 @@ def _read_roots() -> None:
 
 
 def defaults() -> dict[str, Any]:
-    """What holds for each key that the file does not give, by its path."""
+    """The default of each key, by its path."""
     found: dict[str, Any] = {}
 
     def wrapped(read: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,5 +90,5 @@ def defaults() -> dict[str, Any]:
 
 
 def kueues_keys() -> Iterator[str]:
-    """The keys of Kueue's Configuration that decide here as they do in Kueue."""
+    """The keys of Kueue's Configuration that have the same effect as in Kueue."""
     return (key.path for key in KEYS if key.use is Use.USED)

@@ -1,4 +1,4 @@
-"""The fields of documents: JSON that commands print, custom resources, values of the chart."""
+"""The records of fields: in the JSON that commands print, in custom resources, and in the values of the chart."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SAME = ("oneOf", "anyOf", "allOf")
 
 
 def reports() -> Iterator[str]:
-    """`report .findings[].rule string, always`: a document by the name of its schema, a field, its type."""
+    """The fields in JSON outputs, such as `report .findings[].rule string, always`: schema, field and type."""
     for file in sorted((ROOT / "docs/schemas").glob("*.schema.json")):
         schema = json.loads(file.read_text(encoding="utf-8"))
         yield from _fields(schema, schema, f"{file.name.removesuffix('.schema.json')} ")
 
 
 def custom_resources() -> Iterator[str]:
-    """The fields of each version of each kind that we install."""
+    """The fields of each version of each kind that Quotree installs."""
     for path, (_, crd) in crds.definitions().items():
         name = path.rpartition("/")[2].removesuffix(".yaml")
         for version in crd["spec"]["versions"]:
@@ -35,7 +35,7 @@ def chart() -> Iterator[str]:
 
 
 def _fields(schema: Any, whole: Mapping[str, Any], at: str, above: tuple[str, ...] = ()) -> Iterator[str]:
-    """The fields below a place. A part that contains itself is listed once: `above` are the references on the way."""
+    """The fields of a schema. `above`: the references that lead to it, so that a recursive part is listed only once."""
     if not isinstance(schema, Mapping):
         return
     if (reference := schema.get("$ref")) is not None:

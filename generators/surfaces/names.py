@@ -1,4 +1,4 @@
-"""Names that other programs and people rely on: rules, metrics, annotations, paths, environment variables."""
+"""The records of names: rules, metrics, annotations, paths, and environment variables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VERSION = re.compile(r".*/v\d+(alpha|beta)?\d*").fullmatch
 
 
 def rules() -> Iterator[str]:
-    """The id of each rule, and what it does where the configuration does not say."""
+    """The id of each rule, and its default action."""
     for rule in registry().values():
         yield rule.id
         yield f"{rule.id} default: {rule.default}"
@@ -37,7 +37,7 @@ def metrics() -> Iterator[str]:
 
 
 def marks() -> Iterator[str]:
-    """Annotations, labels, finalizers and conditions below quotree.dev, or how their names begin."""
+    """The names of annotations, labels, finalizers and conditions below quotree.dev, or their prefixes."""
     found = (
         node.value
         for file in _modules("quotree.dev/")
@@ -50,12 +50,12 @@ def marks() -> Iterator[str]:
 
 
 def variables() -> Iterator[str]:
-    """The environment variables that we read by a name of ours."""
+    """The environment variables of Quotree."""
     return (name for file in _modules("QUOTREE_") for name in _VARIABLE.findall(file))
 
 
 def paths() -> Iterator[str]:
-    """What the servers answer beside pages: NAME stands for a part of the path that the caller chooses."""
+    """The paths that servers answer, except pages. NAME stands for a part of the path that the caller chooses."""
     yield from (f"webhook {path}" for path in (*VALIDATING, *MUTATING, CONVERTING))
     yield f"audit {FINDINGS}"
     for pattern, _ in ROUTES:
@@ -64,7 +64,7 @@ def paths() -> Iterator[str]:
 
 
 def _modules(has: str) -> Iterator[str]:
-    """The texts of the modules that have a text in them."""
+    """The source texts of the modules that contain this text."""
     for package in _PACKAGES:
         for file in (ROOT / package).rglob("*.py"):
             text = file.read_text(encoding="utf-8")

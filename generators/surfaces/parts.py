@@ -1,6 +1,6 @@
-"""How long each part of Quotree is kept as it is: the one table of it, for docs/stability.md and the records.
+"""The table of Quotree's parts with their stability levels, for docs/stability.md and the records.
 
-A test says which component of manifests/components is missing here, and which part of level alpha is on by default.
+A test finds components of manifests/components that are missing here, and alpha parts that are on by default.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from generators.chart.source import value
 
 
 class Level(StrEnum):
-    """The promise for an interface; docs/stability.md has the terms."""
+    """The stability level of an interface; docs/stability.md has the terms."""
 
     STABLE = "stable"
     BETA = "beta"
@@ -20,16 +20,19 @@ class Level(StrEnum):
 
     @property
     def kept(self) -> bool:
-        """Whether an interface is deprecated before it is removed."""
+        """Whether an interface of this level must be deprecated before it is removed."""
         return self is not Level.ALPHA
 
 
 @dataclass(frozen=True, slots=True)
 class ProductPart:
-    """`about` is what it does, for people. `owns`: how the entries of its surfaces begin; the longest match decides.
+    """A part of Quotree.
 
-    `components` are its folders in manifests/components. `settings` and `flags` switch it on beside those: keys of
-    Quotree's Configuration, and options of commands. `on` says in words what does where none of the three can.
+    `about`: a description.
+    `owns`: the prefixes of its entries in the records; the longest match decides.
+    `components`: its folders in manifests/components.
+    `settings`, `flags`: keys of Quotree's Configuration and options of commands that also turn it on.
+    `on`: a text about how to turn it on, if none of the three can.
     """
 
     name: str
@@ -46,7 +49,7 @@ PARTS = (
     ProductPart(
         "Judging files",
         Level.STABLE,
-        "The commands that judge manifests and changes, the ids of rules, the exit codes.",
+        "The commands that judge manifests and changes, the ids of rules, and the exit codes.",
         (
             *("quotree validate", "quotree review", "quotree rules", "quotree explain", "quotree test"),
             *("quotree baseline", "quotree completion", "report ", "suites "),
@@ -64,7 +67,7 @@ PARTS = (
     ProductPart(
         "All other commands",
         Level.BETA,
-        "Differences, fixes, simulations, what waits and why, queues of Volcano, the take-over from Kueue.",
+        "Differences, fixes, simulations, pending work and its reasons, Volcano's queues, the take-over from Kueue.",
         on="the command",
     ),
     ProductPart("Helm chart", Level.BETA, "The manifests as a chart, and its values.", on="`helm install`"),
@@ -85,11 +88,11 @@ PARTS = (
     ProductPart(
         "MultiKueue",
         Level.BETA,
-        "Work runs in other clusters.",
+        "Work runs on other clusters.",
         ("reconciler.multiKueue",),
         ("multikueue",),
     ),
-    ProductPart("Audit", Level.BETA, "It judges what is stored.", components=("audit", "audit-baseline")),
+    ProductPart("Audit", Level.BETA, "It judges the stored objects.", components=("audit", "audit-baseline")),
     ProductPart("Dashboard", Level.BETA, "Read-only pages.", components=("dashboard", "dashboard-audit")),
     ProductPart(
         "Monitoring",
@@ -100,7 +103,7 @@ PARTS = (
     ProductPart(
         "Queues of Volcano",
         Level.BETA,
-        "The reconciler looks after Volcano's queues, in place of its queue controller.",
+        "The reconciler manages Volcano's queues instead of Volcano's queue controller.",
         ("reconciler.replaces", "reconciler.dialects"),
         ("reconciler-volcano",),
     ),
@@ -135,7 +138,7 @@ PARTS = (
     ProductPart(
         "Several reconcilers",
         Level.ALPHA,
-        "Each decides for the trees that carry the label of its part.",
+        "Each decides for the trees with the label of its part.",
         ("quotree serve reconciler --part", "quotree.dev/part", "part.quotree.dev/", "chart .reconciler.parts"),
         ("reconciler-part",),
         flags=("serve reconciler --part",),

@@ -26,7 +26,7 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from cluster.access import Remembered, Reviews
+from cluster.access import ExpiringCache, Reviews
 from cluster.api.callers import Callers, Impersonated
 from cluster.api.document import ApiDocument
 from cluster.api.refusal import HttpRefusal
@@ -121,9 +121,9 @@ class ReconcilerApi:
         self._ask = ask
         self._callers = Callers(reviews)
         self._documents = TreeDocuments()
-        self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 4)
-        self._places: Remembered[list[PendingPod]] = Remembered(_TREE_KEPT, _MOST_PLACES)
-        self._namespaces: Remembered[tuple[Sequence[str], bool]] = Remembered(NAMESPACES_KEPT, _MOST_CALLERS)
+        self._trees: ExpiringCache[ApiDocument] = ExpiringCache(_TREE_KEPT, 4)
+        self._places: ExpiringCache[list[PendingPod]] = ExpiringCache(_TREE_KEPT, _MOST_PLACES)
+        self._namespaces: ExpiringCache[tuple[Sequence[str], bool]] = ExpiringCache(NAMESPACES_KEPT, _MOST_CALLERS)
         self._turn = threading.Lock()
         self._history = UsageHistory()
         self._past = past

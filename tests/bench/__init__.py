@@ -1,1 +1,1 @@
-"""The figures that docs/performance.md quotes: `make bench`. No test judges them; a person does."""
+"""The benchmark, `make bench`: the figures in docs/performance.md. No test checks them; people read them."""

@@ -1,4 +1,4 @@
-"""Print the figures: `make bench`. Takes about half an hour on two cores."""
+"""`make bench`: print the figures. This takes about half an hour on two cores."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from tests.bench.admission import rows as admission
 from tests.bench.machine import MachineTime
 
 _DISTURBED = 0.10
-"""The share of the machine that others may use while a part runs."""
+"""The share of the machine that other processes may use while a part runs."""
 _ATTEMPTS = 2
-"""How often a part is run that others disturb."""
+"""How often a part is run at most while other processes disturb it."""
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "commands": lambda options, folder: commands.rows(folder, options.runs),
@@ -66,7 +66,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=4000, help="webhook requests in each run")
     parser.add_argument("--runs", type=int, default=5, help="runs of each command; the median is printed")
     parser.add_argument("--large", action="store_true", help="also sizes that take minutes each")
-    parser.add_argument("--only", choices=PARTS, help="leave out the rest")
+    parser.add_argument("--only", choices=PARTS, help="run only this part")
     parser.add_argument("--compare", metavar="REV", help="measure this revision as well, in turn, and print the ratios")
     parser.add_argument("--rounds", type=int, default=3, help="with --compare: how often each is measured")
     options = parser.parse_args()
@@ -82,14 +82,14 @@ def main() -> int:
 
 
 def _measured() -> str:
-    """What is measured, and on what."""
+    """The revision that is measured, and the machine."""
     commit = subprocess.run(("git", "describe", "--always", "--dirty"), capture_output=True, text=True, check=False)
     processors, python = os.cpu_count(), platform.python_version()
     return f"Quotree {commit.stdout.strip() or version('quotree')}, {processors} processors, Python {python}"
 
 
 def _until_undisturbed(part: str, run: Callable[[], None]) -> None:
-    """Print the part with what others used of the machine, again where that was much."""
+    """Run a part and print the share of the machine that other processes used; repeat it if that was too much."""
     for _ in range(_ATTEMPTS):
         began = MachineTime.now()
         run()

@@ -1,8 +1,8 @@
-"""What a webhook adds to a create through a real API server: ours, and one that allows at once without a look.
+"""The time that a webhook adds to a create through a real API server: Quotree's, and the floor, one that allows all.
 
-Creates without a webhook, with the floor and with ours take turns over one connection, so a machine that grows slower
-favours none of them.
-The ledger is left out: `--only ledger` has what it adds.
+Creates without a webhook, with the floor and with Quotree's take turns over one connection, so that none of them gains
+if the machine becomes slower.
+The ledger is not part of this; see `--only ledger`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.builders import namespace, pod, queue
 Manifest = dict[str, Any]
 
 CREATES = 600
-"""Of each; as many again are made before, and not measured."""
+"""Measured creates of each; before them, as many are made that are not measured."""
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _LABEL = "asked"
 _CRD = Path(__file__).parents[2] / "manifests" / "crds" / "queues.scheduling.volcano.sh.yaml"
@@ -39,7 +39,11 @@ _FREE = "free"
 
 @dataclass(frozen=True, slots=True)
 class _Created:
-    """`make`: an object by its name and who is asked; `ours`: what is printed of creates that ours is asked about."""
+    """A kind whose creates are measured.
+
+    `make`: returns an object for a name and the webhook that is asked about it. `ours`: the titles of the rows of
+    Quotree's webhook.
+    """
 
     kind: str
     group: str
@@ -64,7 +68,7 @@ def _queue(name: str, _: str) -> Manifest:
 
 
 def _pod(name: str, asked: str) -> Manifest:
-    """It names no LocalQueue; in one of the namespaces it gets one."""
+    """A Pod that names no LocalQueue; in one of the namespaces it gets one."""
     made = pod(name, QUEUED if asked == "queued" else _FREE)
     made["spec"] |= {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
     return made
@@ -116,7 +120,7 @@ def _print(kind: _Created, times: Mapping[str, list[float]]) -> None:
 
 
 def _times(cluster: ClusterClient, kind: _Created, name: str) -> dict[str, list[float]]:
-    """By who is asked: the seconds of each create."""
+    """The seconds of each create, by the webhook that is asked."""
     times: dict[str, list[float]] = {asked: [] for asked in ("nobody", "floor", *kind.ours)}
     for number in range(CREATES):
         for asked, found in times.items():
@@ -130,7 +134,7 @@ def _times(cluster: ClusterClient, kind: _Created, name: str) -> dict[str, list[
 
 
 def _configuration(kind: _Created, name: str, address: str, authority: bytes) -> Manifest:
-    """Has the API server ask this address about each create of this kind with this label."""
+    """Make the API server ask this address about each create of this kind with this label."""
     rule = {
         "apiGroups": [kind.group],
         "apiVersions": [kind.version],

@@ -1,4 +1,4 @@
-"""Rows about what it costs to judge everything that is stored, in processor time."""
+"""Rows about the processor time of an audit of everything that is stored."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.builders import EVERYTHING, FLAVOR, Manifest, cluster_queue, cohort, 
 
 _LAPS = 5
 _TREES = (1, 10, 100)
-"""Of 121 queues and 100 LocalQueues each: ten Cohorts of ten ClusterQueues, and ten of Volcano's."""
+"""Numbers of trees. Each has 121 queues and 100 LocalQueues: ten Cohorts of ten ClusterQueues, ten Volcano queues."""
 
 
 def rows() -> None:
-    """By the number of queues."""
+    """Print a row for each number of queues."""
     print(f"\n{'processor ms of one audit':40} {'objects':>8} {'ms':>8}")
     for trees in _TREES:
         forest = Forest.of(filter(None, map(read, _manifests(trees))), EVERYTHING)

@@ -1,4 +1,4 @@
-"""Commands over organisations in files, each in a process of its own."""
+"""Commands over organisations in files, each run as a process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.bench import organisation
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 GROWTH = (10, 1_000, 10_000, 100_000)
 _IN_ONE_FILE = 10_000
-"""Queues; how often aliases may repeat something is limited for each file."""
+"""Queues in one file. The limit of YAML aliases holds for each file."""
 
 
 def rows(folder: Path, runs: int) -> None:
@@ -38,7 +38,7 @@ def rows(folder: Path, runs: int) -> None:
 
 
 def changed(folder: Path, count: int = 10_000) -> list[str]:
-    """The arguments of `diff` for so many queues, a tenth of which differ."""
+    """The arguments of `diff` for so many queues, of which a tenth differs."""
     manifests = organisation.organisation(count)
     after = [organisation.raised(each) if place % 10 == 0 else each for place, each in enumerate(manifests)]
     old, new = folder / "before.yaml", folder / "after.yaml"
@@ -56,7 +56,7 @@ def row(name: str, command: list[str], runs: int) -> None:
 def timed(command: list[str]) -> tuple[float, float, float]:
     """Wall seconds, processor seconds (user and system) and peak resident MiB of one run.
 
-    Raises RuntimeError unless it ends with 0 or 1.
+    Raises RuntimeError unless the exit code is 0 or 1.
     """
     launched = [sys.executable, "-m", "tests.bench.memory", *command]
     wall, processor, peak, code = json.loads(subprocess.run(launched, check=True, capture_output=True).stdout)
@@ -66,7 +66,7 @@ def timed(command: list[str]) -> tuple[float, float, float]:
 
 
 def growth(folder: Path) -> None:
-    """What `validate` costs by the number of queues; the start of the command is in all of them."""
+    """Print the cost of `validate` by the number of queues; the start of the command is included."""
     print(f"\n{'command':42} {'seconds':>8} {'processor s':>12} {'peak MiB':>9}")
     for count in GROWTH:
         manifests = organisation.organisation(count)

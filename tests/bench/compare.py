@@ -1,4 +1,4 @@
-"""`python -m tests.bench --compare REV`: the same figures of two revisions, measured in turn, and their ratio."""
+"""`python -m tests.bench --compare REV`: the ratios of the figures of two revisions, which are measured in turn."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Rows: TypeAlias = dict[str, list[float]]
 
 
 def compare(revision: str, arguments: Sequence[str], rounds: int) -> None:
-    """Print what each figure is of that at `revision`. Raises CalledProcessError where a run fails.
+    """Print the ratio of each figure to the one at `revision`. Raises CalledProcessError if a run fails.
 
-    The two take turns, and which one begins changes each round: a machine that grows slower meanwhile favours neither.
+    The two take turns, and the first one changes each round, so that neither gains if the machine becomes slower.
     """
     before: list[str] = []
     after: list[str] = []
@@ -37,9 +37,9 @@ def compare(revision: str, arguments: Sequence[str], rounds: int) -> None:
 
 
 def ratios(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
-    """The first output after the change, with the ratio after/before in the place of each figure: median (min-max).
+    """The first output of the new revision; each figure is replaced with its ratio after/before as median (min-max).
 
-    Ratios are taken round by round. Rows that only one of the two prints are left out.
+    The ratios are computed for each round. Rows that only one of the two prints are left out.
     """
     pairs = [(rows(old), rows(new)) for old, new in zip(before, after, strict=True)]
     common = set.intersection(*(old.keys() & new.keys() for old, new in pairs)) if pairs else set()
@@ -55,12 +55,12 @@ def ratios(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 
 
 def rows(output: str) -> Rows:
-    """The figures of each row of an output, by its label: what stands before the first gap of two spaces."""
+    """The figures of each row of an output, by its label: the text before the first two spaces."""
     return {label: figures for label, figures in map(_row, output.splitlines()) if figures}
 
 
 def _row(line: str) -> tuple[str, list[float]]:
-    """Lines that begin with a space explain the row above."""
+    """The label and figures of a line; no figures if it begins with a space, since such lines explain the row above."""
     label, *rest = _GAP.split(line.rstrip())
     return label, [float(each) for each in _FIGURE.findall(" ".join(rest))] if label else []
 

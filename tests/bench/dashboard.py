@@ -1,4 +1,4 @@
-"""`python -m tests.bench --only dashboard`: the dashboard in Chromium, in front of 10 000 queues.
+"""`python -m tests.bench --only dashboard`: the dashboard in Chromium with 10 000 queues.
 
 Targets on two idle cores: a first paint below 1 s, an interaction below 200 ms.
 """
@@ -27,7 +27,7 @@ from tests.bench.admission.gauges import cpu_seconds
 _QUEUES = 10_000
 _RUNS, _COLD = 9, 3
 _QUIET = 5.0
-"""Seconds in which nothing happens, and so long the reconciler's processor time is looked at."""
+"""Seconds without changes, in which the processor time of the reconciler is measured."""
 _TREES, _QUEUE = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-{}"
 _PAINTED = """
 ([action, target]) => new Promise((resolve) => {
@@ -46,7 +46,7 @@ _PAINTED = """
   }
 })
 """
-"""Milliseconds from what somebody does until the new content is painted."""
+"""Returns the milliseconds from a user's action until the new content is painted."""
 _FIRST_PAINT = """
 () => new Promise((resolve) => {
   const found = () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
@@ -57,7 +57,7 @@ _FIRST_PAINT = """
 
 
 def rows(folder: Path) -> None:
-    """Print it. Files go to `folder`."""
+    """Print the rows. Files are written to `folder`."""
     with ExitStack() as opened:
         server = shipped(opened.enter_context(ControlPlane(users=USERS)))
         organisation(server, _QUEUES)
@@ -77,7 +77,7 @@ def rows(folder: Path) -> None:
 
 
 def _settled(pid: int) -> None:
-    """Returns once the reconciler has written what there was to write."""
+    """Wait until the reconciler has written everything."""
     while True:
         before = cpu_seconds(pid)
         time.sleep(_QUIET)
@@ -105,12 +105,12 @@ def _measure(visitor: Visitor, dashboard: Dashboard, cold: Sequence[float]) -> N
 
 
 def _print_reconciler(pid: int, url: str, dashboard: Dashboard) -> None:
-    """What one answer takes there."""
+    """Print the time that an answer takes in the reconciler."""
     trust = ssl.create_default_context(cadata=dashboard.authority.decode())
     took = []
     with ClusterClient(Endpoint(url, trust, authorization=lambda: f"Bearer {ADMIN.token}")) as client:
         for _ in range(_RUNS):
-            time.sleep(2.1)  # until nothing is kept
+            time.sleep(2.1)  # until all caches have expired
             begin, spent = time.perf_counter(), cpu_seconds(pid)
             client.get("/v1/tree")
             took.append((1000 * (time.perf_counter() - begin), 1000 * (cpu_seconds(pid) - spent)))

@@ -42,7 +42,7 @@ _BY_NAMESPACE = "[{name: tag, value: namespace, create: true, parent: {name: tag
 
 
 def rows(queues: int = 10_000, work: int = 50_000) -> None:
-    """Half of the work runs; of the rest some fits, and most does not."""
+    """Print the rows. Half of the work runs; a little of the rest fits."""
     print(f"\n{f'{queues} queues, {work} units of work':40} {'ready s':>8} {'first s':>8} {'none us':>8}", end="")
     print(f" {'submit us':>10} {'finish us':>10}")
     _row("Volcano: PodGroups of one Pod", *_volcano(queues, work))
@@ -85,7 +85,7 @@ def _volcano(queues: int, work: int) -> tuple[float, float, float, float, float]
 
 
 def _queue_states(queues: int, work: int) -> tuple[float, float, float, float, float]:
-    """`first`: every queue gets its counts. Later events are two seconds apart, so that each leads to writes."""
+    """In `first`, every queue gets its counts. Later events are two seconds apart, so that each leads to writes."""
     names = [f"team-{team}-{member}" for team in range(queues // _TEAMS) for member in range(_MEMBERS)]
     stored: dict[Key, Observed[object]] = {}
 
@@ -176,7 +176,7 @@ def _at_volcanos_gate(turn: int, names: list[str], *, gated: bool) -> Manifest:
 
 
 def _looked_after(queues: int) -> Iterator[Manifest]:
-    """Queues that have a state and the finalizer."""
+    """Queues with a state and the finalizer."""
     for each in _volcano_queues(queues):
         meta = {"name": each["metadata"]["name"], "finalizers": [FINALIZER], "uid": each["metadata"]["name"]}
         yield {**each, "apiVersion": "scheduling.volcano.sh/v1beta1", "metadata": meta, "status": {"state": "Open"}}
@@ -201,7 +201,7 @@ def _yunikorn(queues: int, work: int) -> tuple[float, float, float, float, float
 
 
 def _gates(queues: int, work: int) -> tuple[float, float, float, float, float]:
-    """Each Namespace has a quota of 10 cpu, below parents of 99."""
+    """Each Namespace has a quota of 10 cpu; each parent has 99 of them."""
     parents = "\n".join(f"- {{name: team-{team}, parent: true}}" for team in range(queues // _TEAMS))
     names = [f"ns-{number}" for number in range(queues // _TEAMS * _MEMBERS)]
     spaces = [
@@ -239,7 +239,7 @@ def _observe(keeper: YuniKornGatekeeper, pod: Manifest) -> None:
 
 
 def _settled(step: Callable[[], bool]) -> float:
-    """Seconds until a step has nothing more to do."""
+    """The seconds until `step` has nothing more to do."""
     watch = Stopwatch()
     with watch.lap():
         while step():
@@ -261,7 +261,7 @@ def _laps(*events: Callable[[], object]) -> Iterable[float]:
 
 
 def _volcano_queues(queues: int) -> Iterator[Manifest]:
-    """In parents of 99 children, each of which may use 10 cpu."""
+    """Volcano queues: parents with 99 children, each of which may use 10 cpu."""
     yield _manifest("Queue", "root", {})
     for team in range(queues // _TEAMS):
         yield _manifest("Queue", f"team-{team}", {"deserved": {"cpu": str(5 * _MEMBERS)}})
@@ -304,7 +304,7 @@ def _gated_pod(turn: int, names: list[str], *, gated: bool) -> Manifest:
 
 
 def _pod(turn: int, node: str, scheduler: str = "volcano", **notes: object) -> Manifest:
-    """Of one of 20 shapes."""
+    """A Pod of one of 20 shapes."""
     requests = {"cpu": "3", "memory": f"{1 + turn % _SHAPES}Gi"}
     spec = {
         "schedulerName": scheduler,

@@ -1,6 +1,6 @@
-"""The floor: a TLS server that allows each review at once, and looks at nothing but its length and its uid.
+"""The floor of a webhook: a TLS server that allows each review at once; it reads only its length and its uid.
 
-`python -m tests.bench.echo FOLDER` serves with the certificate in FOLDER; it writes its address there.
+`python -m tests.bench.echo FOLDER` serves with the certificate in FOLDER and writes its address there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ALLOWED = '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","respon
 
 
 def answer(data: bytes) -> bytes:
-    """The response to the request that `data` is; empty while some of it is missing."""
+    """The response to the request in `data`; empty if the request is not complete yet."""
     head, end, body = data.partition(b"\r\n\r\n")
     length = _LENGTH.search(head)
     if not end or (length is not None and len(body) < int(length[1])):

@@ -1,4 +1,4 @@
-"""`python -m tests.bench --only edits`: edits of YuniKorn's ConfigMap, as the webhook judges them, one by one."""
+"""`python -m tests.bench --only edits`: the time that the webhook takes for single edits of YuniKorn's ConfigMap."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webhook.review import parse
 EDITS = 10
 _KEY = "queues.yaml"
 _AMOUNTS = ("vcore: 50", "vcore: 49")
-"""The max of a leaf, before and after an edit."""
+"""The maximum of a leaf before and after an edit."""
 
 Edit = Callable[[list[str], int], None]
 
@@ -35,14 +35,14 @@ def rows() -> None:
 
 
 def _millis(count: int, edit: Edit) -> float:
-    """The median from the bytes of the request to the verdict; each edit is stored before the next one."""
+    """The median time from the bytes of the request to the verdict; each edit is stored before the next one."""
     manifest = queue_config(count)
     world = Forest.of(filter(None, [read(manifest)]), known=FOLLOWED)
     watch = Stopwatch()
     for number in range(-1, EDITS):
         after = _edited(manifest, edit, count // 100 * 99 * (number % EDITS) // EDITS)
         body = json.dumps(review(manifest, after)).encode()
-        if number < 0:  # the first one reads the whole
+        if number < 0:  # the first one reads the whole ConfigMap
             found = judge_review(parse(body), world, Configuration())
         else:
             with watch.lap():
@@ -67,11 +67,11 @@ def _amount(lines: list[str], at: int) -> None:
 
 
 def _line(lines: list[str], at: int) -> None:
-    """All queues below move on by a line."""
+    """Insert a line, which moves all later queues."""
     lines.insert(at + 1, "# a note")
 
 
 def _queue(lines: list[str], at: int) -> None:
-    """A queue more behind the one of this amount."""
+    """Insert a queue after the one with this amount."""
     start = max(number for number in range(at) if lines[number].lstrip().startswith("- name:"))
     lines[at + 1 : at + 1] = [lines[start] + "-new", *lines[start + 1 : at + 1]]

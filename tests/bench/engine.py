@@ -1,4 +1,4 @@
-"""Rows about the scheduling engine alone, in processor time: no API server, nothing is written anywhere."""
+"""Rows about the processor time of the scheduling engine alone, without an API server and without writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FAIR = Options(fair_sharing=True)
 
 
 def rows(folder: Path, large: bool = False) -> None:
-    """Print all. Files go to `folder`; `large` for sizes that take minutes each."""
+    """Print all rows. Files are written to `folder`. `large`: also sizes that take minutes each."""
     _start(folder, 10_000, 50_000)
     _events()
     _one_of_many(50_000)
@@ -41,7 +41,7 @@ def rows(folder: Path, large: bool = False) -> None:
 
 
 def _start(folder: Path, queues: int, workloads: int) -> None:
-    """From manifests in a file, in a process of its own, for its peak of memory."""
+    """The start from manifests in a file, in a new process because its peak of memory is measured."""
     path = folder / "objects.jsonl"
     starting.write(path, queues, workloads)
     command = [sys.executable, "-m", "tests.bench.starting", str(path)]
@@ -52,7 +52,7 @@ def _start(folder: Path, queues: int, workloads: int) -> None:
 
 
 def _events() -> None:
-    """Each event with the cycle that it leads to, and with what the cycle writes taken in again."""
+    """Rows about events. An event includes the cycle that it causes, and the events of the writes of that cycle."""
     print(f"\n{'engine, us per event':28} {'decisions/s':>12} {'submit':>8} {'finish':>8} {'quota':>8} {'move':>8}")
     for depth in (2, 5):
         for count in (100, 1_000, 10_000):
@@ -67,7 +67,7 @@ def _events() -> None:
 
 
 def _decisions_per_second(played: Played, count: int) -> float:
-    """Cycles over a head of every ClusterQueue; all of them are admitted."""
+    """The decisions a second of cycles with a head of every ClusterQueue; all heads are admitted."""
     for _ in range(4):
         for place in range(count):
             played.submitted(f"q{place}", 1)
@@ -90,7 +90,7 @@ def _quota_edit(played: Played) -> float:
 
 
 def _move(played: Played, depth: int) -> float:
-    """The ClusterQueue to the root and back, or in deep trees its Cohort with all that hangs there."""
+    """Move a ClusterQueue to the root and back; in deep trees, its Cohort with all descendants."""
     watch, home = Stopwatch(), played.queues["q7"].cohort or ""
     above = played.cohorts[home].parent
     for turn in range(100):
@@ -104,7 +104,7 @@ def _move(played: Played, depth: int) -> float:
 
 
 def _one_of_many(count: int) -> None:
-    """All wait, in 1 000 ClusterQueues that are full, and every shape was tried."""
+    """A row about one of many pending workloads. The 1 000 ClusterQueues are full, and every shape was tried."""
     played = forest(1_000, 10, quota=1)
     for turn in range(count):
         played.submitted(f"q{turn % 1_000}", 3 + turn // 10_000)
@@ -122,7 +122,7 @@ def _one_of_many(count: int) -> None:
 
 
 def _nothing_unblocked() -> None:
-    """Trees of 10 ClusterQueues; at each two jobs wait that are too big. A Cohort without anything below moves."""
+    """Trees of 10 ClusterQueues with two pending jobs each that are too large. The moved Cohort has no children."""
     print(f"\n{'us of an event that unblocks nothing':40} {'finish':>8} {'quota':>8} {'submit':>8} {'move':>8}")
     for count in (10, 1_000, 10_000):
         played = forest(count, 10, quota=5)
@@ -155,7 +155,7 @@ def _nothing_unblocked() -> None:
 
 
 def _flushes() -> None:
-    """One ClusterQueue at which so many shapes wait, each of so many workloads."""
+    """One ClusterQueue with so many shapes of pending workloads, and so many workloads of each shape."""
     print(f"\n{'flush of parked shapes':40} {'us':>10} {'us/shape':>10}")
     for shapes, each in ((1, 10), (1, 1_000), (10, 10), (10, 1_000), (100, 10), (100, 100)):
         played = forest(1, 1, quota=1)
@@ -172,9 +172,9 @@ def _flushes() -> None:
 
 
 def _crowds(count: int) -> None:
-    """Three levels; what runs finishes in the order in which it came, one by one or some at a time, until all ran.
+    """A tree of three levels. Running workloads finish in order of their creation, one or several at a time.
 
-    A head is tried when it takes its place in a cycle, and asked when flavors are searched for it.
+    A head is "tried" when it takes part in a cycle, and "asked" when flavors are searched for it.
     """
     print(f"\n{f'{count} wait, 30 queues in 3 levels':40} {'ms/admission':>13} {'tried':>8} {'asked':>8}")
     for fit in (count // 2, 60):
@@ -187,7 +187,7 @@ def _crowds(count: int) -> None:
 
 
 def _turned_over(played: Played, together: int) -> tuple[float, float, float]:
-    """Milliseconds, heads tried and searches for each admission, with what is decided taken in again."""
+    """Milliseconds, heads tried and searches for each admission, including the events of its writes."""
     runs, admissions, tried = deque(played.running()), 0, 0
     watch = Stopwatch()
     with searches() as asked:
@@ -208,7 +208,7 @@ def _turned_over(played: Played, together: int) -> tuple[float, float, float]:
 
 @contextmanager
 def searches() -> Iterator[list[None]]:
-    """Has one element for each search for flavors in a cycle."""
+    """A list that gets an element for each search for flavors in a cycle."""
     made: list[None] = []
 
     def counted(*arguments: Any, **named: Any) -> FlavorAssignment:
@@ -223,7 +223,7 @@ def searches() -> Iterator[list[None]]:
 
 
 def _searches(count: int) -> None:
-    """`count` candidates of one unit each; so many of them have to leave."""
+    """Searches among `count` candidates of one unit each, of which one, ten or half have to leave."""
     print(f"\n{f'preemption among {count} candidates, ms':40} {'1 leaves':>10} {'10 leave':>10} {'half leave':>10}")
     for name, options, lenders in (
         ("classic, in the own queue", Options(), 0),
@@ -236,7 +236,10 @@ def _searches(count: int) -> None:
 
 
 def _search(options: Options, lenders: int, count: int, leave: int) -> float:
-    """Who runs, at lower priority, took all that the ClusterQueue of the preemptor lends, or all of it itself."""
+    """The time of a search. Running work of lower priority uses all quota of the preemptor's ClusterQueue.
+
+    It runs in that ClusterQueue, or in `lenders` other ones that have borrowed the quota.
+    """
     played = Played(options)
     played.queue("q", "c", count, flavors=1)
     for place in range(lenders):
@@ -255,7 +258,7 @@ def _search(options: Options, lenders: int, count: int, leave: int) -> float:
 
 
 def _cycles(count: int) -> None:
-    """So many heads in one cycle: each borrows as long as there is something lent, or each has one borrower leave."""
+    """One cycle with so many heads: each borrows while there is quota to borrow, or each preempts one workload."""
     print(f"\n{f'one cycle over {count} heads':40} {'ms':>10} {'us/head':>10}")
     for name, options in (("classic", Options()), ("fair sharing", _FAIR)):
         for depth in (2, 5):
@@ -269,7 +272,7 @@ def _cycles(count: int) -> None:
 
 
 def _borrowers(count: int, depth: int, options: Options) -> Played:
-    """There is enough for half of them."""
+    """ClusterQueues whose heads must borrow; the quota is enough for half of them."""
     played = tree(count, depth, quota=0, options=options)
     played.queue("lender", "c", count // 4)
     for place in range(count):
@@ -278,7 +281,7 @@ def _borrowers(count: int, depth: int, options: Options) -> Played:
 
 
 def _preemptors(count: int, depth: int, options: Options) -> Played:
-    """Each is full of work of lower priority."""
+    """ClusterQueues that are full of work with lower priority than their heads."""
     played = tree(count, depth, quota=1, options=options)
     for priority in (-1, -1, 0):
         for place in range(count):

@@ -1,4 +1,4 @@
-"""How many are preempted at which speed of the API server: the mix of Kueue's own scale test, in virtual time."""
+"""The number of preemptions by the speed of the API server: the mix of Kueue's own scale test, in virtual time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.scheduling.manifests import pod_set, workload
 
 _RATES = (75.0, 150.0, 300.0, 600.0, math.inf)
 _SHARE = 10
-"""One workload in so many of Kueue's test."""
+"""The divisor of the number of workloads in Kueue's test."""
 
 
 class _SlowlyWritten(Cluster):
-    """Decisions count at once; their writes are stored one after the other, `rate` of them a second.
+    """A cluster whose decisions take effect at once, while their writes are stored in order, `rate` a second.
 
-    `waits`: seconds from the creation of each workload to its last admission, by class.
+    `waits`: the seconds from the creation of each workload to its last admission, by class.
     """
 
     def __init__(self, rate: float) -> None:
@@ -54,10 +54,10 @@ class _SlowlyWritten(Cluster):
                     self._at(comes, partial(self._write, partial(self.write, made)))
 
     def tick(self) -> None:
-        """Time moves with the events, not with each act."""
+        """Do nothing: time advances with the events, not with each action."""
 
     def play(self) -> float:
-        """Until all have finished. The seconds that it took."""
+        """Run until all have finished. Returns the seconds of virtual time."""
         began = self.now
         while self._events:
             self.now, _, happen = heapq.heappop(self._events)
@@ -104,12 +104,12 @@ class _SlowlyWritten(Cluster):
         self.write(release(self.workloads[key], self.now))
 
     def _runs(self, key: str, attempt: int) -> bool:
-        """Whether it still runs, and was not admitted again since."""
+        """Whether the workload still runs since this attempt: it was not admitted again."""
         return self._attempts[key] == attempt and not self.workloads[key].evicted
 
 
 def rows() -> None:
-    """Print all."""
+    """Print all rows."""
     print(
         f"\n{'preemptions, by writes a second':40} {'evictions':>9} {'wall s':>7}  mean wait s of large, medium, small"
     )

@@ -1,10 +1,10 @@
-"""Fail where a command takes more processor time than in the version before: `make bench-gate`.
+"""`make bench-gate`: fail if a command takes more processor time than in the previous version.
 
-Each row is a command over made up trees, run in ten pairs: once in each version, and the one that begins changes from
-pair to pair. Its figure is the ratio of the processor times of a pair, new to old.
+Each row is a command over generated trees, run in ten pairs: once in each version, the first one changing from pair to
+pair. The ratio of a pair is the processor time in the new version divided by that in the old one.
 
-A row is slower if at least nine of its ten ratios are above 1.03. If nothing has changed, a ratio is above 1 in half of
-the pairs at most, so that happens in 11 of 1024 runs at most, however noisy the row is.
+A row is slower if at least nine of its ten ratios are above 1.03. If nothing has changed, a ratio is above 1 in at most
+half of the pairs; so a false failure happens in at most 11 of 1024 runs, however noisy the row is.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tests.versions import Installation, NoPreviousVersionError, current, instal
 
 PAIRS = 10
 ABOVE = 9
-"""Of PAIRS, how many ratios are above MARGIN where a row is slower."""
+"""A row is slower if so many of PAIRS ratios are above MARGIN."""
 MARGIN = 1.03
-"""Less than that is not worth a failure."""
+"""A smaller slowdown is not worth a failure."""
 
 
 @dataclass(frozen=True)
 class PairedRow:
-    """`ratios`: new to old, one for each pair."""
+    """A row. `ratios`: new to old, one for each pair."""
 
     name: str
     ratios: Sequence[float]
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def commands(folder: Path) -> Mapping[str, Sequence[str]]:
-    """The arguments of `quotree` by the name of their row; each takes a second at most."""
+    """The arguments of `quotree` by the name of the row; each command takes a second at most."""
     trees, yunikorn, work = folder / "trees.yaml", folder / "yunikorn.yaml", folder / "work.yaml"
     organisation.write(trees, organisation.organisation(1_000))
     organisation.write(yunikorn, [organisation.queue_config(2_000)])
@@ -77,7 +77,7 @@ def commands(folder: Path) -> Mapping[str, Sequence[str]]:
 
 
 def paired(name: str, arguments: Sequence[str], old: Installation, new: Installation) -> PairedRow:
-    """Measure PAIRS pairs, after one of each that fills the caches of the machine, and print the row."""
+    """Measure PAIRS pairs and print the row. Before them, one run in each version fills the caches of the machine."""
     ratios = []
     for turn in range(-1, PAIRS):
         order = (old, new) if turn % 2 == 0 else (new, old)

@@ -1,7 +1,7 @@
-"""What grows with the cluster: `python -m tests.bench.growth QUEUES PENDING`, a process for each peak of memory.
+"""Costs that grow with the cluster: `python -m tests.bench.growth QUEUES PENDING`, a process for each peak of memory.
 
-Trees of 10 ClusterQueues. All that wait are too large for their ClusterQueue, so what an event costs beyond the event
-itself is what it costs to have them.
+The trees have 10 ClusterQueues. All pending workloads are too large for their ClusterQueue, so the additional cost of
+an event is the cost of having them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tests.bench.stopwatch import Stopwatch
 
 _SIZES = ((10, 10_000), (1_000, 10_000), (10_000, 10_000), (1_000, 100_000))
 _LARGE = ((10_000, 100_000), (100_000, 10_000), (1_000, 500_000), (10_000, 500_000), (100_000, 500_000))
-"""Minutes each."""
+"""Sizes that take minutes each."""
 _DECISIONS = 2_000
 _TURNS = 200
 
 
 def rows(large: bool) -> None:
-    """Print all."""
+    """Print all rows."""
     print(
         f"\n{'growth':40} {'start s':>8} {'peak MiB':>9} {'submit us':>10} {'finish us':>10} {'edit us':>8}"
         f" {'decisions/s':>12}"
@@ -40,7 +40,7 @@ def rows(large: bool) -> None:
 
 
 def main() -> int:
-    """Prints the processor seconds until the first cycles are over, MiB, microseconds of events, decisions a second."""
+    """Print the processor seconds until the first cycles are over, MiB, microseconds of events, decisions a second."""
     queues, pending = map(int, sys.argv[1:])
     began = time.process_time()
     played = forest(queues, 10, quota=5)
@@ -65,7 +65,7 @@ def _events(played: Played, queues: int) -> tuple[float, float, float]:
 
 
 def _decisions_per_second(played: Played, queues: int) -> float:
-    """One small workload at each ClusterQueue, in turn; all are admitted."""
+    """The decisions a second for one small workload in each ClusterQueue; all are admitted."""
     decided, watch = 0, Stopwatch()
     while decided < _DECISIONS:
         jobs = [played.submitted(f"q{place}", 1) for place in range(min(queues, _DECISIONS))]

@@ -1,4 +1,4 @@
-"""Rows about what a review costs inside the webhook, from its body to the answer, in processor time: no server."""
+"""Rows about the processor time of a review in the webhook, from the request body to the answer, without a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from webhook.review import parse
 
 _SIZES = (10, 1_000, 10_000, 100_000)
 _REVIEWS = 40
-"""Different ones in each lap: of one review alone every quantity would be found in a cache."""
+"""The number of different reviews in a lap: if it were one, every quantity would be found in a cache."""
 _LAPS = 30
 _FAN_OUT = 9
 _STEPS = ("parse", "read", "overlay", "rules", "answer")
@@ -41,7 +41,7 @@ Change = tuple[Manifest | None, Manifest]
 
 
 def rows() -> None:
-    """By kind and by the number of queues: a review must not cost more because the cluster is large."""
+    """Print rows by kind and number of queues: a review must not cost more because the cluster is large."""
     print(f"\n{'processor us of one review':40} {' '.join(f'{step:>8}' for step in (*_STEPS, 'all'))}")
     warm_up()
     gc.set_threshold(*GARBAGE)  # as in the process that serves
@@ -56,7 +56,7 @@ def rows() -> None:
 
 
 def _filled_in() -> None:
-    """New Pods without a queue: the mutating webhook is asked about them in every namespace."""
+    """Rows about new Pods without a queue, about which the mutating webhook is asked in every namespace."""
     print(f"\n{'processor us of one review':40} {' '.join(f'{step:>8}' for step in (*_FILLING, 'all'))}")
     for size in _SIZES:
         forest = _cache([*_manifests(size), local_queue("default", "cq-0-0", QUEUED)]).forest
@@ -68,7 +68,7 @@ def _filled_in() -> None:
 
 
 def _filling(forest: Forest, bodies: list[bytes], *, gated: bool) -> list[float]:
-    """The median of each step in microseconds. Raises RuntimeError where what is filled in is not as expected."""
+    """The median of each step in microseconds. Raises RuntimeError if the patch is not as expected."""
     watches = [Stopwatch() for _ in _FILLING]
     for _ in range(_LAPS):
         parsed = _timed(watches[0], parse, bodies)
@@ -82,7 +82,7 @@ def _filling(forest: Forest, bodies: list[bytes], *, gated: bool) -> list[float]
 
 
 def _measured(cache: Snapshot, bodies: list[bytes]) -> list[float]:
-    """The median of each step in microseconds. Raises RuntimeError where a review is refused."""
+    """The median of each step in microseconds. Raises RuntimeError if a review is refused."""
     watches = [Stopwatch() for _ in _STEPS]
     for _ in range(_LAPS):
         parsed = _timed(watches[0], parse, bodies)
@@ -98,7 +98,7 @@ def _measured(cache: Snapshot, bodies: list[bytes]) -> list[float]:
 
 
 def _cache(manifests: list[Manifest]) -> Snapshot:
-    """What the webhook's store would hold."""
+    """The content of the webhook's store for these manifests."""
     found = [(each, sighting(manifest)) for manifest in manifests if (each := read(manifest))]
     forest = Forest.of((each for each, _ in found), known=FOLLOWED)
     return Snapshot(forest, Sightings().listed("", "123456789", (), {each.ref: seen for each, seen in found}))
@@ -127,7 +127,7 @@ def _kinds(manifests: list[Manifest]) -> dict[str, Iterator[Change]]:
 
 
 def _manifests(size: int) -> list[Manifest]:
-    """Half of the queues Volcano's, half Kueue's, and as many Namespaces with YuniKorn's quota."""
+    """`size` queues, half of them Volcano's and half Kueue's, and as many Namespaces with a quota of YuniKorn."""
     return [_stored(each) for each in (*organisation(size, _FAN_OUT), *_namespaces(size), *_local_queues(size))]
 
 
@@ -147,14 +147,14 @@ def _local_queues(count: int) -> Iterator[Manifest]:
 
 
 def _lowered(manifest: Manifest) -> Manifest:
-    """A queue that deserves less: so much is left above it."""
+    """The queue with a lower `deserved`, for which its parent always has enough left."""
     spec = manifest["spec"]
     amounts = {"cpu": str(int(spec["deserved"]["cpu"]) - 1), "memory": "36Gi"}
     return {**manifest, "spec": {**spec, "deserved": amounts}}
 
 
 def _counted(manifest: Manifest) -> Manifest:
-    """What Volcano's scheduler writes after a Pod was bound."""
+    """The queue after Volcano's scheduler has written its status because a Pod was bound."""
     return {**manifest, "status": {"state": "Open", "running": 3, "allocated": {"cpu": "3", "pods": "3"}}}
 
 
@@ -168,7 +168,7 @@ def _edited(manifest: Manifest) -> Manifest:
 
 
 def _stored(manifest: Manifest) -> Manifest:
-    """With the metadata that every object has that was applied once."""
+    """The manifest with the metadata that every applied object has."""
     metadata = manifest["metadata"]
     manager = {
         "manager": "kubectl",
@@ -193,7 +193,7 @@ def _owned(value: Any) -> Any:
 
 
 def _body(before: Manifest | None, after: Manifest) -> bytes:
-    """As an API server sends it."""
+    """The body of a review as an API server sends it."""
     group, _, version = after["apiVersion"].rpartition("/")
     kind = {"group": group, "version": version, "kind": after["kind"]}
     resource = {"group": group, "version": version, "resource": f"{after['kind'].lower()}s"}

@@ -1,4 +1,4 @@
-"""Requests over kept-alive TLS connections, and how long each took."""
+"""Send requests over kept-alive TLS connections and measure the time of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of each request of a run, sorted, and of the whole run."""
+    """Seconds of a run: of each request, sorted, and of the whole."""
 
     each: list[float]
     whole: float
@@ -37,11 +37,11 @@ class Timing:
 def run(
     address: str, ca: Path, path: str, review: dict[str, Any], connections: int, requests: int, rate: float = 0.0
 ) -> Timing:
-    """`requests` in all over so many connections at once, each in a process of its own.
+    """Send `requests` requests over so many connections at once, each in its own process.
 
-    Threads would wait for one another in the client and show that as the server's time. With a `rate`, in requests a
-    second over all connections, each is sent in its turn; without, as soon as the one before it is answered.
-    Raises RuntimeError where an answer is no decision.
+    Threads would wait for one another, and this would count as the server's time. `rate`: requests a second over all
+    connections; 0 sends each request as soon as the previous one is answered.
+    Raises RuntimeError if an answer is not a decision.
     """
     pause = connections / rate if rate else 0.0
     data = request(path, json.dumps(review).encode())
@@ -57,7 +57,7 @@ def run(
 
 
 def request(path: str, body: bytes) -> bytes:
-    """As an API server sends it, in one write."""
+    """The bytes of a request as an API server sends it."""
     head = (
         f"POST {path}?timeout=3s HTTP/1.1",
         "Host: quotree-webhook.quotree-system.svc:443",
@@ -71,7 +71,7 @@ def request(path: str, body: bytes) -> bytes:
 
 
 def _work(address: str, ca: str, data: bytes, count: int, begin: float, pause: float) -> tuple[list[float], float]:
-    """The seconds of each request, and when the last was answered."""
+    """The seconds of each request, and the time of the last answer."""
     host, port = address.removeprefix("https://").rsplit(":", 1)
     context = ssl.create_default_context(cafile=ca)
     times = []
@@ -93,7 +93,7 @@ def _work(address: str, ca: str, data: bytes, count: int, begin: float, pause: f
 
 
 def _answer(connection: ssl.SSLSocket) -> bytes:
-    """The whole response. It costs the client little, which shares the machine with the server."""
+    """The whole response, read at low cost because the client shares the machine with the server."""
     found = connection.recv(16384)
     while True:
         head, end, body = found.partition(_END_OF_HEAD)

@@ -1,6 +1,6 @@
-"""Memory of processes, and what a command takes: `python -m tests.bench.memory COMMAND ...` prints it as JSON.
+"""The peak memory of processes. `python -m tests.bench.memory COMMAND ...` prints the cost of a command as JSON.
 
-Linux counts what a parent had before `exec` to the peak of its child. So a command is started by a small process.
+Linux counts the memory of the parent at the `exec` as part of the child's peak. So a small process starts the command.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 
 
 def peak_mib(pid: int) -> float:
-    """The most that a process which runs had since its `exec`."""
+    """The peak resident memory of a running process since its `exec`."""
     found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) / 1024 if found else 0.0
 
 
 def main() -> int:
-    """Wall seconds, processor seconds (user and system), peak resident MiB and the exit code of one run."""
+    """Print wall seconds, processor seconds (user and system), peak resident MiB and the exit code of one run."""
     started = time.perf_counter()
     process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,6 +1,6 @@
-"""What the ledger adds to an edit of a queue through a real API server, with one editor and with eight.
+"""The time that the ledger adds to an edit of a queue through a real API server, with one editor and with eight.
 
-Its floor is one write of a small ConfigMap: no entry can cost less while the API server stores the ledger.
+The floor is one write of a small ConfigMap: an entry cannot cost less, since the API server stores the ledger.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.builders import queue
 
 EDITORS = 8
 QUEUE_COUNT = 24
-"""A multiple of EDITORS, so that each queue has one editor."""
+"""The number of queues: a multiple of EDITORS, so that each queue has one editor."""
 EDITS = 16 * QUEUE_COUNT
 _PARTS = ("sum", "count")
 _CONFIGURATION = "apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\nledger: {}\n"
@@ -29,7 +29,7 @@ _FLOOR = CONFIG_MAPS.item("bench", "default")
 
 
 def rows() -> None:
-    """Print them. `webhook`: milliseconds of a review; `/s`: edits a second by EDITORS at once."""
+    """Print the rows. `review`: milliseconds of a review; `/s`: edits a second by EDITORS at once."""
     together = f"{EDITORS} editors, /s"
     print(f"\n{'edits of queues, ms':28} {'p50':>8} {'p99':>8} {'review':>8} {'writes an edit':>15} {together:>15}")
     for switch in ("off", "on"):
@@ -66,14 +66,14 @@ def _print(name: str, times: list[float], more: str = "") -> None:
 
 
 def _edit_own(kubeconfig: str, editor: int) -> None:
-    """The share of one of EDITORS, over a connection of its own."""
+    """Make the edits of one of EDITORS, over a new connection."""
     first = QUEUE_COUNT + EDITS
     with ClusterClient.connect(kubeconfig=kubeconfig) as cluster:
         _repeated(partial(_edit, cluster), range(first + editor, first + EDITS, EDITORS))
 
 
 def _edit(cluster: ClusterClient, turn: int) -> None:
-    """Change what one queue deserves. The next turn edits the next queue; each round has another amount."""
+    """Change the `deserved` of a queue. The next turn edits the next queue; each round has another amount."""
     name, cpu = f"q{turn % QUEUE_COUNT}", str(2 + turn // QUEUE_COUNT % 2)
     cluster.patch(f"{QUEUES}/{name}", {"spec": {"deserved": {"cpu": cpu}}}, MERGE_PATCH)
 
@@ -83,7 +83,7 @@ def _write(cluster: ClusterClient, turn: int) -> None:
 
 
 def _repeated(act: Callable[[int], None], turns: range) -> list[float]:
-    """The seconds of each turn."""
+    """The seconds of `act` in each turn."""
     times = []
     for turn in turns:
         started = time.perf_counter()
@@ -93,7 +93,7 @@ def _repeated(act: Callable[[int], None], turns: range) -> list[float]:
 
 
 def _judging(replicas: Replicas) -> tuple[float, float]:
-    """Seconds that the validating webhook has taken so far, and for how many requests."""
+    """The seconds that the validating webhook has taken so far, and the number of its requests."""
     with urllib.request.urlopen(replicas.metrics_address(0), timeout=5) as answer:
         text = answer.read().decode()
     whole, count = (_sum(text, f"quotree_admission_duration_seconds_{what}", "validate/volcano") for what in _PARTS)
@@ -101,12 +101,12 @@ def _judging(replicas: Replicas) -> tuple[float, float]:
 
 
 def _writes(control_plane: ControlPlane) -> float:
-    """How many writes of ConfigMaps the API server has answered."""
+    """The number of writes of ConfigMaps that the API server has answered."""
     text = control_plane.kubectl("get", "--raw", "/metrics").stdout
     return _sum(text, "apiserver_request_total", 'resource="configmaps"', 'verb="PATCH"')
 
 
 def _sum(text: str, name: str, *labels: str) -> float:
-    """Over all lines of a metric that have these labels."""
+    """The sum of all samples of a metric that have these labels."""
     lines = [line for line in text.splitlines() if line.startswith(name) and all(each in line for each in labels)]
     return sum(float(line.rpartition(" ")[2]) for line in lines)

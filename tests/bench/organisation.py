@@ -43,7 +43,7 @@ def _queue(name: str, parent: str, cpu: int) -> Manifest:
 
 
 def cluster_queues(count: int, fan_out: int) -> Iterator[Manifest]:
-    """`count` ClusterQueues, `fan_out` to a Cohort, the Cohorts under one, and the flavors of their quota."""
+    """`count` ClusterQueues, `fan_out` in each Cohort, all Cohorts under one, and the flavors of their quota."""
     for flavor in FLAVORS:
         yield _kueue("ResourceFlavor", flavor, {"nodeLabels": {"pool": flavor}})
     for cohort in range(max(1, count // fan_out)):
@@ -92,7 +92,7 @@ def _quota() -> Manifest:
 
 
 def raised(manifest: Manifest) -> Manifest:
-    """The same with more cpu: what a Volcano queue deserves, or a ClusterQueue's own quota; others stay as they are."""
+    """The manifest with more cpu in a Volcano queue's `deserved` or a ClusterQueue's quota; others are unchanged."""
     spec = manifest["spec"]
     if manifest["kind"] == "Queue":
         return {

@@ -1,4 +1,4 @@
-"""`python -m tests.bench --only placement`: from a Job here to its worker, on three real control planes."""
+"""`python -m tests.bench --only placement`: from a Job on the manager to its worker, on three real control planes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.bench.placement_floor import Sample, placements_a_second
 
 _COUNT = 250
 _CPU = "10m"
-"""Of each Job, so that either worker has room for all of them."""
+"""The request of each Job: small, so that either worker has room for all of them."""
 _LONG = 240
-"""Seconds after which it is given up."""
+"""The timeout in seconds."""
 _SETTLE = 3.0
-"""Seconds that what follows the last placement may take, to be counted as well."""
+"""Seconds after the last placement for later requests, which are counted as well."""
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _KINDS = ("workloads", "jobs", "events")
 _CONFLICT = "409"
@@ -36,10 +36,10 @@ _CONFLICT = "409"
 
 @dataclass(frozen=True)
 class _Gauge:
-    """What was needed up to a moment: processor seconds of each reconciler, and requests that each API server took.
+    """Totals at a moment. `cpu`: processor seconds of each reconciler; `requests`: those that each API server took.
 
-    `conflicts` are those of them that were answered with 409. `servers`: processor seconds of the other programs, of
-    all clusters together.
+    `conflicts`: the requests that were answered with 409. `servers`: processor seconds of the other programs, summed
+    over all clusters.
     """
 
     cpu: Mapping[str, float]
@@ -49,7 +49,7 @@ class _Gauge:
 
 
 def rows(folder: Path) -> None:
-    """Print it. Files go to `folder`."""
+    """Print the rows. Files are written to `folder`."""
     with three_clusters(folder, controller_manager=False, hasty=False) as world:
         logins = {each.name: each.server.kubeconfig for each in world.clusters}
         before = _gauge(world, logins)
@@ -83,9 +83,9 @@ def _gauge(world: World, logins: Mapping[str, Path]) -> _Gauge:
 
 
 def _placed(login: Path, world: World) -> tuple[dict[str, float], dict[str, float]]:
-    """When each Job was created, and when its Workload here was admitted, which it is when the job is on its worker.
+    """The times at which each Job was created and its Workload on the manager was admitted.
 
-    Raises RuntimeError where that takes too long.
+    The Workload is admitted when the Job is on its worker. Raises RuntimeError if that takes too long.
     """
     jobs = [Job(_manifest(f"j{turn}")) for turn in range(_COUNT)]
     placed: dict[str, float] = {}
@@ -120,7 +120,7 @@ def _manifest(name: str) -> dict[str, Any]:
 
 
 def _admitted(manifest: dict[str, Any]) -> str:
-    """The job of a Workload that is admitted, and has a worker; else nothing."""
+    """The name of the Job of a Workload that is admitted and has a worker; else empty."""
     status = mapping(manifest.get("status"))
     held = {each["type"] for each in status.get("conditions", ()) if each["status"] == "True"}
     owners = mapping(manifest.get("metadata")).get("ownerReferences") or ()
@@ -128,7 +128,7 @@ def _admitted(manifest: dict[str, Any]) -> str:
 
 
 def _judge(world: World, runs: Counter[str]) -> dict[str, int]:
-    """How many Jobs each worker has. Raises RuntimeError where a placement is none."""
+    """The number of Jobs on each worker. Raises RuntimeError unless each Job is on exactly one worker."""
     jobs = {name: worker.names("Job") for name, worker in world.workers.items()}
     there = [name for names in jobs.values() for name in names]
     if len(there) != len(set(there)) or len(there) != _COUNT or "" in runs:
@@ -137,7 +137,7 @@ def _judge(world: World, runs: Counter[str]) -> dict[str, int]:
 
 
 def _sample(world: World, name: str, shares: Mapping[str, int], before: _Gauge, after: _Gauge) -> Sample:
-    """What a blind writer is to write on that cluster for each placement."""
+    """The objects that a blind writer writes on that cluster for each placement."""
     cluster = next(each for each in world.clusters if each.name == name)
     jobs = cluster.names("Job")
     found = (cluster.get("Job", job) for job in jobs)
@@ -150,7 +150,7 @@ def _sample(world: World, name: str, shares: Mapping[str, int], before: _Gauge, 
 
 
 def _rate(created: Mapping[str, float], placed: Mapping[str, float]) -> float:
-    """Placements a second."""
+    """The number of placements a second."""
     return _COUNT / (max(placed.values()) - min(created.values()))
 
 
@@ -171,7 +171,7 @@ def _print(
 
 
 def _print_floor(rate: float, reached: float, before: _Gauge, after: _Gauge) -> None:
-    """`reached`: what blind writers reached; where the processor time went until all were placed."""
+    """Print the floor and the processor time by program until all were placed. `reached`: the rate of blind writers."""
     print(f"\n{'the same writes, decided by nobody':44} {'/s':>6} {'ratio':>7}")
     print(f"{'blind writers, clusters independent':44} {reached:6.1f} {rate / reached:7.2f}\n")
     print(f"{'processor time of each placement':44} {'ms':>6}")
@@ -182,7 +182,7 @@ def _print_floor(rate: float, reached: float, before: _Gauge, after: _Gauge) -> 
 
 
 def _print_workers(shares: Mapping[str, int], before: _Gauge, after: _Gauge) -> None:
-    """Who got the Jobs, and how many of them were posted although they were there."""
+    """Print the share of Jobs of each worker, and the number of POSTs of Jobs that already existed there."""
     print(f"\n{'worker':44} {'Jobs %':>6} {'POSTs of Jobs with 409':>24}")
     for name, count in shares.items():
         conflicts = after.conflicts[name] - before.conflicts[name]
@@ -190,7 +190,10 @@ def _print_workers(shares: Mapping[str, int], before: _Gauge, after: _Gauge) -> 
 
 
 def _writes(requests: Counter[Group], *, own: bool) -> Counter[Group]:
-    """Without the creation of the Jobs, which is ours. On workers they are the manager's and the reconciler's there."""
+    """The writes among the requests. `own`: without the creates of Jobs, which this benchmark makes on the manager.
+
+    On workers, the writes are those of the manager and of the worker's reconciler.
+    """
     found = Counter(
         {
             (verb, kind): count

@@ -1,7 +1,7 @@
-"""How fast three API servers take the writes of placements from writers that decide nothing and wait for nobody.
+"""The rate at which three API servers take the writes of placements from writers that decide nothing and never wait.
 
-They send what the reconcilers sent for each placement, over as many connections, while the same kinds are watched.
-Nothing that one cluster is told depends on another, so this is more than any manager could reach.
+They send the requests of the reconcilers for each placement, over as many connections, while the same kinds are
+watched. No write depends on another cluster, so the rate is higher than any manager could reach.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _APART = "floor"
 _JOBS = BATCH.resource
 _EVENTS = Resource("", "v1", "events", namespaced=True)
 _CONNECTIONS = 8
-"""As many as a writer of ours has."""
+"""The number of connections of a writer of the reconciler."""
 _FILLED_IN = ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "ownerReferences")
 _LONG = 3600
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A Job and its Workload as one placement left them on a cluster, and the Events of each placement there.
+    """A Job and its Workload as a placement left them on a cluster, and the number of Events of a placement there.
 
-    `wins`: of how many placements, of all, this worker has the Job; None for the manager, which has all of them.
+    `wins`: the share of all placements in which this worker gets the Job; None for the manager, which has all Jobs.
     """
 
     job: Manifest
@@ -49,7 +49,7 @@ class Sample:
 
 
 def placements_a_second(logins: Mapping[str, Path], samples: Mapping[str, Sample], count: int) -> float:
-    """`logins` and `samples` by cluster. No reconciler may run meanwhile."""
+    """The rate of placements. `logins` and `samples` are by cluster. No reconciler may run meanwhile."""
     for login in logins.values():
         with _client(login) as cluster:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _APART}}
@@ -87,7 +87,7 @@ def _watched(login: Path) -> Iterator[None]:
 
 
 def _write_all(login: Path, sample: Sample, count: int, begin: float) -> float:
-    """When it was done, in seconds since 1970."""
+    """Make the writes of `count` placements. Returns the time of the end in seconds since 1970."""
     connections = _CONNECTIONS if sample.wins is None else 2 * _CONNECTIONS  # those of the manager as well
     with _client(login) as cluster, ThreadPoolExecutor(connections) as pool:
         time.sleep(max(0.0, begin - time.time()))
@@ -97,7 +97,7 @@ def _write_all(login: Path, sample: Sample, count: int, begin: float) -> float:
 
 
 def _place(cluster: ClusterClient, sample: Sample, turn: int) -> None:
-    """The writes of one placement on this cluster, one after the other."""
+    """Make the writes of one placement on this cluster, one after the other."""
     if sample.wins is None:
         _on_manager(cluster, sample, f"f{turn}")
     else:
@@ -107,7 +107,7 @@ def _place(cluster: ClusterClient, sample: Sample, turn: int) -> None:
 
 
 def _share(turn: int, each: float) -> int:
-    """How many of them fall to this turn, where so many fall to each on average."""
+    """The number that falls to this turn if the average of all turns is `each`."""
     return int((turn + 1) * each) - int(turn * each)
 
 
@@ -152,7 +152,7 @@ def _patch(cluster: ClusterClient, stored: Manifest, body: Mapping[str, Any], ma
 
 
 def _anew(manifest: Manifest, name: str) -> dict[str, Any]:
-    """What was asked for when it was made."""
+    """The manifest as it was created, under a new name."""
     meta = {key: value for key, value in manifest["metadata"].items() if key not in (*_FILLED_IN, "finalizers")}
     labels = {key: value for key, value in meta.get("labels", {}).items() if "batch.kubernetes.io" not in key}
     meta = {**meta, "name": name, "namespace": _APART, "labels": labels}

@@ -1,4 +1,4 @@
-"""Clusters of any size for the rows about the engine: Cohorts, ClusterQueues in them, work that waits or runs."""
+"""Clusters of any size for the rows about the engine: Cohorts, their ClusterQueues, and pending or running work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TURNS = 200
 
 
 class Played(Cluster):
-    """Names count up, so that every object is new; `quota` of each ClusterQueue is in each of two flavors."""
+    """A cluster whose workloads have numbered names, so that each is new. Its ClusterQueues have two flavors."""
 
     made = 0
 
@@ -32,7 +32,7 @@ class Played(Cluster):
         self.put_queue(queue_settings(name, cohort, terms, preemption=RECLAIM))
 
     def job(self, queue: str, asks: int, priority: int = 0) -> Workload:
-        """A workload that was not submitted yet."""
+        """A new workload that is not submitted yet."""
         self.made += 1
         template = _template(asks)
         return replace(
@@ -40,7 +40,7 @@ class Played(Cluster):
         )
 
     def rest(self) -> int:
-        """Cycles until nothing is left to decide; how many decisions there were."""
+        """Run cycles until nothing is left to decide. Returns the number of decisions."""
         count = 0
         while decisions := self.step():
             count += len(decisions)
@@ -53,7 +53,7 @@ class Played(Cluster):
         return made
 
     def submit_and_finish(self, queues: int) -> tuple[float, float]:
-        """Microseconds of a submission that fits and of its finish, each with the cycles that follow."""
+        """The microseconds of a submission that fits and of its finish, each with the cycles that follow."""
         submit, finish = Stopwatch(), Stopwatch()
         for turn in range(_TURNS):
             job = self.job(f"q{turn % queues}", 1)
@@ -77,7 +77,7 @@ def _template(asks: int) -> Workload:
 
 
 def tree(count: int, depth: int, quota: int = 4, options: Options | None = None) -> Played:
-    """`count` ClusterQueues in one tree; `depth` counts its levels, theirs included."""
+    """`count` ClusterQueues in one tree with `depth` levels, including their own."""
     played = Played(options)
     for name, cohort in _edges(count, depth):
         if name.startswith("q"):
@@ -96,7 +96,7 @@ def forest(count: int, size: int, quota: int) -> Played:
 
 
 def crowded(waiting: int, fit: int) -> Played:
-    """5 Cohorts of 6 ClusterQueues under one; as many workloads of one unit wait, and so many fit at a time."""
+    """5 Cohorts of 6 ClusterQueues under one; `waiting` workloads of one unit, of which `fit` fit at a time."""
     played = Played()
     for place in range(5):
         played.put_cohort(CohortSettings(f"c{place}", "company", {}))
@@ -109,7 +109,7 @@ def crowded(waiting: int, fit: int) -> Played:
 
 
 def _edges(count: int, depth: int) -> Iterator[tuple[str, str | None]]:
-    """(node, the Cohort above it), from the root down; every Cohort has about as many children."""
+    """(node, its parent) from the root down; all Cohorts have about the same number of children."""
     yield "c", None
     levels = depth - 1
     fan_out = next(width for width in range(2, count + 2) if width**levels >= count)

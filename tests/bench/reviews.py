@@ -1,4 +1,4 @@
-"""The webhook over TLS: how long reviews take, what they cost the server, and what an organisation costs it."""
+"""The webhook over TLS: the time of reviews, their cost for the server, and the cost of an organisation."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from typing import Any
 from tests.bench import load, organisation
 
 RATE = 300
-"""Requests a second: about what an API server sends of tree edits when somebody applies a whole organisation."""
+"""Requests a second: about the rate of an API server while somebody applies a whole organisation."""
 PATH = "/v1/validate/volcano"
 SIZES = ((10, 9), (1_000, 9), (10_000, 9), (10_000, 5), (10_000, 4_999), (100_000, 9))
-"""Queues of the organisation, and children of each parent."""
+"""(Queues of the organisation, children of each parent)."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A webhook in a process of its own. `ready` is the seconds from its start until it served."""
+    """The process of a webhook. `ready`: the seconds from its start until it served."""
 
     pid: int
     address: str
     ready: float
 
     def _processes(self) -> list[int]:
-        """The process and its children: gunicorn's master, and the worker that serves."""
+        """The process ids of the process and its children: gunicorn's master, and the worker that serves."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         return [self.pid, *map(int, children)]
 
     @property
     def resident(self) -> float:
-        """MiB."""
+        """The resident memory in MiB."""
         pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self._processes())
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     @property
     def processor(self) -> float:
-        """Seconds so far, of user and system, in steps of a hundredth."""
+        """The processor seconds so far (user and system), in steps of a hundredth."""
         return sum(_processor(pid) for pid in self._processes())
 
 
@@ -86,7 +86,7 @@ def _figures(serving: Serving, folder: Path, requests: int) -> str:
 
 
 def update() -> dict[str, Any]:
-    """An AdmissionReview that raises what a leaf deserves, within what its parent has left: nothing is found."""
+    """An AdmissionReview without findings: it raises the `deserved` of a leaf, and its parent has enough left."""
     before = organisation._queue("team-0-0", "team-0", cpu=10)
     after = organisation._queue("team-0-0", "team-0", cpu=9)
     for each in (before, after):
@@ -110,7 +110,7 @@ def review(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def served(count: int, fan_out: int, folder: Path) -> Iterator[Serving]:
-    """A webhook over such an organisation."""
+    """A running webhook for an organisation of `count` queues."""
     reported = folder / "address.json"
     reported.unlink(missing_ok=True)
     command = [sys.executable, "-m", "tests.bench.serving", str(count), str(fan_out), str(folder)]

@@ -1,4 +1,4 @@
-"""A webhook over a generated organisation, in its own process: `python -m tests.bench.serving COUNT FAN_OUT DIR`.
+"""`python -m tests.bench.serving COUNT FAN_OUT DIR`: the process of a webhook for a generated organisation.
 
 It manages Pods, and the namespace QUEUED has a LocalQueue `default`.
 """

@@ -1,6 +1,6 @@
-"""The engine's start from manifests, in its own process: `python -m tests.bench.starting FILE`.
+"""`python -m tests.bench.starting FILE`: the process of the engine's start from manifests.
 
-FILE has a manifest in each line, as JSON; `write` makes one.
+FILE has a manifest in each line, as JSON; `write` writes such a file.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SHAPES = 20
 
 
 def write(path: Path, queues: int, workloads: int) -> None:
-    """So many ClusterQueues in Cohorts of 10, a LocalQueue for each, and workloads of 20 shapes: half of them run."""
+    """Write so many ClusterQueues in Cohorts of 10, a LocalQueue for each, and workloads of 20 shapes, half running."""
     with path.open("w") as file:
         for manifest in manifests(queues, workloads):
             file.write(json.dumps(manifest) + "\n")
 
 
 def manifests(queues: int, workloads: int) -> Iterator[Manifest]:
-    """In the order in which `main` puts them; without apiVersion."""
+    """The manifests in the order in which `main` puts them, without apiVersion."""
     names = []
     for manifest in cluster_queues(queues, 10):
         yield manifest
@@ -52,7 +52,7 @@ def manifests(queues: int, workloads: int) -> Iterator[Manifest]:
 
 
 def workload(turn: int, queue: str, *, runs: bool) -> Manifest:
-    """One of 20 shapes; `turn` is its number."""
+    """A workload of one of 20 shapes. `turn`: its number."""
     amounts = {"cpu": "3", "memory": f"{1 + turn % _SHAPES}Gi"}
     container = {
         "name": "main",
@@ -95,7 +95,7 @@ def _running(queue: str, amounts: dict[str, str]) -> Manifest:
 
 
 def main() -> int:
-    """Prints the seconds until the world is ready and of the first cycle, its decisions, and peak MiB."""
+    """Print the seconds until the world is ready and of the first cycle, its decisions, and peak MiB."""
     started = time.perf_counter()
     world = World()
     world.put_namespace("team", {})

@@ -1,4 +1,4 @@
-"""Processor time of short pieces of work, which other processes disturb less than the time on the wall."""
+"""The processor time of short pieces of work; other processes disturb it less than the wall time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 
 
 class Stopwatch:
-    """Collects one measurement with each `lap`."""
+    """A list of measurements, one for each `lap`."""
 
     def __init__(self) -> None:
         self.laps: list[int] = []
@@ -22,7 +22,7 @@ class Stopwatch:
 
     @property
     def micros(self) -> float:
-        """The median lap in microseconds."""
+        """The median of the laps in microseconds."""
         return median(self.laps) / 1_000
 
     @property

@@ -1,4 +1,4 @@
-"""When a row counts as slower, by made up samples, and what others took of the machine."""
+"""Rows that count as slower, with simulated samples; and the share of the machine that other processes used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_is_as_fast_or_faster_is_never_slower_than_its_noise() -> None:
 
     failures = {noise: sum(sample(chance, 1.0, noise).slower for _ in range(2000)) for noise in (0.01, 0.1, 0.5)}
 
-    assert all(count <= 2000 * 22 / 1024 for count in failures.values()), failures  # twice what may be
+    assert all(count <= 2000 * 22 / 1024 for count in failures.values()), failures  # twice the expected rate
     assert not PairedRow("row", [0.5] * PAIRS).slower
 
 
@@ -52,7 +52,7 @@ def test_the_time_of_others_is_what_we_did_not_use() -> None:
     began = MachineTime(busy=100, idle=50, ours=10)
 
     assert began.others(MachineTime(busy=106, idle=54, ours=13)) == pytest.approx(0.3)
-    assert began.others(MachineTime(busy=103, idle=57, ours=13.02)) == 0  # a tick of rounding
+    assert began.others(MachineTime(busy=103, idle=57, ours=13.02)) == 0  # the difference is one tick of rounding
 
 
 def test_the_machine_is_read() -> None:

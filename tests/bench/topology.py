@@ -1,4 +1,4 @@
-"""Placements in a topology of 5 000 nodes, and events there: `python -m tests.bench --only topology`."""
+"""`python -m tests.bench --only topology`: placements in a topology of 5 000 nodes, and events there."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.bench.stopwatch import Stopwatch
 
 _NODES = 5_000
 _RACK, _BLOCK = 16, 160
-"""Nodes in a rack and in a block."""
+"""The numbers of nodes in a rack and in a block."""
 _LEVELS = ("cloud.com/block", "cloud.com/rack", HOSTNAME)
 _GIB = 2**30
 _ROUNDS = 30
 
 
 def rows() -> None:
-    """Print processor milliseconds: medians, and the worst of all rounds."""
+    """Print processor milliseconds: medians, and the maximum of all rounds."""
     print(f"\n{f'topology of {_NODES} nodes, 64 pods':52} {'first ms':>9} {'ms':>8} {'worst':>8}")
     for name, pods in _REQUESTS.items():
         _print(name, *_placements(pods))
@@ -32,7 +32,7 @@ def rows() -> None:
 
 
 def fleet(nodes: int = _NODES, levels: tuple[str, ...] = _LEVELS) -> Fleet:
-    """Nodes in racks and blocks, each with one pod outside topologies; a third of them is partly in use."""
+    """Nodes in racks and blocks, each with one pod outside topologies; a third of the nodes is partly in use."""
     made = Fleet()
     made.put_flavor(Flavor("gpu", {}, topology="default"), levels)
     for number in range(nodes):
@@ -56,7 +56,7 @@ def _print(name: str, first: float | None, watch: Stopwatch) -> None:
 
 
 def _placements(pods: Sequence[PlacedPods]) -> tuple[float, Stopwatch]:
-    """The first placement of these pods, which counts all nodes, and those after it. Each result is held."""
+    """The first placement of these pods, which counts all nodes, and the later ones. Each result is kept in use."""
     made, first, watch = fleet(), Stopwatch(), Stopwatch()
     gc.collect()
     for turn in range(_ROUNDS + 1):

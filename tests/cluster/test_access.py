@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cluster.access import KEPT, Remembered, Reviews, metrics_guard
+from cluster.access import KEPT, ExpiringCache, Reviews, metrics_guard
 from cluster.errors import BadAnswer, Unreachable
 from cluster.reviews import Access, Caller, may, who
 
@@ -141,7 +141,7 @@ def test_an_api_server_that_is_away_is_no_answer_and_is_asked_again() -> None:
 
 
 def test_no_more_answers_are_kept_than_there_is_room_for_and_no_token_of_any_length() -> None:
-    kept: Remembered[int] = Remembered(10, 3, Clock())
+    kept: ExpiringCache[int] = ExpiringCache(10, 3, Clock())
     for number in range(10):
         kept.get(number, lambda number=number: number)  # type: ignore[misc]
 

@@ -416,7 +416,7 @@ def test_who_else_borrows_and_leaves_quota_unused_is_counted() -> None:
     assert said == [
         ("borrowing 2 more queues of Kueue borrowing. All by share", "/trees/kueue?sort=share#table"),
         (
-            "unused 1 more queue of Kueue without use of a quota that others wait for. All by share",
+            "unused 1 more queue of Kueue with unused quota that others wait for. All by share",
             "/trees/kueue?sort=share#table",
         ),
     ]

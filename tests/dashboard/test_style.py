@@ -113,7 +113,7 @@ def test_each_component_and_state_of_the_style_sheet_is_on_the_page_and_in_its_p
     assert listed - styled <= WORDS, "not in the style sheet"
     for state in (*TREE_STATES, *KINDS):
         assert state in drawn, state
-    notices = set(re.findall(r'(?:Notice|_about)\(\s*"(\w+)"', (HERE / "pages" / "morning.py").read_text()))
+    notices = set(re.findall(r'(?:Notice|_notice)\(\s*"(\w+)"', (HERE / "pages" / "morning.py").read_text()))
     assert notices
     assert notices <= drawn
 

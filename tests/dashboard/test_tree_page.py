@@ -77,10 +77,10 @@ def test_what_the_filter_finds_is_drawn_with_what_is_above_it() -> None:
     found = signed_in(cluster(kueue("org", cohort=True, below="200"), *parts, *queues), ADMIN)
 
     page = found.get("/trees/kueue?q=q-123").text
-    assert page.count("Only what matches “q-123” is drawn, with what is above it.") == 2, "in both widths"
+    assert page.count("Only nodes that match “q-123” are drawn, with their ancestors.") == 2, "in both widths"
     narrow = page.partition('class="narrow"')[2].partition("</svg>")[0]
     assert re.findall(r'aria-label="(\w+ [\w-]+):', narrow) == ["Cohort org", "Cohort part-3", "ClusterQueue q-123"]
-    assert "Only what matches" not in found.get("/trees/kueue?q=org").text, "it is drawn, and all others are dimmed"
+    assert "Only nodes that match" not in found.get("/trees/kueue?q=org").text, "it is drawn, and all others are dimmed"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_the_table_is_sorted_by_what_may_have_been_lent_and_says_what_that_is() 
     page = client.get("/trees/kueue?sort=lent").text
 
     assert rows(page)[:2] == ["many", "few"]
-    assert "May have lent: what is left unused, as far as siblings borrow." in page
+    assert "May have lent: the unused quota, at most the amount that siblings borrow." in page
     assert "May have lent:" not in signed_in(large(), ADMIN).get("/trees/kueue").text, "nobody lends there"
 
 

@@ -1,4 +1,4 @@
-"""Check that the API server reaches the webhook, with a dry run that the webhook must refuse."""
+"""Checks that the API server reaches the webhook, with a dry run that the webhook must refuse."""
 
 from __future__ import annotations
 

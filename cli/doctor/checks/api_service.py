@@ -1,4 +1,4 @@
-"""Check the APIService through which the API server forwards requests to the reconciler."""
+"""Checks the APIService through which the API server forwards requests to the reconciler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policies.dialects.reading import Manifest, condition, mapping, text
 from policies.takeover import removal
 from policies.takeover.objects import ObjectRef
 
-_BLOCKS = "while it is so, no namespace of the cluster can be deleted"
+_BLOCKS = "until it is, no namespace of the cluster can be deleted"
 
 
 @check("api-service", "The APIService of the reconciler is available, so that namespaces can be deleted.")
@@ -28,4 +28,4 @@ def check_api_service(ref: ObjectRef, found: Manifest) -> CheckResult:
         return ok(str(ref), "is available")
     fix = f"bring the reconciler back: see replicas and endpoints; or kubectl delete apiservice {ref.name}"
     said = ": ".join(filter(None, (text(available.get(key)) for key in ("reason", "message"))))
-    return failure(str(ref), f"is not available ({said or 'the API server has not said why'}); {_BLOCKS}", fix)
+    return failure(str(ref), f"is not available ({said or 'the API server gave no reason'}); {_BLOCKS}", fix)

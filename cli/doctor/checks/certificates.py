@@ -1,4 +1,4 @@
-"""Check that the callers of the webhook trust its certificate, and that no certificate expires soon."""
+"""Checks that the API server trusts the webhook's certificate, and that no certificate expires soon."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def ca_bundle(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def check_caller(subject: str, manifest: Manifest, served: Served) -> CheckResult:
-    """Check the caBundles of an object; the result has the first fault."""
+    """Check the caBundles of an object. The result has the first problem."""
     configurations = list(client_configurations(manifest))
     for configuration in configurations:
         encoded = text(configuration.get("caBundle"))
@@ -112,7 +112,10 @@ def certificate_expiry(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def _of_process(target: CheckedCluster, ref: ObjectRef) -> Iterator[CheckResult]:
-    """The certificate of /v1 or of the dashboard, if it is kept in a Secret. Raises ClusterError."""
+    """Check the certificate that a Deployment serves for /v1 or the dashboard, if it is in a Secret.
+
+    Raises ClusterError.
+    """
     if (name := secret_of(target.deployment(ref))) is None:
         return
     stored = stored_certificate(target, name)
@@ -123,7 +126,7 @@ def _of_process(target: CheckedCluster, ref: ObjectRef) -> Iterator[CheckResult]
 
 
 def check_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> CheckResult:
-    """Check the expiry of the certificate that lasts longest: authorities overlap during a rotation.
+    """Check the expiry of the certificate that expires last, since authorities overlap during a rotation.
 
     Raises BadCertificate.
     """
@@ -135,16 +138,18 @@ def check_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> 
     if now >= facts.not_after:
         return failure(subject, f"expired at {until}", _RENEW)
     if now >= facts.overdue:
-        return warning(subject, f"expires at {until}, in {_span(facts.not_after - now)}, and was not renewed", _RENEW)
+        return warning(
+            subject, f"expires at {until}, in {_time_left(facts.not_after - now)}, and was not renewed", _RENEW
+        )
     return ok(subject, f"is valid until {until}")
 
 
-def _span(left: timedelta) -> str:
+def _time_left(left: timedelta) -> str:
     return f"{left.days} days" if left.days > 1 else f"{left.total_seconds() / 3600:.1f} hours"
 
 
 def _callers(target: CheckedCluster) -> Iterator[tuple[str, Manifest]]:
-    """The webhook configurations that call the webhook, by name."""
+    """The objects that make the API server call the webhook, each with its name."""
     for resource, ref in (
         (VALIDATING_WEBHOOKS, target.names.validating),
         (MUTATING_WEBHOOKS, target.names.mutating),
@@ -166,7 +171,10 @@ def _bundles(manifests: Iterable[Manifest]) -> Iterator[bytes]:
 
 
 def _served(target: CheckedCluster, callers: Iterable[Manifest]) -> Served | str:
-    """The certificate that the webhook serves, else the one in the Secret, else why there is none. Raises OSError."""
+    """The certificate that the webhook serves, otherwise the one in its Secret, otherwise the reason why it is unknown.
+
+    Raises OSError.
+    """
     for manifest in callers:
         for configuration in client_configurations(manifest):
             client = reached(configuration, target.webhook)
@@ -181,7 +189,7 @@ def _served(target: CheckedCluster, callers: Iterable[Manifest]) -> Served | str
 
 
 def stored_certificate(target: CheckedCluster, name: str) -> Served | str:
-    """The certificate of a process that has read this Secret, or why it is not known."""
+    """The certificate in this Secret, which a process serves; otherwise the reason why it is unknown."""
     source = f"Secret {target.names.namespace}/{name}"
     try:
         found = target.get(SECRETS.item(name, target.names.namespace))
@@ -197,7 +205,7 @@ def stored_certificate(target: CheckedCluster, name: str) -> Served | str:
 
 
 def secret_of(deployment: Manifest | None) -> str | None:
-    """The Secret with the certificate that the process serves: as --secret names it, else what is mounted for it."""
+    """The Secret with the certificate that the process serves: the value of --secret, otherwise the mounted Secret."""
     if named := option(deployment, "--secret"):
         return named.rpartition("/")[2]
     folder = option(deployment, "--api-certs") or option(deployment, "--certs")

@@ -1,4 +1,4 @@
-"""Check that the servers which the dashboard calls exist, and that it may impersonate users."""
+"""Checks that the servers that the dashboard calls exist, and that it may impersonate users."""
 
 from __future__ import annotations
 
@@ -52,35 +52,38 @@ def check_impersonation(subject: str, account: str, missing: Sequence[Access]) -
         return ok(subject, f"{account} may impersonate users and groups, as --trusted-proxy needs")
     what = " and ".join(each.resource for each in missing)
     fix = (
-        f"give {account} the right to `impersonate` those {what} whom the proxy names; where its role lists them in"
-        " resourceNames, this is fine"
+        f"give {account} the right to `impersonate` the {what} that the proxy names; if its role lists them in"
+        " resourceNames already, ignore this"
     )
     return warning(subject, f"{account} may not impersonate any of the {what}, as --trusted-proxy needs", fix)
 
 
 def _of_process(target: CheckedCluster, deployment: Manifest, process: str, url: str) -> CheckResult:
-    """The certificate that the dashboard gets from this process. Raises ClusterError."""
+    """Check that the dashboard trusts the certificate of this process. Raises ClusterError."""
     subject, service = f"--{process}={url}", service_of(url)
     called = target.deployment(target.names.processes[process])
     if service is None or service.namespace != target.names.namespace:
-        return skipped(subject, "is not a Service beside the dashboard, so it cannot be looked at")
-    if service.name != option(called, "--service"):  # one of the user's own, or that of a process that is gone
+        return skipped(subject, "is not a Service in the dashboard's namespace, so it cannot be checked")
+    if service.name != option(called, "--service"):  # a Service of the user's, or of a process that was removed
         return of_service(target, service, f"install manifests/components/{process}, or take {subject} out")
     if option(called, "--api-port") is None:
         fix = f"start the {process} with --api-host, --api-port and --api-certs, as manifests/components/{process} does"
         return failure(subject, f"the {process} serves no /v1", fix)
     secret = secret_of(called)
-    served = stored_certificate(target, secret) if secret else f"the {process} keeps its certificate in no Secret"
+    served = stored_certificate(target, secret) if secret else f"the certificate of the {process} is not in a Secret"
     if isinstance(served, str):
         return skipped(subject, f"whether it is trusted cannot be known: {served}")
     file = option(deployment, f"--{process}-ca")
     if not file:
-        return skipped(subject, "no CA is named, so it is trusted where the image of the dashboard trusts it")
+        return skipped(subject, "no CA is named, so only the authorities in the dashboard's image are trusted")
     return check_trust(subject, served, _authorities(target, deployment, file), urlsplit(url).hostname or "")
 
 
 def check_trust(subject: str, served: Served, authorities: bytes | str, name: str) -> CheckResult:
-    """Check that the served certificate is signed by `authorities`: PEM, or the reason why there are none."""
+    """Check that `authorities` signed the served certificate.
+
+    `authorities`: PEM, or the reason why they are unknown. `name`: the host name that the certificate must have.
+    """
     fault = authorities if isinstance(authorities, str) else served.distrust(authorities, name)
     if fault:
         fix = "mount the ca.crt of that Secret, and name it by the option that ends in -ca"
@@ -89,12 +92,12 @@ def check_trust(subject: str, served: Served, authorities: bytes | str, name: st
 
 
 def _authorities(target: CheckedCluster, deployment: Manifest, file: str) -> bytes | str:
-    """The content of a file of the dashboard that is mounted from a Secret, or why there is none."""
+    """The content of a file that is mounted from a Secret into the dashboard, or the reason why it is unknown."""
     path = PurePosixPath(file)
     source = mounted(deployment, str(path.parent), "secret")
     name = text(source.get("secretName"))
     if name is None:
-        return f"{file} is mounted from no Secret"
+        return f"{file} is not mounted from a Secret"
     renamed = {each.get("path"): each.get("key") for each in map(mapping, listing(source.get("items")))}
     key = text(renamed.get(path.name)) or path.name
     found = target.get(SECRETS.item(name, target.names.namespace))
@@ -103,7 +106,7 @@ def _authorities(target: CheckedCluster, deployment: Manifest, file: str) -> byt
 
 
 def service_of(url: str) -> ObjectRef | None:
-    """The Service that a URL names, by its name in the cluster's DNS."""
+    """The Service that a URL names, by its DNS name `NAME.NAMESPACE.svc`; None if it names no Service."""
     try:
         name, namespace, kind, *_ = (urlsplit(url).hostname or "").split(".")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Check that CRDs are installed and served in a version that Quotree reads."""
+"""Checks that CRDs are installed and served in a version that Quotree reads."""
 
 from __future__ import annotations
 
@@ -64,4 +64,6 @@ def _judged(name: str, versions: Sequence[Resource], definition: Manifest | None
         fix = f"run `kubectl describe crd {name}`; another CRD may already use its names"
         yield failure(subject, f"is not served: {message}", fix)
     if states.get("Terminating", {}).get("status") == "True":
-        yield failure(subject, "is being deleted, and its objects with it", "see what deletes it, and apply it again")
+        yield failure(
+            subject, "is being deleted, and its objects with it", "find out what deletes it, and apply it again"
+        )

@@ -1,4 +1,4 @@
-"""Check that a reconciler opens the gates of Pods that wait for quota of Volcano or YuniKorn."""
+"""Checks that a reconciler removes the gates of Pods that wait for quota of Volcano or YuniKorn."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ def quota_gates(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def gated_dialects(configuration: Manifest | None) -> set[Dialect]:
-    """The dialects whose webhooks gate new Pods, by the names in the manifests."""
+    """The dialects whose webhooks add gates to new Pods."""
     names = {mapping(each).get("name") for each in listing((configuration or {}).get("webhooks"))}
     return {dialect for dialect in _AT_GATES if f"{dialect}-quota-pods.quotree.dev" in names}
 
 
 def _of_dialect(target: CheckedCluster, dialect: Dialect, webhook: Configuration, gated: bool) -> CheckResult | None:
-    """Check the gates of one dialect; None if it has none. `gated`: the API server calls the webhook for its Pods."""
+    """Check the gates of one dialect; None if it uses no gates.
+
+    `gated`: whether the API server calls the webhook for the dialect's Pods.
+    """
     key, component = f"{dialect}.enforce", f"manifests/components/{dialect}-gates"
     enforced = dialect in webhook.gates
     if not gated and not enforced:
@@ -45,11 +48,14 @@ def _of_dialect(target: CheckedCluster, dialect: Dialect, webhook: Configuration
     why, fix = _undecided(target, dialect)
     if why and fix:
         return failure(key, f"Pods wait at a gate that nothing removes: {why}", fix)
-    return skipped(key, why) if why else ok(key, f"{target.names.reconciler} lets the Pods pass that have room")
+    return skipped(key, why) if why else ok(key, f"{target.names.reconciler} admits the Pods if there is room")
 
 
 def _undecided(target: CheckedCluster, dialect: Dialect) -> tuple[str, str]:
-    """Why no reconciler decides, and the fix. Both are empty if one does; an unknown cause has no fix."""
+    """Why no reconciler removes the gates, and the fix.
+
+    Both are empty if a reconciler does. If the cause is unknown, only the fix is empty.
+    """
     ref, deployment = target.names.reconciler, target.reconciler_deployment
     component = f"manifests/components/{dialect}-gates"
     if deployment is None:

@@ -1,4 +1,4 @@
-"""Check the replicas' own metrics: whether the caches are synced, and how old they are."""
+"""Checks the metrics of replicas: whether the caches are synced, and the age of caches and audits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from policies.dialects.reading import Manifest, mapping, metadata
 from policies.takeover.objects import ObjectRef
 
 _MAX_CACHE_AGE = 180.0
-"""The age of the oldest healthy cache, in seconds. A watch is shorter, and each new watch starts with data."""
+"""The maximum age of a healthy cache, in seconds. A watch lasts less long, and each new watch starts with data."""
 _PORT, _AUDIT_PORT = "8080", "8083"
 """The default ports of the webhook's and the audit's metrics."""
 _INTERVAL = 600.0
 """The default of --interval: seconds between two audits."""
 _LATE_INTERVALS = 2.0
-"""An audit is late after this number of intervals. One is due after each interval, and may still be running."""
+"""An audit counts as late after this many intervals: one is due after each interval, and it may still be running."""
 _TIMEOUT = 5.0
 _VALUE = r"^{name} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)$"
-"""A series without labels, whose value is a number."""
+"""Matches a series without labels. The group is its value."""
 _FORWARD_AND_CHECK = (
     "kubectl -n {namespace} port-forward deployment/{name} 8080 &, and --metrics http://127.0.0.1:8080/metrics"
 )

@@ -1,4 +1,4 @@
-"""Check that Quotree is configured for the version of Kueue that is installed."""
+"""Checks that Quotree is configured for the version of Kueue that is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check which reconciler leads, and whether Kueue's manager still runs."""
+"""Checks which reconciler leads, and whether Kueue's manager still runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from policies.takeover.objects import LEASE, ObjectRef
 _DURATION = 15.0
 """The duration of a Lease without spec.leaseDurationSeconds, in seconds."""
 _LENIENT = 5.0
-"""How far the clocks of two machines may differ, in seconds."""
+"""The tolerated difference between the clocks of two machines, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseWork:
-    """What the holder of a Lease does. `idle`: the consequence while no process holds it."""
+    """The work of a Lease's holder. `idle`: the consequence while nobody holds the Lease. `fix`: what to do then."""
 
     idle: str
     fix: str
@@ -61,9 +61,9 @@ def check_lease(subject: str, lease: Manifest | None, now: datetime, work: Lease
     holder, age = holder_of(lease), age_of(lease, now)
     if not holder:
         return failure(subject, f"no replica holds it, so {work.idle}", fix)
-    if age is None or age > _lasts(lease) + _LENIENT:
+    if age is None or age > _duration(lease) + _LENIENT:
         since = f"{age:.0f} s ago" if age is not None else "never"
-        return failure(subject, f"{holder} holds it and renewed it {since}; it lasts {_lasts(lease):g} s", fix)
+        return failure(subject, f"{holder} holds it and renewed it {since}; it lasts {_duration(lease):g} s", fix)
     return ok(subject, f"{holder} holds it, renewed {max(age, 0):.0f} s ago")
 
 
@@ -89,7 +89,7 @@ def check_manager(leases: Sequence[Manifest], installed: bool, now: datetime) ->
 
 
 def lease_of_process(deployment: Manifest | None, usual: ObjectRef) -> ObjectRef:
-    """The Lease of a Deployment's process."""
+    """The Lease of a Deployment's process: the value of --lease, otherwise `usual`."""
     namespace, _, name = (option(deployment, "--lease") or "").partition("/")
     return ObjectRef("Lease", name, namespace) if namespace and name else usual
 
@@ -103,15 +103,15 @@ def holder_of(lease: Manifest) -> str:
 
 
 def age_of(lease: Manifest, now: datetime) -> float | None:
-    """The seconds since the Lease was renewed."""
+    """The seconds since the Lease was renewed; None if it was never renewed."""
     renewed = text(mapping(lease.get("spec")).get("renewTime"))
     return (now - datetime.fromisoformat(renewed)).total_seconds() if renewed else None
 
 
-def _lasts(lease: Manifest) -> float:
+def _duration(lease: Manifest) -> float:
     return float(mapping(lease.get("spec")).get("leaseDurationSeconds") or _DURATION)
 
 
 def is_active(lease: Manifest, now: datetime) -> bool:
     age = age_of(lease, now)
-    return bool(holder_of(lease)) and age is not None and age <= _lasts(lease) + _LENIENT
+    return bool(holder_of(lease)) and age is not None and age <= _duration(lease) + _LENIENT

@@ -1,4 +1,4 @@
-"""Check the ledger, in which the webhook records changes of trees before it allows them."""
+"""Checks the ledger, in which the webhook records changes of trees before it allows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.ledger.entry import UnreadableEntry
 from webhook.ledger.store import NAME, read_contents
 
 _TOO_MANY_ENTRIES = 100
-"""How many entries are too many. An entry lasts until its change is stored, usually less than a second."""
+"""More entries than this get a warning. An entry lasts until its change is stored, usually less than a second."""
 _TRIAL = {"data": {"doctor": "a dry run"}}
 
 
@@ -33,7 +33,7 @@ def ledger(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def _refusal(target: CheckedCluster, path: str) -> ApiError | None:
-    """Why the API server would not store an entry."""
+    """The API server's refusal of a dry run that writes an entry; None if it would store the entry."""
     try:
         target.cluster.patch(path, _TRIAL, MERGE_PATCH, dry_run=True)
     except ApiError as error:

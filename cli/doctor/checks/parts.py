@@ -1,4 +1,4 @@
-"""Check the parts of a cluster: a reconciler runs for each part that a root names or that holds ClusterQueues."""
+"""Checks the parts (shards) of a cluster: a reconciler must run for each part that a root names or that decides now."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from reconciler.shards.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
 
 _SHOWN = 4
 _MOST = 10
-"""The most results about single trees; the rest is counted."""
+"""The maximum number of results of each kind; the rest are counted."""
 _LONGEST_HANDOVER = timedelta(minutes=5)
-"""How long a handover may take: two writes for each ClusterQueue, and one list of all Workloads."""
+"""The maximum duration of a handover, which needs two writes for each ClusterQueue and one list of all Workloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningParts:
-    """The parts: `live` with the holder of each Lease, `deployed` those with a Deployment."""
+    """The parts that run. `live`: a part to the holder of its Lease. `deployed`: the parts with a Deployment."""
 
     live: Mapping[str, str]
     deployed: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ def _running(target: CheckedCluster) -> RunningParts:
 def check_parts(
     nodes: Sequence[PartNode], running: RunningParts, now: datetime, with_topology: Iterable[str] = ()
 ) -> Iterator[CheckResult]:
-    """with_topology: the flavors that name a Topology."""
+    """Check all parts and trees. `with_topology`: the flavors that name a Topology."""
     every = list(trees(nodes, filter(None, with_topology)))
     wanted = {tree.wanted for tree in every if tree.wanted and valid(tree.wanted)}
     holding = {holder for tree in every for holder in tree.holders} - {NOBODY}
@@ -75,8 +75,8 @@ def check_parts(
         yield skipped("", "no root names a part: one reconciler decides for all trees")
         return
     yield from (_of_part(part, every, running) for part in sorted(names))
-    yield from _first(_of_label(each) for each in labelled if each.parent or not valid(each.label))
-    yield from _first(_of_placed(tree.root, tree.placed) for tree in every if tree.root and _is_overruled(tree))
+    yield from _first(_label_result(each) for each in labelled if each.parent or not valid(each.label))
+    yield from _first(_topology_result(tree.root, tree.placed) for tree in every if tree.root and _is_overruled(tree))
     yield from _first(each for tree in every for each in _of_tree(tree, running.live, now))
 
 
@@ -91,7 +91,11 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
             return warning(subject, f"runs ({holder}), and no root names it, so it decides for nothing", fix)
         return ok(subject, f"runs ({holder}), and holds {len(held)} ClusterQueue{'s' * (len(held) != 1)}")
     if held:
-        fix = "see reconciler-lease" if part == DEFAULT else f"{start}; it hands over what no root gives it"
+        fix = (
+            "see reconciler-lease"
+            if part == DEFAULT
+            else f"{start}; it hands over the queues of roots that do not name it"
+        )
         message = (
             f"it does not run, and it holds {first_of(held, _SHOWN)}: nothing is admitted there, and no other part may"
         )
@@ -102,14 +106,16 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
         return warning(subject, "it does not run, and it has all trees without a label", "see reconciler-lease")
     fix = f"{start}; or take the label off: kubectl label {_written(roots[0])} {LABEL}-"
     message = (
-        f"it does not run, and is named by {first_of(roots, _SHOWN)}: a part that holds all of such a tree goes on"
+        f"it does not run, and is named by {first_of(roots, _SHOWN)}: a part that holds the whole tree still decides"
     )
     return warning(subject, message, fix)
 
 
-def _of_label(node: PartNode) -> CheckResult:
+def _label_result(node: PartNode) -> CheckResult:
     if not valid(node.label):
-        message = f"names the part {node.label}, and no part can have that name: the part that holds the tree goes on"
+        message = (
+            f"names the part {node.label}, and no part can have that name: the part that holds the tree still decides"
+        )
         fix = "use at most 40 lower-case letters, digits and hyphens, with a letter or digit at both ends"
         return warning(f"{node}: {LABEL}", message, fix)
     fix = f"label the root of the tree instead, and take this label off: kubectl label {_written(str(node))} {LABEL}-"
@@ -120,14 +126,14 @@ def _is_overruled(tree: PartTree) -> bool:
     return bool(tree.placed and tree.root and valid(tree.root.label) and tree.root.label != DEFAULT)
 
 
-def _of_placed(root: PartNode, queue: str) -> CheckResult:
+def _topology_result(root: PartNode, queue: str) -> CheckResult:
     message = f"has no effect: ClusterQueue {queue} has a flavor with a topology, and {DEFAULT} decides for such trees"
     fix = f"take the label off: kubectl label {_written(str(root))} {LABEL}-; or move {queue} to another tree"
     return warning(f"{root}: {LABEL}", message, fix)
 
 
 def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator[CheckResult]:
-    """Why no part decides for a tree, apart from a part that is not running."""
+    """Results for a tree for which no part decides. `_of_part` reports parts that do not run."""
     for each in tree.queues:
         if each.claim.part == NOBODY:
             fix = f"leave one of them: kubectl edit clusterqueue {each.name} --subresource=status"
@@ -147,11 +153,11 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
             )
         return
     if not holders <= live.keys():
-        return  # no process runs that part, and its own result reports that
-    yield _of_move(tree, away, wanted, now)
+        return  # one of the holders does not run; `_of_part` reports that
+    yield _handover_result(tree, away, wanted, now)
 
 
-def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetime) -> CheckResult:
+def _handover_result(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetime) -> CheckResult:
     subject, parts = f"tree of {tree.name}", " and ".join(sorted({each.claim.part for each in away}))
     requested = [each.requested for each in away if each.requested]
     if len(requested) < len(away):
@@ -165,7 +171,7 @@ def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetim
 
 
 def _first(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    """The most severe results, and how many were left out."""
+    """The most severe results, and one that counts the others."""
     order = (HealthState.FAILURE, HealthState.WARNING, HealthState.SKIPPED, HealthState.OK)
     every = sorted(results, key=lambda each: order.index(each.state))
     yield from every[:_MOST]
@@ -174,6 +180,6 @@ def _first(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
 
 
 def _written(node: str) -> str:
-    """The node as an argument of kubectl."""
+    """The node as arguments of kubectl, such as `cohort company`."""
     kind, _, name = node.partition(" ")
     return f"{kind.lower()} {name}"

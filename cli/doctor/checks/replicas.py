@@ -1,4 +1,4 @@
-"""Check the replicas and the versions of the Deployments."""
+"""Checks the replicas and the versions of the Deployments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def images(deployment: Manifest) -> list[str]:
 
 
 def check_versions(found: Mapping[ObjectRef, Sequence[str]]) -> CheckResult:
-    """Show the image tags beside our version. They are not compared: a tag can be any text."""
+    """Show the image tags and our version. The tags are only compared with each other, since a tag can be any text."""
     names = sorted({name for each in found.values() for name in each})
     if not names:
         return skipped("", f"no image of Quotree runs here; this program is {VERSION}")

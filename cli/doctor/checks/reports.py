@@ -1,4 +1,4 @@
-"""Check that the audit can write its reports, and that no reports are left without an audit."""
+"""Checks that the audit can write its reports, and that no reports are left without an audit."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from policies.audit.reports import APIS, MANAGED_BY, PREFIX, ReportApi
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 
 _LABEL = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
-_NONE = "neither OpenReports nor PolicyReports are installed, so none are written; metrics and /v1/findings have it all"
+_NONE = "neither OpenReports nor PolicyReports are installed, so none are written; see the metrics and /v1/findings"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportKeeper:
-    """The audit, which keeps the reports up to date.
+    """The state of the audit, which keeps the reports up to date.
 
     `installed`: whether its Deployment exists.
     `expired`: whether its Lease has expired.
-    `renewed`: when the Lease was last renewed, as it says; empty if it was never renewed.
+    `renewed`: the time in the Lease at which it was last renewed; empty if it was never renewed.
     """
 
     installed: bool
@@ -55,7 +55,7 @@ def check_reports(api: ReportApi, missing: list[str], ours: str, keeper: ReportK
         fix = f"install the audit, or remove them: kubectl delete -A -l {_LABEL} {names}"
         return warning(subject, f"{ours} and others are left of an audit that was removed, and are out of date", fix)
     if missing:
-        fix = f"install {' and '.join(missing)} as well, with the release of {api.group} that the other one is of"
+        fix = f"install {' and '.join(missing)} as well, from the same release of {api.group} as the other kind"
         return warning(subject, f"lacks {' and '.join(missing)}, so the audit writes none of its reports", fix)
     if keeper.expired and ours:
         since = keeper.renewed or "an unknown moment"

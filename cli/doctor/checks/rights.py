@@ -1,4 +1,4 @@
-"""Check that each process has the rights of the shipped roles. rights.json is generated from manifests/."""
+"""Checks that each process has the rights of the shipped roles. rights.json is generated from manifests/."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from policies.dialects.reading import Manifest, text
 from policies.takeover.objects import pod_spec
 
 _AT_ONCE = 8
-"""Concurrent requests to the API server, of about two hundred."""
+"""The number of concurrent requests to the API server. The check sends about two hundred."""
 _SHOWN = 4
 _OWN = "quotree-system"
 """The namespace in the shipped manifests."""
 _PART, _SHIPPED_PART = "part", "batch"
 _OF_YUNIKORN = ("quotree-webhook-yunikorn", "quotree-audit-yunikorn")
 _WITH_SECRET = ("webhook", "audit", "dashboard")
-"""Roles whose only Secret is that of the certificate."""
+"""Roles that only give access to the Secret of the certificate."""
 _NO_MULTIKUEUE = "--feature-gates=MultiKueue=false"
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The rights that one shipped role gives to a process. `file` is its manifest in this project."""
+    """A shipped role. `accesses`: the rights that it gives to `process`. `file`: its manifest in this project."""
 
     process: str
     kind: str
@@ -96,7 +96,7 @@ def roles() -> tuple[Role, ...]:
 
 
 def of_part(role: Role, part: str) -> Role:
-    """The role for another part: the shipped role with the name of that part."""
+    """The role for a part: the shipped role of a part, renamed."""
     name = f"{role.name.removesuffix(_SHIPPED_PART)}{part}"
     accesses = tuple(replace(each, name=name) if each.name == role.name else each for each in role.accesses)
     file = role.file if part == _SHIPPED_PART else f"{role.file}, with {part} in place of {_SHIPPED_PART}"
@@ -124,7 +124,7 @@ def _needless(role: Role, target: CheckedCluster) -> str:
 
 
 def _wanted(role: Role, deployment: Manifest, target: CheckedCluster) -> Iterator[Access]:
-    """The rights without kinds that the API server does not serve or that the settings exclude."""
+    """The rights of the role that the process needs: only for kinds that are served and that the settings include."""
     for access in role.accesses:
         needless = (
             access.resource == "secrets" and role.process in _WITH_SECRET and not _keeps_secret(deployment)
@@ -135,7 +135,7 @@ def _wanted(role: Role, deployment: Manifest, target: CheckedCluster) -> Iterato
 
 
 def missing_rights(cluster: ClusterClient, account: Caller, wanted: Sequence[Access]) -> list[Access]:
-    """The wanted permissions that the account does not have. Raises ClusterError."""
+    """The wanted rights that the account does not have. Raises ClusterError."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = threads.map(partial(may, cluster, account), wanted)
         return [access for access, allowed in zip(wanted, answers, strict=True) if not allowed]

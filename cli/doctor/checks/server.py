@@ -1,4 +1,4 @@
-"""Check the API server: that it answers, its version, and its clock."""
+"""Checks that the API server answers, its version, and its clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cluster.errors import ApiError
 from policies.dialects.reading import mapping, metadata, text
 
 _OLDEST = 30
-"""The minor version of Kubernetes that brought match conditions of webhooks and ValidatingAdmissionPolicies."""
+"""The oldest supported minor version of Kubernetes: the first with match conditions and ValidatingAdmissionPolicies."""
 _CLOCKS_DIFFER = timedelta(seconds=30)
 _REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -48,7 +48,11 @@ def clock(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def check_clock(theirs: datetime, before: datetime, after: datetime, user: str) -> CheckResult:
-    """Compare the clocks. `theirs` was read between `before` and `after`, and is truncated to whole seconds."""
+    """Compare the clocks.
+
+    `theirs`: the API server's time, in whole seconds. `before`, `after`: this machine's time before and after the
+    request. `user`: the name by which the API server knows the user.
+    """
     ahead = max(theirs - after, before - theirs - timedelta(seconds=1), timedelta())
     if ahead > _CLOCKS_DIFFER:
         way = "ahead of" if theirs > after else "behind"

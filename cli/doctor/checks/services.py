@@ -1,4 +1,4 @@
-"""Check that each Service has a replica that is ready."""
+"""Checks that each Service has a replica that is ready."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def endpoints(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def of_service(target: CheckedCluster, ref: ObjectRef, apply: str) -> CheckResult:
-    """Check a Service and its endpoints. `apply` is the fix that installs it. Raises ClusterError."""
+    """Check a Service and its endpoints. `apply`: the fix if it does not exist. Raises ClusterError."""
     found = target.get(SERVICES.item(ref.name, ref.namespace))
     slices = target.cluster.list(ENDPOINT_SLICES, namespace=ref.namespace, label_selector=f"{_OF_SERVICE}={ref.name}")
     return check_service(str(ref), found, list(slices) if found is not None else (), apply)
@@ -49,7 +49,7 @@ def check_service(subject: str, service: Manifest | None, slices: Sequence[Manif
 
 
 def _ready(endpoint_slice: Manifest) -> Iterator[str]:
-    """The addresses that are ready; one without a condition counts as ready."""
+    """The addresses that are ready. An endpoint without a Ready condition counts as ready."""
     for each in map(mapping, listing(endpoint_slice.get("endpoints"))):
         if mapping(each.get("conditions")).get("ready") is not False:
             yield from map(str, listing(each.get("addresses"))[:1])

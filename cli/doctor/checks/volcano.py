@@ -1,4 +1,4 @@
-"""Check that Volcano's queue controller and the reconciler do not write the same queues."""
+"""Checks that Volcano's queue controller and the reconciler do not write the same queues."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def volcano_controller(target: CheckedCluster) -> Iterator[CheckResult]:
 def check_controller(
     deployments: Sequence[Manifest], leases: Sequence[Manifest], queues: Sequence[Manifest], now: datetime
 ) -> CheckResult:
-    """Check that nothing shows that Volcano's queue controller runs. `queues`: with their managedFields."""
+    """Fail if a Deployment, a Lease or a write to a queue shows that Volcano's queue controller runs.
+
+    `queues`: with their managedFields, which show who wrote them.
+    """
     for each in deployments:
         spec = mapping(each.get("spec"))
         if spec.get("replicas") != 0 and program_of(mapping(spec.get("template"))) == VC_CONTROLLER:

@@ -1,4 +1,4 @@
-"""Check the worker clusters of MultiKueue."""
+"""Checks the worker clusters of MultiKueue."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The checkout of Git that an input lies in, found by its entry `.git`, which no commit can hold.
+"""Finds the Git checkout of an input by its entry `.git`, which no commit can contain.
 
-Git also takes a folder for a repository that only looks like one: HEAD, objects/ and refs/ are ordinary files, a pull
-request may bring them, and the configuration beside them names programs that git would run.
+Git also accepts a folder with HEAD, objects/ and refs/ as a bare repository. A pull request may add such files, and
+with them a configuration that names programs for git to run. Therefore such folders are refused.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from cli.links import enclosing, leads_out
 
 
 def checkout_of(path: str) -> Path:
-    """The root of the checkout that holds this input; the input itself need not be there.
+    """The root of the checkout that contains this input. The input itself need not exist.
 
-    Raises OutOfReach where there is none, and where a pull request may have chosen another repository than that of the
-    checkout: by a folder that looks like one, by a submodule, or by a link.
+    Raises OutOfReach if there is no checkout, and if a pull request may have redirected git to another repository: by
+    a folder that looks like one, by a submodule, or by a link.
     """
     whole = Path(os.path.normpath(Path(path).absolute()))
     place = whole.parent.resolve() / whole.name
@@ -46,15 +46,15 @@ def checkout_of(path: str) -> Path:
 
 
 def _looks_bare(folder: Path) -> bool:
-    """Whether git would take the folder for a bare repository. With a file `commondir`, its parts may be elsewhere."""
+    """Whether git would accept the folder as a bare repository. With `commondir`, some parts may be elsewhere."""
     parts = (folder / "objects", folder / "refs")
     return os.path.lexists(folder / "HEAD") and (all(map(os.path.lexists, parts)) or (folder / "commondir").exists())
 
 
 def _is_submodule(root: Path) -> bool:
-    """Whether `.git` is a file as git writes it for a submodule; that of a linked worktree leads to a `commondir`."""
+    """Whether `.git` is a file as in a submodule. The file of a linked worktree leads to a folder with `commondir`."""
     try:
         named = (root / ".git").read_text("utf-8", "surrogateescape").removeprefix("gitdir:").strip()
-    except OSError:  # a folder
+    except OSError:  # `.git` is a folder
         return False
     return not (root / named / "commondir").exists()

@@ -1,4 +1,4 @@
-"""Git, run in a checkout whose files somebody else may have written: it reads objects, and runs no other program."""
+"""Runs git in a checkout with untrusted files. The commands only read objects, and git runs no other program."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LINK = "120000"
 _FILES = ("100644", "100755", LINK)
 _SHALLOW = "fetch more of the history first: git fetch --unshallow origin (actions/checkout: fetch-depth: 0)"
 _LISTED = 8
-"""Branches and tags that a message lists."""
-_FETCH = "is the name right? what is newer than this clone comes with git fetch origin"
+"""The maximum number of branches and tags that a message lists."""
+_FETCH = "check the name; `git fetch origin` gets revisions that are newer than this clone"
 _PARTIAL = (
     "this clone is partial, and no objects are fetched; clone without --filter (actions/checkout: without filter)"
 )
@@ -36,14 +36,14 @@ _OPTIONS = (
     *("-c", "log.showSignature=false"),
 )
 _OFFLINE = {
-    "GIT_ALLOW_PROTOCOL": "none",  # stronger than any configuration, that of remotes and helpers included
+    "GIT_ALLOW_PROTOCOL": "none",  # overrides any configuration, including that of remotes and helpers
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_GRAFT_FILE": os.devnull,
 }
 _KEPT = ("GIT_CONFIG_", "GIT_EXEC_PATH")
-"""Variables that say how git runs on this machine, such as which folders are safe. The others move the repository."""
+"""Git's variables that are passed on, such as for safe folders. Others are removed: they may redirect git."""
 _RULES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
-"""The refs that a short name may mean. Source: gitrevisions(7)."""
+"""The refs that a short name may stand for. Source: gitrevisions(7)."""
 
 
 class Blob(NamedTuple):
@@ -54,14 +54,14 @@ class Blob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """A repository; `root` is the folder of its checkout."""
+    """A repository. `program`: the path of git. `root`: the folder of the checkout."""
 
     program: str
     root: Path
 
     @classmethod
     def around(cls, path: str) -> Git:
-        """The repository of the checkout that holds this input. Raises OutOfReach."""
+        """The repository of the checkout that contains this input. Raises OutOfReach."""
         program = programs.find("git")
         if program is None:
             raise OutOfReach("--base: git is not on the PATH; install it")
@@ -70,7 +70,7 @@ class Git:
         return git
 
     def ancestor(self, name: str) -> Revision:
-        """The last common ancestor of this revision and HEAD. Raises OutOfReach, also for a name of two revisions."""
+        """The last common ancestor of this revision and HEAD. Raises OutOfReach, also if the name is ambiguous."""
         commit = self._line(f"{name} is not a revision here", *_verified(name), cure=lambda: self._known(name))
         self._refuse_ambiguous(name)
         problem = f"{name} and HEAD have no common ancestor here"
@@ -79,13 +79,13 @@ class Git:
         try:
             return Revision(name, ancestor, datetime.fromtimestamp(int(listed.split()[0]), UTC))
         except (ValueError, OverflowError, OSError) as error:
-            raise OutOfReach(f"--base: the commit {ancestor} has no time that a calendar knows") from error
+            raise OutOfReach(f"--base: the commit {ancestor} has no valid time") from error
 
     def _shallow(self) -> bool:
         return self.run("rev-parse", "--is-shallow-repository").strip() == b"true"
 
     def _known(self, name: str) -> str:
-        """How to get the revision into this clone, or the names that it has."""
+        """A hint for an unknown revision: a similar name, how to fetch it, or the names in this clone."""
         if self._shallow():
             return _SHALLOW
         names = self.run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
@@ -95,7 +95,7 @@ class Git:
         return f"did you mean {near!r}?" if near else f"{_FETCH}{f'; this clone has {listed}' if known else ''}"
 
     def _refuse_ambiguous(self, name: str) -> None:
-        """Refuse a name that a tag and a branch share: git takes the tag, and a pull request may bring either."""
+        """Refuse a name of both a tag and a branch: git would use the tag, and a pull request may add either."""
         short = re.split(r"[\^~:]|@\{", name, maxsplit=1)[0]
         named = [rule.format(short) for rule in _RULES]
         format = "--format=%(refname) %(objectname) %(*objectname)"
@@ -105,7 +105,7 @@ class Git:
             raise OutOfReach(f"--base: {short} may be {' or '.join(sorted(found))}; write it in full")
 
     def listed(self, commit: str) -> Iterator[Blob]:
-        """The files and links of a commit; submodules are other repositories."""
+        """The files and links of a commit, without submodules, which are other repositories."""
         for entry in self.run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
             about, tab, path = entry.partition(b"\t")
             if tab:
@@ -114,7 +114,7 @@ class Git:
                     yield Blob(mode, id, os.fsdecode(path))
 
     def contents(self, ids: Sequence[str]) -> Iterator[bytes]:
-        """What these blobs hold, in their order, as it is stored. Raises OutOfReach where one is not in the clone."""
+        """The contents of these blobs, in their order. Raises OutOfReach if one is not in the clone."""
         output = self.run("cat-file", "--batch", stdin="\n".join([*ids, ""]).encode())
         start = 0
         for id in ids:
@@ -127,7 +127,7 @@ class Git:
             start = end + size + 2
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """What a command of git's plumbing writes. Raises OutOfReach."""
+        """The output of a plumbing command of git. Raises OutOfReach."""
         try:
             return self._output(*arguments, stdin=stdin)
         except ProgramFailed as failure:
@@ -141,7 +141,7 @@ class Git:
             raise OutOfReach("; ".join(filter(None, (f"--base: {problem} ({failure})", cure())))) from failure
 
     def _output(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """The folder is the root, and no folder above it is looked at, so that git finds the repository there."""
+        """Run git in the root of the checkout. It does not search parent folders, so it uses this repository."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_KEPT)}
         environment = {**kept, **_OFFLINE, "GIT_CEILING_DIRECTORIES": str(self.root.parent)}
         return programs.run([self.program, *_OPTIONS, *arguments], self.root, stdin=stdin, environment=environment)

@@ -1,7 +1,8 @@
-"""What kustomize and helm may not do with the files of others: fetch, run plugins, read files of the machine.
+"""Keeps kustomize and helm, run on untrusted files, from downloading, running plugins and reading other local files.
 
-Both follow links, and take part of what they make from the network. That is looked for before they run, so that the
-place can be shown; their environment has neither plugins nor, for what is local, a way out.
+Both programs follow links and may load some of their inputs from the network. The files are searched for such
+references before the programs run, so that a message can name the place. In addition, the environment of the programs
+has no plugins and, for local inputs, no working proxy.
 """
 
 from __future__ import annotations
@@ -24,33 +25,36 @@ _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _PLUGINS = ("generators", "transformers", "validators")
 _FOLDERS = ("resources", "bases", "components", *_PLUGINS)
 _PATHS = (*_FOLDERS, "crds", "configurations", "patchesstrategicmerge", "path", "paths", "files", "env", "envs")
-"""Keys of paths, in small letters: kustomize does not look at the case of keys."""
+"""Keys with paths, in lower case: kustomize ignores the case of keys."""
 _REMOTE = re.compile(
     r"\s*(?:[\w-]+::|[a-z][a-z0-9+.-]*://|[a-z][a-z0-9-]*@[^/]*[:/]|(?:www\.)?github\.com[:/]|gh:)", re.I
 )
 _SCHEMA = "values.schema.json"
 _DRAFTS = re.compile(r"https?://json-schema\.org/draft[/-][^?]*")
-"""The schemas of JSON Schema itself; helm contains them."""
+"""The URLs of JSON Schema's meta-schemas, which helm contains."""
 _PIPED = "render it elsewhere and pipe: kustomize build DIR | quotree validate -"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 _NOWHERE = "http://127.0.0.1:0"
 
 
 def kustomize_environment(empty: str) -> dict[str, str]:
-    """The environment of kustomize; `empty` is an empty folder."""
+    """The environment of kustomize. `empty`: an empty folder, which replaces the home folders."""
     homes = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "KUSTOMIZE_PLUGIN_HOME")
-    return {**_offline(), **dict.fromkeys(homes, empty), "KUBECONFIG": os.devnull, "KUBERC": "off"}
+    return {**_offline_variables(), **dict.fromkeys(homes, empty), "KUBECONFIG": os.devnull, "KUBERC": "off"}
 
 
 def helm_environment(empty: str, *, offline: bool) -> dict[str, str]:
-    """The environment of helm; `empty` is an empty folder. A chart of a repository needs the network and the homes."""
-    variables = _offline() if offline else dict(os.environ)
+    """The environment of helm. `empty`: an empty folder, which replaces helm's folders.
+
+    `offline`: False for a chart of a repository, which needs the network and helm's folders, except its plugins.
+    """
+    variables = _offline_variables() if offline else dict(os.environ)
     homes = ("HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_CACHE_HOME") if offline else ()
     return {**variables, **dict.fromkeys((*homes, "HELM_PLUGINS"), empty), "KUBECONFIG": os.devnull}
 
 
-def _offline() -> dict[str, str]:
-    """Proxies that are not there, and a git that knows no way to any repository."""
+def _offline_variables() -> dict[str, str]:
+    """Variables with unreachable proxies, and without any protocol that git may use."""
     return {
         **os.environ,
         **dict.fromkeys(_PROXIES, _NOWHERE),
@@ -61,9 +65,9 @@ def _offline() -> dict[str, str]:
 
 
 def fetched(folder: str) -> Iterator[Unreadable]:
-    """What a kustomization, or one that it is made of, takes from the network or from outside of its checkout.
+    """The references of a kustomization, and of those that it includes, to the network or out of its checkout.
 
-    A file that says what it is made of and cannot be read is among them.
+    Unreadable files that could contain such references are also returned.
     """
     if real := leads_out(folder):
         yield Unreadable(SourcePlace(folder, 1, 1), f"a link leads out of the checkout, to {real}; name that folder")
@@ -98,24 +102,27 @@ def fetched(folder: str) -> Iterator[Unreadable]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A folder with a kustomization, or a file that says what it is made of. `plugins`: so do its resources."""
+    """A folder with a kustomization, or a file with references.
+
+    `plugins`: its resources are configurations of plugins, which may also have references.
+    """
 
     path: Path
     plugins: bool = False
 
     def named(self, key: str, path: str) -> _Part | None:
-        """The part that this key of the file names; None where it names none."""
+        """The folder or file that `path` at this key refers to; None if it has no further references."""
         plugins = self.plugins or key in _PLUGINS
         entry = self.path.parent / path
         try:
             known = key in _FOLDERS and (entry.is_dir() or (plugins and entry.is_file()))
-        except (OSError, ValueError):  # a plugin as text, which cannot be the name of a file
+        except (OSError, ValueError):  # an inline plugin, whose text is not a valid file name
             return None
         return _Part(entry, plugins) if known else None
 
 
 def _paths(value: Any, key: str = "", field: str = "") -> Iterator[tuple[str, str, str]]:
-    """Each text that is a path: its key in small letters, its field, itself. A plugin may be written in the list."""
+    """Each text that is a path: its key in lower case, its field, and the text. A plugin may be inline in a list."""
     if isinstance(value, Mapping):
         for name, each in value.items():
             yield from _paths(each, str(name).lower(), f"{field}.{name}".lstrip("."))
@@ -130,7 +137,10 @@ def _paths(value: Any, key: str = "", field: str = "") -> Iterator[tuple[str, st
 
 
 def linked_out(chart: str) -> Iterator[Unreadable]:
-    """Links in a chart that lead out of its checkout, or without one out of the chart. Helm would follow them."""
+    """Links in a chart that lead out of its checkout, or out of the chart if there is no checkout.
+
+    Helm would follow them.
+    """
     if real := leads_out(chart):
         yield Unreadable(SourcePlace(chart, 1, 1), f"a link leads out of the checkout, to {real}; name that chart")
         return
@@ -159,23 +169,23 @@ def _is_outside(path: Path, border: Path) -> bool:
 
 
 def has_own_schemas(chart: str) -> bool:
-    """Whether the schemas for the values of a chart are whole: helm would fetch the rest, or read it from any file.
+    """Whether the schemas for the values of a chart refer to no other files, which helm would download or read.
 
-    What is packed or behind a link is not looked into.
+    Returns False if the chart has packed charts or linked folders, since these are not searched.
     """
     if not Path(chart).is_dir():
         return False
     for folder, folders, names in os.walk(chart):
         if any(Path(folder, name).is_symlink() for name in folders) or any(name.endswith(".tgz") for name in names):
             return False
-        if _SCHEMA in names and not _is_whole(Path(folder, _SCHEMA)):
+        if _SCHEMA in names and not _has_no_outside_references(Path(folder, _SCHEMA)):
             return False
     return True
 
 
-def _is_whole(file: Path) -> bool:
+def _has_no_outside_references(file: Path) -> bool:
     try:
-        return all(_stays(key, text) for key, text in _references(json.loads(file.read_bytes())))
+        return all(_is_inside_schema(key, text) for key, text in _references(json.loads(file.read_bytes())))
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -189,8 +199,8 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
         yield from _references(each)
 
 
-def _stays(key: str, text: str) -> bool:
-    """Whether the value of `$ref`, `$schema` or the like names nothing outside of the schema."""
+def _is_inside_schema(key: str, text: str) -> bool:
+    """Whether the value of a key such as `$ref` or `$schema` refers to nothing outside of the schema."""
     if key == "$schema":
         return _DRAFTS.fullmatch(text) is not None
     return not key.endswith("ef") or text.startswith("#")

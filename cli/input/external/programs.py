@@ -1,4 +1,4 @@
-"""Runs programs of the user (git, kustomize, helm): without a shell, with a limit of time and of output."""
+"""Runs programs of the user (git, kustomize, helm) without a shell, and limits their time and output."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SECONDS = 60.0
-"""The timeout of one run. Rendering takes a second or two; only a download that hangs takes longer."""
+"""The timeout of one run in seconds. Rendering takes a second or two; only a download that hangs takes longer."""
 MAX_OUTPUT = 512 * 2**20
-"""The most bytes of output. One file of manifests may have 64 MiB; a revision may have many."""
+"""The maximum size of the output in bytes. One file of manifests may have 64 MiB; a revision may have many files."""
 _MAX_ERRORS = 2000  # characters of standard error that are shown
 
 
 class ProgramFailed(Exception):
-    """The program ended with an error, took too long or wrote too much; the text says which."""
+    """The program ended with an error, took too long or wrote too much. The message says which."""
 
 
 def find(*names: str) -> str | None:
-    """The first of these programs in a folder that the PATH names in full.
+    """The path of the first of these programs in an absolute folder of the PATH.
 
-    Another entry, or Windows by itself, would mean the working directory, whose files may be those of a pull request.
+    Relative entries are ignored, and so is the default of Windows: they mean the working directory, where a pull
+    request may have added files.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     path = os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
@@ -43,10 +44,10 @@ def run(
     seconds: float = SECONDS,
     most: int = MAX_OUTPUT,
 ) -> bytes:
-    """What the command writes to standard output. Raises ProgramFailed.
+    """The standard output of the command. Raises ProgramFailed.
 
-    It gets no terminal, so that it asks for no password. All that it started is ended with it. Its environment is that
-    of this process unless one is given.
+    The command has no terminal, so that it cannot ask for a password. Its child processes are ended with it.
+    `environment`: by default that of this process.
     """
     variables = {**(os.environ if environment is None else environment), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as errors:
@@ -111,6 +112,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _shortened(text: str) -> str:
-    """The end of it, where programs say what was wrong."""
+    """The end of the text, where programs report the error."""
     stripped = text.strip()
     return stripped if len(stripped) <= _MAX_ERRORS else f"... {stripped[-_MAX_ERRORS:]}"

@@ -1,6 +1,6 @@
-"""What kustomize and helm make of folders and charts, with places in the files that they made it of.
+"""Renders folders with kustomize and charts with helm, and finds the source line of each field.
 
-Both are the user's own programs, so that what is judged is what would be applied.
+The programs are those that the user has installed, so that the judged manifests are those that would be applied.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _HELM_IS_MISSING = (
 
 
 def kustomize(folder: str) -> Iterator[Document | Unreadable]:
-    """The manifests of a kustomization. An object is placed in the file that its origin annotation names.
+    """The manifests of a kustomization. The place of an object is in the file that its origin annotation names.
 
-    A value that a patch sets has the place of the field in that file. What would be fetched is refused. Raises
-    OutOfReach where no kustomize is installed.
+    A value that a patch sets has the place of the field in that file, not in the patch. References that would be
+    downloaded are refused. Raises OutOfReach if kustomize is not installed.
     """
     program = programs.find("kustomize", "kubectl")
     if program is None:
@@ -60,7 +60,7 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
     with (
         _temporary() as around,
         _temporary() as empty,
-    ):  # asks for the annotations in place of the folder, which stays as it is
+    ):  # another kustomization includes the folder and adds the annotations, so that the folder is not changed
         inner = os.path.relpath(Path(folder).resolve(), around)
         (around / "kustomization.yaml").write_text(f"{_WITH_ORIGINS}resources:\n- {_quoted(inner)}\n", "utf-8")
         try:
@@ -75,10 +75,10 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
 
 
 def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadable]:
-    """The manifests of a chart. An object is placed in its template, as `# Source:` names it.
+    """The manifests of a chart. The place of an object is in its template, which helm names in `# Source:`.
 
-    Its line is the one that was copied from the template as it is, else that of its kind. Links that lead out are
-    refused. Raises OutOfReach where helm is not installed.
+    `_Template.locate` finds the line. Links that lead out of the checkout are refused. Raises OutOfReach if helm is not
+    installed.
     """
     program = programs.find("helm")
     if program is None:
@@ -111,7 +111,10 @@ def _refused(chart: str, values: Sequence[str]) -> Iterator[Unreadable]:
 
 
 def _without_git(chart: str, around: Path) -> str:
-    """The chart, or links to all of it but `.git`: it may be a whole checkout, and templates read any file of it."""
+    """The path of the chart without `.git`: templates can read any file of a chart, which may be a whole checkout.
+
+    If there is a `.git`, the result is a temporary folder with links to everything else.
+    """
     if not os.path.lexists(Path(chart, GIT)):
         return chart
     for entry in Path(chart).resolve().iterdir():
@@ -133,14 +136,21 @@ def _quoted(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Template(Region):
-    """A manifest that helm made of a template: its fields are looked for there, line by line."""
+    """A manifest that helm rendered from a template, and the search for the source line of its fields.
+
+    `rendered`: the lines of helm's output. `template`: the lines of the template. `kind`: the kind of the manifest.
+    """
 
     rendered: Sequence[str] = ()
     template: Sequence[str] = ()
     kind: str = ""
 
     def locate(self, field: str) -> Position:
-        """The one line that helm copied as it is, else the one line with this key, else that of the kind."""
+        """The place of a field in the template.
+
+        It is the line that is the same in the output, otherwise the line with the same key, otherwise the line of the
+        kind. A line only counts if there is exactly one.
+        """
         line, column = Region.locate(self, field)
         made = self.rendered[line - 1]
         for wanted in (made.strip(), _key(made), f"kind: {self.kind}"):
@@ -152,7 +162,7 @@ class _Template(Region):
 
 
 def _key(line: str) -> str:
-    """`key:` of a line, without its value."""
+    """The `key:` of a line; empty if it has none."""
     key, colon, _ = line.strip().removeprefix("- ").partition(":")
     return key + colon if colon else ""
 
@@ -162,15 +172,16 @@ def _indent(line: str) -> int:
 
 
 class _Sources:
-    """The files that kustomize names, each read once; their documents by kind and name."""
+    """The source files that kustomize names, each read once, with their documents by kind and name."""
 
     def __init__(self) -> None:
         self._read: dict[str, dict[tuple[str, str], Document]] = {}
 
     def find(self, file: str, manifest: Mapping[str, Any]) -> Document | None:
-        """The document that the manifest was made of: of its kind, and of a name that a prefix or suffix leaves in.
+        """The document in the file that the manifest was rendered from.
 
-        Without one of such a name the first of its kind.
+        It has the same kind, and the longest name that is part of the manifest's name, since kustomize may add a prefix
+        and a suffix. If there is none, it is the first document of this kind.
         """
         if file not in self._read:
             self._read[file] = _by_name(read_documents([file])[0] if Path(file).is_file() else [])
@@ -198,11 +209,11 @@ def _of_kustomize(document: Document, around: Path, sources: _Sources, folder: s
     annotations = mapping(metadata(document.manifest).get("annotations"))
     try:
         origin = mapping(yaml_values.single(text(annotations.get(_ORIGIN)) or ""))
-    except BadText:  # there is none
+    except BadText:  # there is no origin annotation
         return document
     document = replace(document, manifest=_without_origin(document.manifest))
     path = text(origin.get("path"))
-    if path is None or "repo" in origin:  # of a remote base there is no file here
+    if path is None or "repo" in origin:  # the file of a remote base is not on this machine
         return document
     file = os.path.relpath(Path(os.path.normpath(around / path)))
     source = sources.find(file, document.manifest)
@@ -212,7 +223,7 @@ def _of_kustomize(document: Document, around: Path, sources: _Sources, folder: s
 
 
 def _without_origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest without the annotation that was added here to find its origin."""
+    """The manifest without the origin annotation, which only this module needs."""
     meta = metadata(manifest)
     annotations = {key: value for key, value in mapping(meta.get("annotations")).items() if key != _ORIGIN}
     rest = {key: value for key, value in meta.items() if key != "annotations"}
@@ -228,7 +239,7 @@ def _of_helm(document: Document, chart: str, rendered: Sequence[str]) -> Documen
     file = joined_path(tidy(chart), named[1].strip().partition("/")[2])
     try:
         template = read_regular(file, MAX_SIZE)[0].decode("utf-8", "replace").splitlines()
-    except (OSError, ValueError):  # a packed chart has no such file
+    except (OSError, ValueError):  # such as for a packed chart
         template = []
     whole, kind = document.region, text(document.manifest.get("kind")) or ""
     region = _Template(whole.outline, whole.lines, whole.span, whole.within, rendered, template, kind)

@@ -1,7 +1,8 @@
-"""Read the inputs of a command from another revision of the Git repository.
+"""Reads the inputs of a command from another revision of the Git repository.
 
-Files are read with `git ls-tree` and `git cat-file` and written into a folder of their own, so that folders, patterns,
-kustomizations and charts are read as usual. No checkout, index or configuration is touched, and no filter runs.
+The files are read with `git ls-tree` and `git cat-file` and written into a temporary folder, so that folders, patterns,
+kustomizations and charts are read as usual. The checkout, the index and the configuration are not changed, and no
+filter runs.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from cli.output import note
 
 
 def read_base(name: str, selection: InputSelection) -> tuple[Revision, InputObjects]:
-    """The merge base and its inputs. Inputs that it does not have are left out.
+    """The merge base and its inputs. Inputs that do not exist in the merge base are left out.
 
     The merge base is the last common ancestor of `name` and HEAD, so later additions to `name` do not count as deleted.
-    Places are in Git's own spelling, `REVISION:file`. Raises OutOfReach where Git cannot answer, and Misused for inputs
-    that have no revision.
+    Places are written as in Git, `REVISION:file`. Raises OutOfReach if git fails, and Misused for inputs that have no
+    revision.
     """
     with at_base(name, selection) as base:
         found = survey(base.selection)
@@ -50,7 +51,7 @@ class Base:
     _mirror: _Mirror
 
     def moved(self, path: str) -> str:
-        """The path in the temporary folder, whether it exists there or not."""
+        """The path in the temporary folder. It need not exist there."""
         return os.path.normpath(self._mirror.moved(path))
 
     def named(self, inputs: InputObjects) -> InputObjects:
@@ -63,7 +64,7 @@ class Base:
         return text.replace(f"{os.path.relpath(there)}/", f"{self.name}:").replace(f"{there}/", f"{self.name}:")
 
     def place(self, file: str) -> str:
-        """A file of the folder, in Git's own spelling."""
+        """A file of the temporary folder, written as in Git: `REVISION:file`."""
         return f"{self.name}:{Path(os.path.relpath(file, self._mirror.there)).as_posix()}"
 
 
@@ -106,16 +107,16 @@ class _Mirror:
         return PathExclusion(exclusion.patterns, start, frozenset(map(self.moved, apart)), str(self.there))
 
     def wants(self, selection: InputSelection, path: str) -> bool:
-        """Whether the file is needed: a kustomization or a chart may name any file."""
+        """Whether the file is needed. A kustomization or a chart may need any file."""
         if selection.kustomizations or selection.charts or path.lower().endswith(RENDERED_FROM):
             return True
         return any(self._within(each) == path for each in _files(selection))
 
     def fill(self, git: Git, blobs: Sequence[Blob]) -> None:
-        """Write the files into the folder. Links come last, so that no file is written through one.
+        """Write the files into the folder. Links are created last, so that no file is written through a link.
 
-        Links that lead out of the folder are removed. The entry `.git` tells renderers that the folder is the root of a
-        checkout.
+        Links that lead out of the folder are removed. An entry `.git` marks the folder as the root of a checkout for
+        kustomize and helm.
         """
         ids = list(dict.fromkeys(blob.id for blob in blobs))
         contents = dict(zip(ids, git.contents(ids), strict=True)) if ids else {}
@@ -139,12 +140,12 @@ class _Mirror:
                 link.unlink()
 
     def _is_inside(self, target: Path) -> bool:
-        """Whether the target stays in the folder, and is not in `.git`."""
+        """Whether the target is in the folder, and not in `.git`."""
         within = Path(os.path.relpath(os.path.normpath(target), self.there))
         return not within.is_absolute() and within.parts[:1] != ("..",) and within.parts[0].lower() != ".git"
 
     def _in_place(self, paths: Sequence[str]) -> Iterator[str]:
-        """The paths in the folder if they are part of the checkout. A chart of a repository has no revisions."""
+        """The paths in the folder. Charts of a repository are left out, since they are not part of the checkout."""
         for path in paths:
             if not os.path.lexists(path) or _leads_out(self._within(path)):
                 yield path
@@ -160,7 +161,7 @@ class _Mirror:
         return f"{glob.escape(folder) if glob.has_magic(path) else folder}/{within}"
 
     def _within(self, path: str) -> str:
-        """The path relative to the checkout; it begins with `..` if elsewhere. A link at its end is not followed."""
+        """The path relative to the checkout; outside of it, it begins with `..`. A link at its end is not followed."""
         whole = Path(os.path.normpath(Path(path).absolute()))
         return Path(os.path.relpath(whole.parent.resolve() / whole.name, self.root)).as_posix()
 
@@ -170,7 +171,7 @@ def _leads_out(within: str) -> bool:
 
 
 def _link(place: Path, target: bytes) -> None:
-    """Create a link, or a file with its target if the system has no links, as git does."""
+    """Create a link. If the system has no links, create a file with the target as its content, as git does."""
     try:
         place.symlink_to(os.fsdecode(target))
     except FileExistsError:

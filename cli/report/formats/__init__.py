@@ -1,4 +1,4 @@
-"""The formats of each kind of result; only those that are asked for are loaded."""
+"""The output formats of each kind of result. The module of a format is imported only when the format is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cli.input.outputs import Output
 from cli.output import emit, write
 
 Steps: TypeAlias = tuple[str, ...]
-"""Functions as module:name. The first gets the result, each other one what the function before it returned."""
+"""Functions as `module:name`, called in order. The first gets the result; the next get the value of the one before."""
 
 _JSON, _YAML = "cli.output:json_text", "cli.report.formats.yaml:document"
 _JUNIT, _TAP = "cli.report.formats.junit:render", "cli.report.formats.tap:render"
@@ -22,7 +22,7 @@ _JUNIT, _TAP = "cli.report.formats.junit:render", "cli.report.formats.tap:render
 def _of(module: str, **others: Steps) -> Mapping[str, Steps]:
     """The formats of a result that `module` turns into text, JSON and a page of tables.
 
-    `others` are the formats that are made in another way.
+    `others`: further formats, or other steps for these.
     """
     page = f"{module}:as_page"
     return {
@@ -38,15 +38,15 @@ def _of(module: str, **others: Steps) -> Mapping[str, Steps]:
 
 _MARKDOWN = "cli.report.formats.markdown:render_page"
 OF_IMPACTS = _of("cli.report.impacts", markdown=("cli.report.impacts:as_short_page", _MARKDOWN))
-"""How the effect of a change is rendered."""
+"""The formats of the impact of a change."""
 
 OF_ROLLOUTS = _of("cli.report.rollouts")
-"""The same for a safe order."""
+"""The formats of a safe order."""
 
 OF_AUDITS = _of(
     "cli.report.audits", openreports=("cli.report.audits:as_reports",), baseline=("cli.report.audits:as_baseline",)
 )
-"""The same for an audit."""
+"""The formats of an audit."""
 
 OF_REPORTS: Mapping[str, Steps] = {
     "text": ("cli.report.reports:as_text",),
@@ -61,7 +61,7 @@ OF_REPORTS: Mapping[str, Steps] = {
     "tap": ("cli.report.formats.checks:of_report", _TAP),
     "html": ("cli.report.formats.html:render",),
 }
-"""The same for a Report: most of its formats belong to a service, which decides what a finding looks like."""
+"""The formats of a Report. Most of them are defined by a service, such as GitHub."""
 
 OF_SUITES: Mapping[str, Steps] = {
     "text": ("cli.report.suites:as_text",),
@@ -72,14 +72,14 @@ OF_SUITES: Mapping[str, Steps] = {
     "junit": ("cli.report.formats.checks:of_suites", _JUNIT),
     "tap": ("cli.report.formats.checks:of_suites", _TAP),
 }
-"""The same for the outcomes of suites."""
+"""The formats of the outcomes of suites."""
 
 
 def deliver(outputs: Sequence[Output], formats: Mapping[str, Steps], result: object) -> None:
-    """Write the result in each format; files get no colour.
+    """Write the result in each format. Files get no colour.
 
-    Files come first, so that a closed standard output does not cost them. Raises OutOfReach for the first file that
-    cannot be written, when all others are.
+    Files are written first, so that they are complete even if standard output is closed. Raises OutOfReach for the
+    first file that cannot be written, after all others are written.
     """
     failures: list[OutOfReach] = []
     for each in sorted(outputs, key=lambda output: not output.file):

@@ -1,4 +1,4 @@
-"""A report, or the outcomes of suites, as a list of checks that pass or fail: what JUnit and TAP know."""
+"""Turns a report, or the outcomes of suites, into test cases that pass or fail, for JUnit and TAP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ class CaseState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportedCase:
-    """`group` is the rule or the suite; `name` stays the same from run to run; `details` are lines."""
+    """A test case of JUnit or TAP.
+
+    `group`: the rule or the suite.
+    `name`: the same in every run.
+    `place`: the file and line.
+    `details`: further lines, such as causes and the fix.
+    """
 
     group: str
     name: str
@@ -38,7 +44,7 @@ class ReportedCase:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRun:
-    """The checks of one run of a command. `lines` say of all of them what text says above and below them."""
+    """The test cases of one run of a command. `lines`: the head line and the closing line of the text format."""
 
     command: str
     cases: Sequence[ReportedCase]
@@ -54,7 +60,10 @@ def of_suites(outcomes: Sequence[SuiteOutcome]) -> CheckedRun:
 
 
 def _of_report(report: Report) -> list[ReportedCase]:
-    """Each finding, each rule that was not evaluated and all that was unreadable; at least one, as readers expect."""
+    """A case for each finding, each rule that was not evaluated and each unreadable input.
+
+    If there is none, the result is one case that passed or was skipped, since some readers reject an empty list.
+    """
     checks = [
         *(_of_entry(entry, report) for entry in report.entries),
         *(

@@ -1,6 +1,6 @@
-"""Workflow commands of GitHub Actions, which become annotations of a change. Print them on standard output.
+"""Renders workflow commands of GitHub Actions. GitHub turns those on standard output into annotations of a change.
 
-GitHub limits the annotations of each level in a step, so the last one sums up the rest.
+GitHub limits the annotations of each level in a step, so the last annotation summarizes the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """`level` is error, warning or notice; `text` may have several lines."""
+    """An annotation. `level`: error, warning or notice. `text`: may have several lines."""
 
     level: str
     title: str
@@ -34,7 +34,7 @@ class Annotation:
 
 
 def render(report: Report) -> str:
-    """The head line, the annotations from worst to least, the counts."""
+    """The head line, the annotations in order of severity, and the counts."""
     shown = list(_commands(_of_report(report), report.folder))
     return "\n".join([head_line(report), *shown, closing_line(report)])
 
@@ -80,7 +80,7 @@ def _command(annotation: Annotation, folder: str) -> str:
 
 
 def _data(text: str) -> str:
-    """A line end would begin another command."""
+    """The text with escaped line breaks, since a line break would end the command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -1,4 +1,4 @@
-"""GitLab's code quality report. It has no place for a head line, nor for a rule that was not evaluated."""
+"""Renders GitLab's code quality report. The format cannot show a head line or rules that were not evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as one HTML file that loads nothing and runs nothing."""
+"""Renders a report or a page as one HTML file without external resources and scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policies.model.printing import plain
 
 
 def filled(template: str, **values: Any) -> str:
-    """A template of this folder as one file that loads and runs nothing."""
+    """A rendered template of this folder, as one file without external resources and scripts."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text = files(__package__).joinpath(template).read_text(encoding="utf-8")
     return environment.from_string(text).render(version=VERSION, plain=plain, **values)

@@ -1,4 +1,4 @@
-"""JUnit's XML, in the form that Jenkins publishes a schema for. A finding that fails the run is a failed test case."""
+"""Renders JUnit XML according to the schema of Jenkins. A finding that fails the run is a failed test case."""
 
 from __future__ import annotations
 

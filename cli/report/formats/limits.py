@@ -1,12 +1,12 @@
-"""How much of a report the services that read it take. These are theirs, and they move."""
+"""The limits of GitHub and other services that read reports. The services may change them."""
 
 from __future__ import annotations
 
 GITHUB_ANNOTATIONS = 10
-"""Annotations of one level that a step may make; GitHub drops the rest without a word."""
+"""Annotations of one level in a step; GitHub silently drops more."""
 GITHUB_SUMMARY = 1024 * 1024
-"""Bytes of a step's job summary; GitHub refuses a larger one."""
+"""The size of a step's job summary in bytes; GitHub refuses a larger one."""
 SARIF_RESULTS = 25_000
-"""Results of one run that GitHub takes. It refuses a file with more, and shows 5 000."""
+"""Results of one run; GitHub refuses a file with more. It shows 5 000 of them."""
 SARIF_RELATED_LOCATIONS = 100
-"""Related locations of one result that GitHub shows; it refuses more than 1 000."""
+"""Related locations of one result that GitHub shows. It refuses more than 1 000."""

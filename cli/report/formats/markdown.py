@@ -1,4 +1,4 @@
-"""Markdown for a job summary or a comment. No text of a manifest can be more than text in it."""
+"""Renders Markdown for a job summary or a comment. Texts of manifests are escaped, so that they contain no markup."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPECIAL = re.compile(
 )
 """Characters that GitHub reads as markup. Others are not escaped, so that the source stays readable."""
 _ROOM = GITHUB_SUMMARY - 64 * 1024
-"""The bytes for the table; the rest is for the text around it."""
+"""The size of all tables in bytes; the rest of the job summary is for the text around them."""
 
 
 def render(report: Report) -> str:
@@ -69,7 +69,10 @@ def _page(title: str, head: str, table: Iterable[str], notes: Sequence[str]) -> 
 
 
 def bounded_table(head: Sequence[str], rows: Sequence[Sequence[str]], share: int = 1) -> Iterator[str]:
-    """The lines of one of `share` tables, which share the room that there is."""
+    """The lines of a table. If they need more room than the table may have, the last line counts the rest.
+
+    `share`: the number of tables that divide the room equally.
+    """
     if not rows:
         return
     yield _row(head)
@@ -90,7 +93,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def harmless(text: str) -> str:
-    """Text that stays text: no markup, no HTML, no link, no cell, no @mention."""
+    """The text, escaped so that it contains no markup, HTML, link, table cell or @mention."""
     return _SPECIAL.sub(_entity, text).replace("\n", "<br>")
 
 

@@ -1,4 +1,4 @@
-"""A result as a title and tables, which `markdown`, `html` and `table` print."""
+"""A result as a title and tables, for the formats `markdown`, `html` and `table`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. `more` says what the rows leave out. Cells may contain any text of the manifests."""
+    """A table. `more`: a sentence about rows that were left out. Cells may contain unescaped texts of manifests."""
 
     heading: str
     head: Sequence[str]

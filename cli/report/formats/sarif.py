@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, for code scanning. Fingerprints let it follow a finding from commit to commit."""
+"""Renders SARIF 2.1.0 for code scanning. A fingerprint identifies a finding in all commits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _invocation(report: Report) -> dict[str, Any]:
-    """What was not judged: unreadable input, rules without their facts, and what the service would not take."""
+    """SARIF's entry about what is missing: unreadable inputs, rules that were not evaluated, and excess findings."""
     problems: list[dict[str, Any]] = [
         {
             "level": "error",
@@ -121,5 +121,5 @@ def _message(text: str) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
-    """The text with brackets escaped where a viewer would read a link, `[text](target)`."""
+    """The text, changed so that a viewer does not show `[text](target)` as a link."""
     return text.replace("](", "] (")

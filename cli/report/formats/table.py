@@ -1,4 +1,4 @@
-"""The report as a table, one line for each finding, as wide as it needs."""
+"""Renders a report as a table with one line for each finding. Lines are not wrapped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def render(report: Report) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> Iterator[str]:
-    """The rows with their cells below each other; `colours` are those of the first cells."""
+    """The rows with aligned columns. `colours`: the colour of the first cell of each row."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, colour in zip_longest(rows, colours, fillvalue=""):
         first, *rest = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

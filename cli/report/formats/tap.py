@@ -1,4 +1,4 @@
-"""Test Anything Protocol, version 14. A finding that fails the run is `not ok`."""
+"""Renders the Test Anything Protocol, version 14. A finding that fails the run is `not ok`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _lines(number: int, check: ReportedCase) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """A # would begin a directive, such as SKIP."""
+    """The text with escaped `#`, which would begin a directive such as SKIP."""
     return text.replace("\\", "\\\\").replace("#", "\\#")
 
 
 def _quoted(text: str) -> str:
-    """A scalar of JSON is one of YAML."""
+    """The text as a YAML scalar. JSON strings are valid YAML."""
     return json.dumps(text, ensure_ascii=False)

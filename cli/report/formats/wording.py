@@ -1,4 +1,4 @@
-"""What the formats say of one finding, without what they add to it."""
+"""The text of one finding, which several formats share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STDIN = "<stdin>"
 
 
 def details(entry: ReportEntry) -> list[str]:
-    """The causes, the fix and what follows, a line each."""
+    """The causes, the fix and the consequences, one line each."""
     fix = entry.judged.finding.fix
     return [
         *map(cause_line, entry.causes),
@@ -27,14 +27,14 @@ def paragraph(entry: ReportEntry) -> str:
 
 
 def annotated(entry: ReportEntry) -> str:
-    """The message with the kustomization, for findings without a place in a text."""
+    """The message, with the kustomization if the finding has no place in a file."""
     return "\n".join(filter(None, [paragraph(entry), rendered(entry.place)]))
 
 
 def relative(file: str, folder: str) -> str:
-    """The file as services name it: from the folder that the command runs in, without `./`; a file elsewhere as it is.
+    """The path that services show: relative to the folder that the command runs in, without `./`.
 
-    That folder is expected to be the root of the repository.
+    That folder should be the root of the repository. The path of a file outside of it is not changed.
     """
     if not file or file == STDIN:
         return file

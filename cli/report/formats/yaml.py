@@ -1,4 +1,4 @@
-"""The JSON output as YAML: the same keys and values, and the same schema."""
+"""Renders the JSON output as YAML, with the same keys and values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = re.compile(r"[A-Za-z]{2,}(-[A-Za-z]+)*")
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes texts such that YAML 1.1 and 1.2 read the same: `1e3` is a text only in the older one."""
+    """Quotes texts that YAML 1.1 or 1.2 would read as another type, such as `1e3`, which is a number only in 1.2."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002, PyYAML's signature
         return True
@@ -24,7 +24,7 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 def _number(dumper: _Dumper, number: Decimal) -> yaml.ScalarNode:
-    """Manifests are read with exact numbers."""
+    """An exact decimal as a YAML float. Manifests are read with exact numbers."""
     text = f"{number:f}"
     return dumper.represent_scalar("tag:yaml.org,2002:float", text if "." in text else f"{text}.0")
 
@@ -34,7 +34,7 @@ _Dumper.add_representer(Decimal, _number)
 
 
 def document(answer: dict[str, Any]) -> str:
-    """Letters of all languages are shown; where anything does not print, all that is not ASCII is an escape."""
+    """The YAML text. If it contains an unprintable character, all characters outside of ASCII are escaped."""
     shown = _dumped(answer, letters=True)
     printable = all(line.isprintable() for line in shown.split("\n"))
     return shown if printable else _dumped(answer, letters=False)

@@ -1,4 +1,4 @@
-"""The outcome of a simulation of Kueue's queues: as text, and as JSON with times in seconds since its start."""
+"""Renders a simulation of Kueue's queues as text, and as JSON with times in seconds since its start."""
 
 from __future__ import annotations
 

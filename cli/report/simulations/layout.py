@@ -1,4 +1,4 @@
-"""How simulations are written as text."""
+"""The text layout that all simulations share."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ def outcome_text(
     left_out: Iterable[str] = (),
     how: str = "",
 ) -> str:
-    """The outcome of one simulation. `where` is the scheduler, with `in` before it; empty for Kueue.
+    """The text of one simulation.
 
-    `counts` say what was read, each with its word; `how` ends that line. `left_out` are the jobs that are in no queue.
+    `where`: ` in ` and the scheduler; empty for Kueue.
+    `counts`: the numbers of objects that were read, each with its noun.
+    `assumed`: assumptions of the simulation.
+    `happened`, `waits`, `in_use`: the lines of these sections.
+    `left_out`: the jobs that are in no queue.
+    `how`: the end of the first line.
     """
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""The results of the simulations of Volcano's and YuniKorn's queues, without those that have no work."""
+"""Renders the simulations of Volcano's and YuniKorn's queues. A project without work is left out."""
 
 from __future__ import annotations
 

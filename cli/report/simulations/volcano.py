@@ -1,4 +1,4 @@
-"""The outcome of a simulation of Volcano's queues: as text, and as JSON with amounts as in a Queue."""
+"""Renders a simulation of Volcano's queues as text, and as JSON with amounts as in a Queue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def as_text(simulation: VolcanoSimulation) -> str:
 
 
 def assumptions(simulation: VolcanoSimulation) -> Iterator[str]:
-    """What the files leave open."""
+    """Sentences about what the simulation assumes because the files do not say it."""
     conf = simulation.conf
     actions = f"the actions {', '.join(conf.actions)}"
     if conf.tiers in (SETTLED_CONF.tiers, VOLCANO_CONF.tiers):
@@ -80,7 +80,7 @@ def _event(simulation: VolcanoSimulation, each: Trace) -> str:
 
 
 def _trees(simulation: VolcanoSimulation) -> Iterator[str]:
-    """The trees of queues: that of root, then those that are not connected to it."""
+    """The lines of all trees of queues: first the tree of root, then those that are not connected to it."""
     queues = simulation.engine.world.queues
     phases = phases_by_queue(simulation.engine.world)
     tops = [node for node in queues if node.parent is None]

@@ -1,4 +1,4 @@
-"""The outcome of a simulation of YuniKorn's queues: as text, and as JSON with amounts as in queues.yaml."""
+"""Renders a simulation of YuniKorn's queues as text, and as JSON with amounts as in queues.yaml."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_text(simulation: YuniKornSimulation) -> str:
 
 
 def assumptions(simulation: YuniKornSimulation) -> Iterator[str]:
-    """Assumptions about what the files do not say."""
+    """Sentences about what the simulation assumes because the files do not say it."""
     if not simulation.intake.configured:
         yield "there is no queues.yaml: YuniKorn's built-in one makes a queue for each Namespace"
     if simulation.intake.capacity is None:
@@ -61,7 +61,10 @@ def _event(each: Trace) -> str:
 def queues_text(
     simulation: YuniKornSimulation, top: str | None = None, visible: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
-    """The tree of queues with what is in use: from `top` down (default: root), only queues whose path is `visible`."""
+    """The tree of queues with their usage.
+
+    `top`: the path of the queue to begin with, by default root. `visible`: whether the queue with this path is shown.
+    """
     counts, queues = applications_below(simulation.scheduler), simulation.scheduler.tree
     first = queues.root if top is None else queues.queues[top]
     return tree(first, lambda queue: _rows(queue, counts[queue]), lambda queue: visible(queue.path))
@@ -77,7 +80,7 @@ def _rows(queue: YuniKornQueue, counts: Applications) -> tuple[str, list[str]]:
 
 
 def counts_notes(counts: Applications, most: int = 0) -> Iterator[str]:
-    """The number of applications, running and waiting. `most` may run; 0 means without a limit."""
+    """The numbers of running and waiting applications. `most`: how many may run; 0 means no limit."""
     if counts.running or counts.waiting or most:
         yield f"applications: {counts.running}{f' of {most}' if most else ''}"
     if counts.waiting:
@@ -125,5 +128,5 @@ def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
 
 
 def _amounts(amounts: YuniKornAmounts | None) -> Mapping[str, str] | None:
-    """The amounts as text; None if nothing is limited."""
+    """The amounts as texts; None if there are no amounts."""
     return None if amounts is None else yunikorn_amounts(amounts)

@@ -1,1 +1,1 @@
-"""The rows about admission end to end: a real API server, the reconciler as users run it, and played jobs."""
+"""Rows about admission end to end: a real API server, the reconciler as users run it, and simulated jobs."""

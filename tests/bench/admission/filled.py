@@ -1,4 +1,4 @@
-"""A control plane that holds very many objects: put straight into etcd, since the API server takes minutes for them."""
+"""Fill a control plane with very many objects: they are put straight into etcd; the API server would take minutes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.bench.admission import gauges
 
 Manifest = dict[str, Any]
 _LONG = 600.0
-"""Seconds after which it is not waited for any more."""
+"""Seconds after which the wait is given up."""
 _AT_ONCE = 128
-"""As many operations as etcd takes in one transaction."""
+"""The number of operations that etcd takes in one transaction."""
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 
 def fill(etcd_url: str, manifests: Iterable[Manifest]) -> int:
-    """Store objects of Kueue's kinds as the API server would; how many. Raises RuntimeError where etcd refuses."""
+    """Store objects of Kueue's kinds as the API server would. Returns the number; raises RuntimeError on a refusal."""
     connection = http.client.HTTPConnection(urlsplit(etcd_url).netloc)
     rest, count = iter(manifests), 0
     while some := [_put(manifest, count + place) for place, manifest in enumerate(islice(rest, _AT_ONCE))]:
@@ -38,7 +38,7 @@ def fill(etcd_url: str, manifests: Iterable[Manifest]) -> int:
 
 
 def until_calm(server: ControlPlane) -> None:
-    """The API server takes in gradually what was put into etcd; waits until it has little left to do."""
+    """Wait until the API server has little left to do: it reads the objects in etcd gradually."""
     pid, ends = server.pids()["kube-apiserver"], time.monotonic() + _LONG
     while time.monotonic() < ends:
         before = gauges.cpu_seconds(pid)

@@ -1,7 +1,7 @@
 """How fast the API server takes admissions from a writer that decides nothing.
 
-It sends what the reconciler sends when it admits: one apply of the status of each Workload, bound to its version, over
-as many connections, and follows the Workloads as well. What the reconciler reaches is compared with this.
+It sends the same requests as the reconciler: one apply of the status of each Workload, bound to its version, over as
+many connections; and it watches the Workloads as well. The rate of the reconciler is compared with this.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tests.bench.admission.offered import NAMESPACE, Manifest, that_fit
 from tests.bench.admission.player import Creators
 
 _THREADS = 8
-"""As many as the reconciler's writer has."""
+"""The number of connections of the reconciler's writer."""
 _APART = "floor"
 """The namespace of these Workloads; no LocalQueue is in it."""
 _PATH = f"{KUEUE}/namespaces/{_APART}/workloads"
 
 
 def writes_a_second(kubeconfig: Path, count: int) -> float:
-    """Creates so many Workloads and admits them blindly; nothing else may write meanwhile."""
+    """Create so many Workloads and admit them without a decision; nothing else may write meanwhile."""
     with Line(kubeconfig) as line:
         line.create("/api/v1/namespaces", {"metadata": {"name": _APART}})
     jobs = that_fit(30, count, waiting=True).jobs
@@ -48,7 +48,7 @@ def writes_a_second(kubeconfig: Path, count: int) -> float:
 
 
 def _admit_all(kubeconfig: Path, count: int) -> float:
-    """The seconds that it takes. Raises RuntimeError where one is not taken."""
+    """The seconds that this takes. Raises RuntimeError if the API server refuses one."""
     with Line(kubeconfig) as line:
         stored = json.loads(line.send("GET", _PATH)[1])
     open_, failed = SimpleQueue[Manifest](), SimpleQueue[str]()
@@ -89,7 +89,7 @@ def _write(kubeconfig: Path, open_: SimpleQueue[Manifest], applied: Manifest, fa
 
 
 def admission() -> Manifest:
-    """What the reconciler applies when it admits one of the Workloads that fit."""
+    """The status that the reconciler applies when it admits one of the Workloads that fit."""
     offer, now = that_fit(1, 1, waiting=True), time.time_ns() // SECOND * SECOND
     world = World()
     world.put_namespace(NAMESPACE, {})

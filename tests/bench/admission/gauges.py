@@ -1,4 +1,4 @@
-"""What is measured from outside: requests that the API server counted, processor time and memory of a process."""
+"""Measurements from outside: the requests counted by the API server, and the processor time of a process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERBS = {"APPLY": "PATCH"}
 
 
 def requests(line: Line, code: str = "") -> Counter[Group]:
-    """All that the API server has answered so far, or those with this status; open watches are not in it."""
+    """The requests that the API server has answered so far, all or those with this status; without open watches."""
     _, text = line.send("GET", "/metrics")
     found: Counter[Group] = Counter()
     for labels, value in _SAMPLE.findall(text.decode()):
@@ -28,6 +28,6 @@ def requests(line: Line, code: str = "") -> Counter[Group]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of all its threads, in user and kernel mode."""
+    """The processor seconds of all threads of a process, in user and kernel mode."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""Kept-alive requests to the API server as the played people and jobs send them, each of them counted."""
+"""Connections to the API server for the simulated people and jobs, with a count of the requests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Group = tuple[str, str]
 """Verb and resource with its subresource, as the API server's metrics name them."""
 MERGE = "application/merge-patch+json"
 _STALE = 20.0
-"""Seconds after which a connection is not used again: the API server closes those that are idle for long."""
+"""Seconds after which an idle connection is not used again; the API server closes those that are idle for long."""
 
 
 class Line:
-    """One connection, for one thread. `sent` counts the requests by group."""
+    """A connection for one thread. `sent`: the number of requests by group."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.sent: Counter[Group] = Counter()
@@ -41,7 +41,7 @@ class Line:
         self._connection.close()
 
     def send(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> tuple[int, bytes]:
-        """Status and body."""
+        """The status and body of the answer."""
         if time.monotonic() > self._used + _STALE:
             self._connect()
         self.sent[method, resource_of(path)] += 1
@@ -58,7 +58,7 @@ class Line:
         self._used = time.monotonic()
 
     def create(self, path: str, body: Any) -> None:
-        """Raises RuntimeError where it is not taken."""
+        """Raises RuntimeError if the API server refuses it."""
         status, answer = self.send("POST", path, body)
         if status != 201:
             raise RuntimeError(f"POST {path}: {status}: {answer[:300]!r}")
@@ -82,7 +82,7 @@ def make(kubeconfig: Path, manifests: Iterable[dict[str, Any]]) -> None:
 
 
 def make_nodes(kubeconfig: Path, nodes: Iterable[dict[str, Any]]) -> None:
-    """Create Nodes. An API server taints each, until somebody says that it is ready."""
+    """Create Nodes and remove the taint that the API server gives each until it is ready."""
     with Line(kubeconfig) as line:
         for node in nodes:
             line.create("/api/v1/nodes", node)

@@ -1,4 +1,4 @@
-"""What is offered in each row: queues, and Workloads with the time at which each comes and how long it runs."""
+"""The input of each row: queues, and Workloads with their times of creation and running times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES = (
     ("medium", 100, 5, 100, 0.5, 0.5),
     ("large", 50, 20, 200, 1.0, 1.2),
 )
-"""Name, how many for each ClusterQueue, cpus, priority, seconds that it runs and between two of them.
+"""Name, number for each ClusterQueue, cpus, priority, running time, and time between two of them (in seconds).
 
 Source: Kueue v0.19, test/performance/scheduler/configs/baseline/generator.yaml.
 """
@@ -24,7 +24,7 @@ Source: Kueue v0.19, test/performance/scheduler/configs/baseline/generator.yaml.
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`comes`: seconds after the first; `runs`: seconds from its admission on, None for ever."""
+    """A Workload. `comes`: seconds after the first one; `runs`: seconds after its admission, None: for ever."""
 
     manifest: Manifest
     comes: float = 0.0
@@ -37,7 +37,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Offer:
-    """`waiting`: the Workloads are there before the reconciler starts. `machines` are Nodes."""
+    """The input of a row. `waiting`: the Workloads exist before the reconciler starts. `machines`: Nodes."""
 
     title: str
     nodes: list[Manifest]
@@ -49,7 +49,7 @@ class Offer:
 
 
 def that_fit(queues: int, count: int, *, waiting: bool, rate: float = 0.0) -> Offer:
-    """One cpu each, for ever; cohorts of 6. `rate`: so many a second, 0 for as fast as can be."""
+    """Workloads of one cpu that run for ever; Cohorts of 6. `rate`: creates a second, 0 for as fast as possible."""
     nodes = [*_flat(queues, 6, cpu=count // queues + 1)]
     jobs = [_job(f"w{turn}", 1, 0, f"q{turn % queues}", turn / rate if rate else 0.0) for turn in range(count)]
     how = "all waiting" if waiting else f"{rate:.0f}/s" if rate else "at once"
@@ -57,7 +57,7 @@ def that_fit(queues: int, count: int, *, waiting: bool, rate: float = 0.0) -> Of
 
 
 def mixed(share: int = 5) -> Offer:
-    """5 Cohorts of 6 ClusterQueues under one; one job in `share` of Kueue's own test, in the same rhythm."""
+    """5 Cohorts of 6 ClusterQueues under one; 1/`share` of the jobs of Kueue's own test, at its intervals."""
     jobs = [
         _job(f"{name}-{queue}-{turn}", cpu, priority, f"q{queue}", turn * between, runs)
         for name, count, cpu, priority, runs, between in SIZES
@@ -69,7 +69,7 @@ def mixed(share: int = 5) -> Offer:
 
 
 def racked(share: int = 5) -> Offer:
-    """The same tree and rhythm with topologies: one job in `share` of Kueue's test `tas`, on 640 nodes in 10 racks."""
+    """The tree of `mixed` with topologies: 1/`share` of the jobs of Kueue's test `tas`, 640 nodes in 10 racks."""
     jobs = [
         Job(_in_rack(f"{name}-{how}-{queue}-{turn}", f"q{queue}", priority, pods, cpu, asked), turn * between, runs)
         for name, counts, pods, cpu, priority, runs, between, size in _RACKED
@@ -93,11 +93,11 @@ _RACKED = (
     ("medium", (34, 33, 33), 4, "1250m", 100, 0.5, 0.5, 2),
     ("large", (17, 17, 16), 8, "2500m", 200, 1.0, 1.2, 4),
 )
-"""Name, how many of each of `_HOW` for each ClusterQueue, pods, what each requests, priority, seconds that it runs and
-between two of them, pods of a slice.
+"""Name, number of each of `_HOW` for each ClusterQueue, pods, request of a pod, priority, running time, time between
+two of them (in seconds), pods of a slice.
 
-Source: Kueue v0.19, test/performance/scheduler/configs/tas/generator.yaml. Its balanced work is taken as slices on
-hosts.
+Source: Kueue v0.19, test/performance/scheduler/configs/tas/generator.yaml. Its balanced work is replaced with slices
+on hosts.
 """
 
 
@@ -122,19 +122,20 @@ def _machine(rack: int, place: int) -> Manifest:
 
 
 def half_fit(count: int) -> Offer:
-    """The same tree; half of those that wait fit at a time, and each runs for 100 ms."""
+    """The tree of `mixed`; half of the waiting Workloads fit at a time, and each runs for 100 ms."""
     return _some_fit(count, "half fit", cpu=count // 60 + 1)
 
 
 def sixty_fit(count: int) -> Offer:
-    """The same, where 60 fit at a time."""
+    """Like `half_fit`, but 60 fit at a time."""
     return _some_fit(count, "60 fit", cpu=2)
 
 
 def lent(count: int) -> tuple[list[Manifest], list[Job], list[Job]]:
-    """30 ClusterQueues of one Cohort: the nodes, work that uses all quota, and as much that takes half of it back.
+    """30 ClusterQueues of one Cohort: the queues, Workloads that use all quota, and `count` that reclaim quota.
 
-    Every second ClusterQueue owns all the quota, and the others use it. `count` of higher priority come to the owners.
+    Every second ClusterQueue owns quota, and the others have borrowed all of it. The `count` Workloads have a higher
+    priority and are in the queues that own quota.
     """
     each = count // 15 + 1
     nodes = [kueue("ResourceFlavor", "plain", {})]

@@ -1,7 +1,7 @@
 """`python -m tests.bench --only one_job`: a single Job on an idle system, from its creation to its start.
 
-Its floor is a writer that decides nothing. For each Job it sends what the reconciler sends until the Job starts, one
-request after the other: it creates the Workload, applies the status with the admission, and unsuspends the Job.
+The floor is a writer that decides nothing. For each Job it sends the reconciler's requests until the Job starts, one
+after the other: it creates the Workload, applies the status with the admission, and unsuspends the Job.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tests.bench.admission.process import QUOTREE, reconciling
 from tests.builders import kueue
 
 _NAMESPACE = "team"
-"""Not that of the Lease: jobs beside the reconciler itself are not managed."""
+"""Not the namespace of the Lease: jobs in the reconciler's own namespace are not managed."""
 _PATH = JOBS.collection(_NAMESPACE)
 _WORKLOADS = f"{KUEUE}/namespaces/{_NAMESPACE}/workloads"
 _QUEUES = 30
 _COUNT = 200
 _FIRST = 20
-"""Jobs before the first that is measured."""
+"""The number of Jobs before the first measured one."""
 _PAUSE = 0.15
-"""Seconds between two Jobs, in which statuses and Events of the last one are written."""
+"""Seconds between two Jobs, for the statuses and Events of the previous one."""
 _LONG = 300
-"""Seconds for which it is watched."""
+"""Seconds of a watch request."""
 
 
 def rows(program: Sequence[str] = (QUOTREE,)) -> None:
-    """Print it. `program`: what is run in the place of `quotree`."""
+    """Print the rows. `program`: the command that is run instead of `quotree`."""
     print(f"\n{'one Job on an idle system, ms':44} {'p50':>6} {'p99':>6} {'cpu each':>9}")
     with _world() as server:
         _print("a blind writer", _waits_of_floor(server), "")
@@ -57,7 +57,7 @@ def rows(program: Sequence[str] = (QUOTREE,)) -> None:
 
 @contextmanager
 def _world() -> Iterator[ControlPlane]:
-    """A control plane of its own: the Workloads of another writer would hold the quota."""
+    """A control plane for one measurement: Workloads of another writer would use the quota."""
     with ControlPlane() as server:
         install(server)
         server.kubectl("create", "namespace", _NAMESPACE)
@@ -76,7 +76,7 @@ def _print(title: str, waits: list[float], more: str) -> None:
 
 
 def _jobs(server: ControlPlane, names: Sequence[str]) -> list[float]:
-    """The seconds until each was started; one after the other."""
+    """Create Jobs one after the other. Returns the seconds until each was started."""
     waits = []
     with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster, Line(server.kubeconfig) as line:
         version = cluster.get(_PATH, {"limit": "1"})["metadata"]["resourceVersion"]
@@ -102,7 +102,7 @@ def _waits_of_floor(server: ControlPlane) -> list[float]:
 
 
 def _start_blindly(kubeconfig: Path, version: str, count: int) -> None:
-    """Start so many Jobs. Raises RuntimeError where the API server refuses a write."""
+    """Start so many Jobs. Raises RuntimeError if the API server refuses a write."""
     applied, spec = admission(), offered.that_fit(1, 1, waiting=True).jobs[0].manifest["spec"]
     with (
         ClusterClient(from_kubeconfig(None, str(kubeconfig))) as cluster,
@@ -132,7 +132,7 @@ def _sent_by(line: Line, method: str, path: str, body: Any = None, kind: str = "
 
 
 def _started(job: dict[str, Any]) -> str:
-    """Its name; empty for one that is suspended."""
+    """The name of a Job; empty if it is suspended."""
     return "" if job.get("spec", {}).get("suspend", True) else str(job["metadata"]["name"])
 
 

@@ -1,6 +1,6 @@
-"""Where the reconciler's processor time goes while half of what waits fits: `python -m tests.bench.admission.parts`.
+"""`python -m tests.bench.admission.parts`: the reconciler's processor time by part while half of the pending work fits.
 
-It runs the row of `make bench`, with a reconciler whose loop and threads are timed.
+The row is that of `make bench`; the loop and the threads of the reconciler are timed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 from tests.apiserver.harness import ControlPlane
 
 _LOOP = "reconciler"
-"""The thread of the loop."""
+"""The name of the thread that runs the loop."""
 _SHOWN = 0.02
-"""Seconds; threads that take less are summed up."""
+"""Seconds. Threads that take less are shown as one sum."""
 
 
 class Parts:
-    """Processor seconds by part of the loop, each without the parts within it."""
+    """Processor seconds by part of the loop, without those of nested parts."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -47,7 +47,7 @@ class Parts:
 
 
 def _serve(report: Path, arguments: list[str]) -> int:
-    """`quotree` with these arguments; what its parts took is written to `report` when the loop ends."""
+    """Run `quotree` with these arguments; when the loop ends, write the times of its parts to `report`."""
     from cli.main import main
     from reconciler.core.core import Core
     from reconciler.core.decider import Decider
@@ -84,7 +84,7 @@ def _serve(report: Path, arguments: list[str]) -> int:
 
 
 def _threads() -> dict[str, float]:
-    """Processor seconds of the process by thread, named without number. Reflectors have ended by then."""
+    """Processor seconds by thread name, without its number. The reflectors have ended by then."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for thread in threading.enumerate():
         if thread.ident is not None:
@@ -98,7 +98,7 @@ def _cycles(reconciler: Any) -> int:
 
 
 def rows() -> None:
-    """Print the row, and what each part of the loop and each thread takes of it."""
+    """Print the row, and the share of each part of the loop and of each thread."""
     from tests.bench.admission import rows as admission
     from tests.bench.admission.offered import half_fit
 

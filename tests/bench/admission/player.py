@@ -1,4 +1,4 @@
-"""People who create Workloads, and the jobs of those: they run, finish, and stop when they are evicted."""
+"""Simulated people who create Workloads, and simulated jobs that run, finish, and stop if they are evicted."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.bench.admission.offered import NAMESPACE, Job, Manifest
 
 _PATH = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
 _WRITERS = 16
-"""Connections: more than the reconciler has, so that the jobs are never what is waited for."""
+"""The number of connections: more than the reconciler has, so that the jobs are never the bottleneck."""
 
 
 class Creators:
-    """Processes that create the objects of `jobs`, each when it comes, from `begin` (seconds since 1970) on."""
+    """Processes that create the objects of `jobs`, each at its time after `begin` (seconds since 1970)."""
 
     def __init__(self, kubeconfig: Path, jobs: list[Job], begin: float, processes: int = 4, path: str = _PATH) -> None:
         self._pool = ProcessPoolExecutor(processes)
@@ -40,7 +40,7 @@ class Creators:
         ]
 
     def done(self) -> tuple[dict[str, float], Counter[Group]]:
-        """When each was created, and the requests that it took; waits for the last one."""
+        """Wait until all are created. Returns the time of each creation, and the number of requests."""
         created: dict[str, float] = {}
         sent: Counter[Group] = Counter()
         for part in self._parts:
@@ -63,7 +63,7 @@ def _create(kubeconfig: Path, jobs: list[Job], begin: float, path: str) -> tuple
 
 @dataclass
 class _Run:
-    """One job: its Workload as it was seen last, and when it will have run long enough."""
+    """A simulated job. `manifest`: its Workload as last seen; `ends`: when it will have run long enough."""
 
     runs: float | None
     manifest: Manifest = field(default_factory=dict)
@@ -72,9 +72,9 @@ class _Run:
 
 
 class Player:
-    """Follows the Workloads, as a context manager.
+    """A context manager that watches the Workloads and plays their jobs.
 
-    `admitted`: when each was seen admitted first; `admissions`: how often in all.
+    `admitted`: when each Workload was first seen admitted; `admissions`: the number of all admissions.
     """
 
     def __init__(self, kubeconfig: Path, jobs: list[Job]) -> None:
@@ -118,7 +118,7 @@ class Player:
         self._cluster.close()
 
     def sent(self) -> Counter[Group]:
-        """The requests so far."""
+        """The number of requests so far, by group."""
         return sum((line.sent for line in self._lines), Counter[Group]())
 
     def _changed(self, kind: ChangeKind, manifest: Manifest, _: str) -> None:
@@ -158,7 +158,7 @@ class Player:
             self._stir(name, run)
 
     def _stir(self, name: str, run: _Run) -> None:
-        """Its job has something to write."""
+        """Queue a write for the job of this Workload."""
         if not run.writing:
             run.writing = True
             self._work.put(name)
@@ -188,12 +188,12 @@ class Player:
                 if status not in (200, 409):
                     raise RuntimeError(f"{name}: {status}: {answer[:300]!r}")
                 if status == 409:
-                    with self._lock:  # the watch may have told of what is newer before this answer came
+                    with self._lock:  # the watch may have brought a newer version before this answer
                         if run.manifest is not manifest:
                             self._see(run.manifest)
 
     def _report(self, run: _Run) -> Manifest | None:
-        """What the job writes now: that it is over, or that it has stopped."""
+        """The status that the job writes now: finished or stopped."""
         held = _held(run.manifest)
         if "Finished" in held or "QuotaReserved" not in held:
             return None

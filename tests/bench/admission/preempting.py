@@ -1,7 +1,7 @@
-"""`python -m tests.bench --only preempting`: work that gets quota only when somebody else is preempted for it.
+"""`python -m tests.bench --only preempting`: Workloads that get quota only if others are preempted.
 
-Half of the ClusterQueues of one Cohort lend all they have to the others, which use it up. Then each of them takes it
-back, workload by workload. So all searches meet the same candidates, and heads of a cycle compete for victims.
+Half of the ClusterQueues of one Cohort lend all their quota to the others, which use all of it. Then each of them
+reclaims it, Workload by Workload. So all searches have the same candidates, and the heads of a cycle compete for them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COUNT = 500
 
 
 def rows(program: Sequence[str] = (QUOTREE,)) -> None:
-    """Print the row. `program`: what is run in the place of `quotree`."""
+    """Print the row. `program`: the command that is run instead of `quotree`."""
     title = f"{_COUNT} that each preempt, 30 queues in one tree"
     print(f"\n{title:48} {'/s':>6} {'p50 s':>6} {'p99 s':>6} {'ms each':>8} {'evictions':>10} {'MiB':>5}")
     with ControlPlane() as server:

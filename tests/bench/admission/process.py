@@ -1,4 +1,4 @@
-"""The reconciler as users run it, in a process of its own that is measured."""
+"""The measured process: the reconciler as users run it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.apiserver.processes import Processes
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 _NAME = "reconciler"
 _LONG = 600.0
-"""Seconds after which a row is given up."""
+"""The timeout of a row in seconds."""
 
 
 class Process:
-    """`quotree serve reconciler`, as users run it. It ends with this process, however that ends."""
+    """A process `quotree serve reconciler`. It ends when this process ends, for whatever reason."""
 
     def __init__(self, kubeconfig: Path, program: Sequence[str] = (QUOTREE,), arguments: Sequence[str] = ()) -> None:
         folder = Path(tempfile.mkdtemp(prefix="quotree-bench-"))
@@ -33,14 +33,14 @@ class Process:
         self.pid = self._running.pids()[_NAME]
 
     def working(self) -> bool:
-        """Whether it knows everything and holds the Lease."""
+        """Whether the reconciler is ready and holds the Lease."""
         return self._get("/readyz") is not None and "\nquotree_reconciler_writes 1" in (self._get("/metrics") or "")
 
     def ready(self) -> bool:
         return self._get("/readyz") is not None
 
     def until(self, holds: Callable[[], bool], what: Callable[[], str]) -> None:
-        """Raises RuntimeError where that does not come about in time, or the process ends."""
+        """Wait until `holds` is true. Raises RuntimeError at the timeout, or if the process ends."""
         ends = time.monotonic() + _LONG
         while not holds():
             if self._running.exit_code(_NAME) is not None or time.monotonic() > ends:
@@ -48,7 +48,7 @@ class Process:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """End it as a kubelet does: it releases the Lease, so that the next one of a row need not wait for it."""
+        """End the process as a kubelet does: it releases the Lease, so that the next process need not wait for it."""
         self._running.stop(_NAME)
         self._running.stop_all()
 
@@ -66,7 +66,7 @@ class Process:
 def reconciling(
     kubeconfig: Path, program: Sequence[str] = (QUOTREE,), arguments: Sequence[str] = ()
 ) -> Iterator[Process]:
-    """`program`: what is run in the place of `quotree`."""
+    """A running reconciler. `program`: the command that is run instead of `quotree`."""
     process = Process(kubeconfig, program, arguments)
     try:
         yield process

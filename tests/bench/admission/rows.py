@@ -18,14 +18,14 @@ from tests.bench.admission.player import Creators, Player
 from tests.bench.admission.process import QUOTREE, reconciling
 
 _SETTLE = 3.0
-"""Seconds that statuses and Events may take after the last admission, to be counted as well."""
+"""Seconds after the last admission for statuses and Events, which are counted as well."""
 _WORK = 10.0
-"""Seconds for which it is watched after a start."""
+"""Seconds of observation after a start."""
 _OURS = ("workloads", "events", "clusterqueues", "localqueues", "cohorts", "leases")
 
 
 def rows(*, large: bool) -> None:
-    """Print all; `large`: also starts among more Workloads, which take minutes each."""
+    """Print all rows. `large`: also starts with more Workloads, which take minutes each."""
     head()
     for offer in (
         offered.that_fit(30, 2_000, waiting=True),
@@ -44,7 +44,7 @@ def rows(*, large: bool) -> None:
 
 
 def racks(*, large: bool) -> None:
-    """Print the row about work in topologies; `large`: all jobs of Kueue's test, not every fifth."""
+    """Print the row about work in topologies. `large`: all jobs of Kueue's test instead of a fifth."""
     head()
     offer = offered.racked(1 if large else 5)
     with ControlPlane() as server:
@@ -52,7 +52,7 @@ def racks(*, large: bool) -> None:
 
 
 def head() -> None:
-    """Print what stands above the rows."""
+    """Print the heading of the rows."""
     first = (
         f"\n{'admission, end to end':44} {'to admit, s':>23} {'':20} {'floor':>13} {'requests':>9} {'reconciler':>20}"
     )
@@ -64,8 +64,8 @@ def head() -> None:
 
 
 def _start(queues: int, workloads: int) -> None:
-    """From the start of the process on: when it knows all, its first admission and the processor time until then, and
-    what an admission costs among so many.
+    """A row about a start: the times until ready and until the first admission, the processor time until then, and the
+    cost of an admission among so many Workloads.
     """
     with ControlPlane() as server:
         install(server)
@@ -79,7 +79,7 @@ def _start(queues: int, workloads: int) -> None:
             def admitted() -> int:
                 return gauges.requests(line)["PATCH", "workloads/status"]
 
-            running.until(running.ready, lambda: "it to know all")
+            running.until(running.ready, lambda: "it to be ready")
             ready = time.monotonic() - began
             running.until(lambda: admitted() > 0, lambda: "its first admission")
             first, cpu, peak = time.monotonic() - began, gauges.cpu_seconds(running.pid), memory.peak_mib(running.pid)
@@ -99,9 +99,9 @@ def _start(queues: int, workloads: int) -> None:
 
 
 def row(server: ControlPlane, offer: Offer, program: Sequence[str] = (QUOTREE,)) -> None:
-    """Print one. `program`: what is run in the place of `quotree`."""
+    """Print a row. `program`: the command that is run instead of `quotree`."""
     install(server)
-    login = server.kubeconfig  # each look writes the file anew
+    login = server.kubeconfig  # each access writes the file again
     make_nodes(login, offer.machines)
     make(login, offer.nodes)
     created, sent = _created(login, offer) if offer.waiting else ({}, Counter[Group]())
@@ -133,7 +133,7 @@ def _print(
     peak: float,
     reached: float,
 ) -> None:
-    """`reached`: what a blind writer reached in the same control plane, in admissions a second."""
+    """`reached`: admissions a second of a blind writer in the same control plane."""
     first = min(player.admitted.values())
     begin = first if offer.waiting else min(created.values())
     waits = sorted(player.admitted[name] - (begin if offer.waiting else created[name]) for name in created)

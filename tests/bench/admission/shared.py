@@ -1,6 +1,7 @@
-"""`python -m tests.bench --only shared`: a cluster that two parts share, beside the same cluster with one reconciler.
+"""`python -m tests.bench --only shared`: a cluster that two parts share, compared with one reconciler for all of it.
 
-All processes share two cores with the API server, so it says what a part costs, and not what a second core would give.
+All processes share two cores with the API server, so the figures show the cost of a part, not the gain of a second
+core.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LABEL = "quotree.dev/part"
 
 
 def rows() -> None:
-    """Print both."""
+    """Print both rows."""
     print(f"\n{f'{_COUNT} that fit, {_QUEUES} queues, at once':44} {'/s':>6} {'ms each':>9} {'MiB of each':>14}")
     for parts in (("default",), ("default", "batch")):
         with ControlPlane() as server:
@@ -64,7 +65,7 @@ def _arguments(part: str) -> list[str]:
 
 
 def _given(server: ControlPlane) -> set[str]:
-    """The parts that decide for a ClusterQueue; nobody of one that is asked for."""
+    """The parts that decide for ClusterQueues; "" for a ClusterQueue that another part has asked for."""
     found = set()
     for each in server.request("GET", f"{KUEUE}/clusterqueues")["items"]:
         claims = [c for c in each.get("status", {}).get("conditions", []) if c["type"].startswith("part.quotree.dev/")]

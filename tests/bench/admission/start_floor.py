@@ -1,9 +1,9 @@
-"""The floor of a start: a process that lists what the reconciler lists, each kind over its own connection and page by
-page, and writes what the reconciler writes until the same moment, over as many connections. It decides nothing.
+"""The floor of a start: a process that decides nothing. It lists the same as the reconciler, each kind over its own
+connection and page by page, and writes as many statuses over as many connections.
 
 `python -m tests.bench.admission.start_floor KUBECONFIG PATHS COLLECTION` runs one. PATHS, as JSON, are the collections
-to list; each object of COLLECTION has its status written once, in the size in which it is stored. It prints when it was
-done, by the clock of `time.monotonic`, and its processor seconds. Only the standard library is loaded.
+to list; the status of each object of COLLECTION is written once, in the size in which it is stored. The process prints
+the time of its end by the clock of `time.monotonic` and its processor seconds. It loads only the standard library.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from urllib.parse import quote, urlsplit
 
 _PAGE = 500
 _THREADS = 8
-"""As many as the reconciler's writer has for statuses."""
+"""The number of connections that the reconciler's writer has for statuses."""
 _MERGE = "application/merge-patch+json"
 
 Manifest = dict[str, Any]
 
 
 def seconds(kubeconfig: Path, paths: Iterable[str], collection: str) -> tuple[float, float]:
-    """From the exec of the process to its last write, and its processor time."""
+    """The seconds from the exec of the process to its last write, and its processor seconds."""
     began = time.monotonic()
     command = [sys.executable, "-m", __name__, str(kubeconfig), json.dumps([*paths]), collection]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -40,7 +40,7 @@ def seconds(kubeconfig: Path, paths: Iterable[str], collection: str) -> tuple[fl
 
 
 class _Server:
-    """What a kubeconfig of the control plane says, which is JSON."""
+    """The API server that a kubeconfig names, which is JSON here."""
 
     def __init__(self, kubeconfig: str) -> None:
         said = json.loads(Path(kubeconfig).read_text())
@@ -50,7 +50,7 @@ class _Server:
         self._token = said["users"][0]["user"]["token"]
 
     def connection(self) -> Callable[..., tuple[int, bytes]]:
-        """Sends requests over a connection of its own: method, path, body."""
+        """A function that sends requests (method, path, body) over a new connection."""
         line = http.client.HTTPSConnection(self._where.hostname or "", self._where.port, context=self._tls)
         line.connect()
         line.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -65,7 +65,7 @@ class _Server:
 
 
 def _list(server: _Server, path: str, found: dict[str, list[Manifest]]) -> None:
-    """All pages of a collection; none where the kind is not installed."""
+    """List all pages of a collection; no object if the kind is not installed."""
     send, items, go_on = server.connection(), list[Manifest](), ""
     while True:
         status, content = send("GET", f"{path}?limit={_PAGE}{f'&continue={quote(go_on)}' if go_on else ''}")
@@ -95,7 +95,7 @@ def _write(server: _Server, collection: str, open_: SimpleQueue[Manifest], faile
 
 
 def _changed(status: Manifest) -> Manifest:
-    """As long as it was, and another: or nothing would be written."""
+    """A status of the same length with another content: the API server does not write an equal one."""
     first, *others = status["conditions"]
     return {**status, "conditions": [{**first, "message": first["message"][::-1] + "."}, *others]}
 

@@ -1,8 +1,8 @@
-"""Starts of the reconciler over more and more ClusterQueues, from the exec of the process on.
+"""Starts of the reconciler with growing numbers of ClusterQueues, from the exec of the process on.
 
-The first start finds no status at all and writes each; the restart finds them all written, and one Workload that waits.
-Each stands beside its floor, a process that lists the same and writes as many blindly; `times`: how often as long ours
-takes.
+The first start finds no status and writes each; the restart finds all of them written, and one pending Workload.
+Each is compared with its floor, a process that lists the same and writes as many statuses without a decision. `times`
+is the ratio of the two.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ from tests.bench.organisation import FLAVORS
 _CLUSTER_QUEUES = Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False)
 _STATUSES = ("clusterqueues/status", "localqueues/status", "cohorts/status")
 _SETTLE = 3.0
-"""Seconds without a write after which a start is over."""
+"""A start is over after so many seconds without a write."""
 
 
 class Shown:
-    """Follows a kind, as a context manager: which of its objects show that a condition holds, and since when."""
+    """A context manager that watches a kind for a condition.
+
+    `names`: the objects for which it was true; `last`: when the last of them was added.
+    """
 
     def __init__(self, kubeconfig: Path, resource: Resource, condition: str) -> None:
         self.names: set[str] = set()
@@ -71,7 +74,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Wall seconds from the exec on, processor seconds of the process by then, peak MiB."""
+    """Wall seconds from the exec on, processor seconds of the process until then, and peak MiB."""
 
     seconds: float
     cpu: float
@@ -94,7 +97,7 @@ def rows(counts: tuple[int, ...] = (10, 1_000, 10_000)) -> None:
 def _row(count: int) -> None:
     with ControlPlane() as server:
         install(server)
-        login = server.kubeconfig  # each look writes the file anew
+        login = server.kubeconfig  # each access writes the file again
         server.kubectl("create", "namespace", "team")
         stored = filled.fill(server.etcd_url, starting.manifests(count, 0))
         filled.until_calm(server)
@@ -136,7 +139,7 @@ def _first(login: Path, count: int) -> tuple[Start, int]:
 
 
 def _statuses(line: Line) -> int:
-    """Writes of statuses so far, which conflicts are among."""
+    """The number of status writes so far, including conflicts."""
     return sum(count for (verb, kind), count in gauges.requests(line).items() if verb == "PATCH" and kind in _STATUSES)
 
 

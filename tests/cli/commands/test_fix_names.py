@@ -277,7 +277,7 @@ def test_a_kind_that_would_give_an_object_twice_is_left(file: Path) -> None:
     shown = run("fix", ".", "--write")
 
     assert file.read_text() == wrong
-    assert "[unknown-kind]: ClusterQueue own would be given twice\n" in shown.stderr
+    assert "[unknown-kind]: ClusterQueue own would occur twice\n" in shown.stderr
 
 
 def test_a_name_that_brings_another_finding_is_left_with_the_reason(file: Path) -> None:

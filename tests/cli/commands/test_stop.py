@@ -80,19 +80,19 @@ def call(api: Kueue, tmp_path: Path) -> Any:
             ("stop", "clusterqueue", "lab"),
             "clusterqueues/lab",
             {"stopPolicy": "HoldAndDrain"},
-            "stopped; what runs is evicted",
+            "stopped; running work is evicted",
         ),
         (
             ("stop", "cq", "lab", "--drain"),
             "clusterqueues/lab",
             {"stopPolicy": "HoldAndDrain"},
-            "stopped; what runs is",
+            "stopped; running work is",
         ),
         (
             ("stop", "clusterqueue", "lab", "--keep-already-running"),
             "clusterqueues/lab",
             {"stopPolicy": "Hold"},
-            "ClusterQueue lab stopped; what runs goes on",
+            "ClusterQueue lab stopped; running work continues",
         ),
         (
             ("stop", "lq", "main", "-n", "ml"),

@@ -350,7 +350,7 @@ def test_a_ca_that_is_another_ones_or_is_not_mounted() -> None:
     assert asked(held, dashboard=shipped, reconciler=reconciler)[0][0] == "ok"
     volumes.remove(volume)
     ((state, message),) = asked(held, dashboard=shipped, reconciler=reconciler)
-    assert (state, message.endswith("/etc/reconciler/ca.crt is mounted from no Secret")) == ("failure", True)
+    assert (state, message.endswith("/etc/reconciler/ca.crt is not mounted from a Secret")) == ("failure", True)
 
 
 # -- the APIService --
@@ -363,11 +363,11 @@ def test_a_ca_that_is_another_ones_or_is_not_mounted() -> None:
         (
             [{"type": "Available", "status": "False", "reason": "MissingEndpoints", "message": "no addresses"}],
             "failure",
-            "is not available (MissingEndpoints: no addresses); while it is so, no namespace of the cluster can be",
+            "is not available (MissingEndpoints: no addresses); until it is, no namespace of the cluster can be",
         ),
-        ([{"type": "Available", "status": "Unknown"}], "failure", "has not said why"),
-        ([], "failure", "has not said why"),
-        ("nonsense", "failure", "has not said why"),
+        ([{"type": "Available", "status": "Unknown"}], "failure", "gave no reason"),
+        ([], "failure", "gave no reason"),
+        ("nonsense", "failure", "gave no reason"),
         (None, "skipped", "is not installed"),
     ],
 )

@@ -62,7 +62,7 @@ def test_as_the_component_installs_it_the_reconciler_lets_them_pass(dialect: str
     gates = f"--gates={dialect}"
 
     assert said(f"{dialect}-gates", webhook=webhook(gates), reconciler=reconciler(gates)) == [
-        ("ok", f"Deployment {SYSTEM}/quotree-reconciler lets the Pods pass that have room")
+        ("ok", f"Deployment {SYSTEM}/quotree-reconciler admits the Pods if there is room")
     ]
 
 

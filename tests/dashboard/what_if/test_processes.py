@@ -117,7 +117,7 @@ def test_who_is_being_answered_makes_no_room() -> None:
 
     with pytest.raises(TryAgain, match="Ask again"):
         asked.ask(login(99), NOTHING)
-    with pytest.raises(TryAgain, match="Your last question"):
+    with pytest.raises(TryAgain, match="Your last request"):
         asked.ask(login(0), NOTHING)
     assert not any(each.ended for each in made)
 
@@ -133,7 +133,7 @@ def test_few_read_at_once() -> None:
     for number in range(READERS):
         asked.ask(login(number), NOTHING)
 
-    with pytest.raises(TryAgain, match="have the cluster read"):
+    with pytest.raises(TryAgain, match="is being read for 2 other users"):
         asked.ask(login(99), NOTHING)
     asked.ask(login(0), NOTHING)
     assert len(made) == READERS
@@ -183,7 +183,7 @@ class Large:
     def answer(self, change): return 'x' * 1_000_000
 for state in (Slow(), Ends(), Counts(), Large()):
     for _ in range(2):
-        print(child.ForkingPickler.loads(child._asked(state, None)), flush=True)
+        print(child.ForkingPickler.loads(child._computed(state, None)), flush=True)
 """
 
 

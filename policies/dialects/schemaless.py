@@ -1,4 +1,5 @@
-"""Finds what an API server would reject in objects without a schema here: jobs, Pods, LimitRanges, RuntimeClasses."""
+"""Finds faults that an API server would reject in kinds that have no schema in `policies.schema`: jobs, Pods,
+LimitRanges and RuntimeClasses."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
 
 
 def pod_faults(manifest: Manifest) -> Iterator[Defect]:
-    """What Kubernetes does not take in pods: restart policies, and labels or node selectors that are not strings."""
+    """Faults of pod templates: restart policies, and labels or node selectors that are not strings."""
     for value, at in _mappings(manifest):
         if at[-1] == "metadata":
             yield from _labels(value, fields.join("", *at))
@@ -104,7 +105,7 @@ def _is_count(value: object) -> bool:
 
 
 def _quantities(values: object, at: str, *, fractions: bool) -> Iterator[Defect]:
-    """`fractions`: a number such as 0.5 may be written without quotes."""
+    """Faults of a mapping of quantities. `fractions`: whether a number such as 0.5 may be written without quotes."""
     if values is not None and not isinstance(values, dict):
         yield Defect(at, "is not a mapping of quantities")
     for resource, value in mapping(values).items():

@@ -1,4 +1,4 @@
-"""What of a queues.yaml has no place in Kueue's objects."""
+"""Lists the settings of a queues.yaml for which Kueue's objects have no field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policies.migration.model import NotKept
 from policies.model import fields
 
 _DEAD = ("cpu", "cpus", "vcpu", "vcores")
-"""Types that no pod requests: CPU is vcore there."""
+"""Types that no pod requests, since YuniKorn counts CPU as vcore."""
 _TIMING = ("Kueue has no such delay", "nothing: Kueue reclaims in the next cycle")
 _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (
@@ -50,11 +50,11 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
         "stop what is above it by hand, or let a lender reclaim it",
     ),
 }
-"""The properties: the values that differ from the default, why it cannot be kept, and what to do."""
+"""The properties: a test for values other than the default, why it cannot be migrated, and what to do instead."""
 
 
 def is_counted(resource: str) -> bool:
-    """Whether pods request it, and Kueue can cover it."""
+    """Whether pods request the resource, and Kueue can count it."""
     return resource not in _DEAD and is_qualified_name(resource)
 
 

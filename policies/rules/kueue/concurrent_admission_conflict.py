@@ -10,7 +10,7 @@ from policies.model.findings import Finding
 
 _MOST_FLAVORS = {KueueVersion.V0_19: 16}
 _MOST = 32
-"""Since Kueue v0.20."""
+"""The most flavors since Kueue v0.20."""
 _POLICY = "spec.concurrentAdmissionPolicy"
 _CONSTRAINTS = f"{_POLICY}.migration.constraints"
 

@@ -42,11 +42,11 @@ def served(review: Review, configuration: Configuration, *, mutating: bool) -> b
 
 
 def replay(
-    review: Review, much: str, forest: Forest, configuration: Configuration, fetch: Fetch, *, mutating: bool
+    review: Review, excess: str, forest: Forest, configuration: Configuration, fetch: Fetch, *, mutating: bool
 ) -> Replay:
-    """Answer the review. `much`: the result of `bounds.crowded` for the object. Raises OwnerUnknown."""
-    if much:
-        return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
+    """Answer the review. `excess`: the result of `bounds.crowded` for the object. Raises OwnerUnknown."""
+    if excess:
+        return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, excess))
     try:
         forest = forest.put_all(owners(review, configuration, fetch, forest if mutating else Forest()))
         if not mutating:

@@ -230,10 +230,10 @@ class ReviewHandler:
                 f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
                 " correct the rules or the path in the webhook configuration"
             )
-        if much := bounds.crowded(review.object, len(request.body)):
+        if excess := bounds.crowded(review.object, len(request.body)):
             # Deny it: with an error, work would pass unjudged, since the webhooks for work fail open.
             self._decided(request, review, "denied", rules=["too-many-entries"])
-            return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
+            return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, excess))
         try:
             return (self._validate if request.path in VALIDATING else self._mutate)(request, review)
         except OwnerMissing as error:

@@ -121,7 +121,7 @@ def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
 
 
 def fewest_pods(workload: WrittenWorkload, pod_set: WrittenPodSet) -> int:
-    """The least number of pods with which the pod set can be admitted: minCount, or else count, without finished
+    """The least number of pods that the pod set can be admitted with: minCount, or else count, without finished
     pods."""
     done = min(sum(entry.pods for entry in workload.reclaimable if entry.name == pod_set.name), pod_set.count)
     least = pod_set.count if pod_set.min_count is None else min(pod_set.min_count, pod_set.count)

@@ -13,7 +13,8 @@ from policies.model.suggestion import suggest
 
 
 class Section:
-    """A mapping of the file. `done` refuses the keys that were not read."""
+    """A mapping of the file. Its methods raise BadConfiguration for a wrong value, and `done` for keys that were not
+    read."""
 
     def __init__(self, value: object, path: str):
         if not isinstance(value, Mapping):

@@ -79,7 +79,7 @@ class Pod(Attached):
 
     @property
     def application(self) -> Ref | None:
-        """The YuniKorn application that the pod names; None where the scheduler generates the id or does not schedule
+        """The YuniKorn application that the pod names; None if the scheduler generates the id or does not schedule
         the pod.
 
         An application is not an API object: it exists as long as pods name it.

@@ -167,7 +167,12 @@ class AdmissionCheckUse:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentAdmission:
-    """spec.concurrentAdmissionPolicy: whether a workload waits for a better flavor, and the last acceptable flavor."""
+    """spec.concurrentAdmissionPolicy.
+
+    `mode`: whether a workload still tries better flavors.
+    `last_flavor`: lastAcceptableFlavorName, or None.
+    `constrained`: whether the policy has constraints.
+    """
 
     mode: str
     last_flavor: str | None

@@ -25,7 +25,7 @@ _SIZED = ("containers", "initContainers", "resources", "overhead")
 
 
 def pod_marks(manifest: Manifest) -> dict[str, str]:
-    """The label, scheduling gates and finalizer that mark a managed Pod, each with its field."""
+    """The label, scheduling gates and finalizer of a managed Pod, each with its field."""
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     found = {}
     if texts(meta.get("labels")).get(MANAGED) == "true":

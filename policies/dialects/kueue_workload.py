@@ -76,8 +76,10 @@ class TopologySlices:
 class WrittenPodSet:
     """A pod set.
 
+    `min_count`: minCount; None without partial admission.
     `amounts`: the requests and limits in its template.
     `metadata_faults`: the faults in labels and annotations of the template.
+    `slices`, `sub_groups`: the slices and the number of sub-groups in its topologyRequest.
     `content`: its manifest, for comparisons.
     `at`: its index.
     """

@@ -110,7 +110,7 @@ def odd_in_yunikorn(field: str, resource: str, text: str) -> OddAmount | None:
     try:
         quantity = Quantity.parse(text)
     except BadQuantity:
-        return None  # other rules say so
+        return None  # other rules report it
     return None if quantity.nano == _UNIT else odd(field, resource, quantity)
 
 

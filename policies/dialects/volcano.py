@@ -70,7 +70,7 @@ class Queue(Node):
     `guarantee`, `deserved`: by resource; a missing resource counts as 0.
     `capability`: by resource; a missing resource has no limit.
     `state`: status.state.
-    `allocated_pods`: status.allocated.pods, the only part of status that tells whether pods use the queue.
+    `allocated_pods`: status.allocated.pods, the only part of the status that shows use by pods.
     `written_parent`: spec.parent as written; None if it is absent.
     `hierarchy`, `hierarchy_weights`, `node_group_limits`, `overcommit_factor`: annotations as written; None if absent.
     `takes_children`: whether the reconciler deletes the descendants of the queue before it lets the queue go.

@@ -22,6 +22,8 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PairChange:
+    """The quota of a pair that differs."""
+
     pair: QuotaPair
     before: PairQuota
     after: PairQuota

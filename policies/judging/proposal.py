@@ -99,7 +99,7 @@ class Proposal:
         return frozenset(found)
 
     def unknown(self, *kinds: GroupKind) -> list[str]:
-        """The kinds, among these, of which the forest may lack objects, so that an absent object may still exist."""
+        """The kinds, among these, that the forest may not know completely. An absent object of them may still exist."""
         return [kind.kind for kind in kinds if kind not in self.after.known]
 
     def holds(self, kind: type[KubeObject]) -> bool:

@@ -48,7 +48,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The terms of the source scheduler, for messages."""
+    """The words of the source scheduler for a queue, its deserved amount and its limit, for messages."""
 
     queue: str
     deserved: str

@@ -33,7 +33,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class UnreachableLimit:
-    """A limit above what the whole tree could give to the queue."""
+    """A limit (`most`) above the amount that the whole tree could give to the queue (`reach`)."""
 
     name: str
     resource: str

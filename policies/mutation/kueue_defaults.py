@@ -101,8 +101,8 @@ def queued_job(
 
 
 def _waiting(kind: GroupKind, manifest: Manifest, framework: Framework, forest: Forest) -> Patch:
-    """Suspend a job that names no queue, unless it has an ancestor job. The reconciler checks whether that one counts
-    it."""
+    """Suspend a job that names no queue, unless it has an ancestor job. The reconciler checks whether the
+    ancestor counts it."""
     job = job_reader(framework)(manifest)
     if framework.suspend is None or ancestor(kind, job.controller, job.ref.namespace, forest, queued=False):
         return []

@@ -102,7 +102,7 @@ def _belongs(manifest: Manifest, group: VolcanoResourceGroup) -> bool:
 
 
 def _wanted(group: VolcanoResourceGroup) -> Iterator[tuple[str, str]]:
-    """The annotations of which a member has one, from texts such as `key: value`."""
+    """The annotations of the group, from texts such as `key: value`. A member has one of them."""
     for line in group.values:
         key, _, value = line.partition(":")
         yield key.strip(), value.strip().strip("\"'")

@@ -35,7 +35,16 @@ _FALSE = frozenset(["0", "f", "F", "FALSE", "false", "False"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """YuniKorn's lists of namespaces and users, with YuniKorn's defaults. Each entry is a regular expression."""
+    """The lists and switches of YuniKorn's admission controller, with YuniKorn's defaults.
+
+    Each entry of a list is a regular expression.
+    `process_namespaces`, `bypass_namespaces`: the namespaces that YuniKorn processes, and those that it ignores.
+    `label_namespaces`, `no_label_namespaces`: the namespaces whose Pods get application ids, and those whose Pods do
+    not.
+    `external_users`, `external_groups`: may set any user. So may `system_users` if `trust_controllers` is on.
+    `bypass_auth`: whether all users may set any user.
+    `unique_ids`: whether each Pod without an application id gets a different one.
+    """
 
     process_namespaces: tuple[str, ...] = ()
     bypass_namespaces: tuple[str, ...] = ("^kube-system$",)
@@ -122,9 +131,10 @@ def _any(entries: tuple[str, ...], name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAdmission:
-    """The facts about the admission of one pod.
+    """The facts about the admission of one Pod or workload.
 
-    `preemption`: the value of allow-preemption at the pod's PriorityClass.
+    `enabled`, `generates`: the values of the Namespace's annotations about processing and application ids, or None.
+    `preemption`: the value of allow-preemption of the Pod's PriorityClass.
     """
 
     namespace: str

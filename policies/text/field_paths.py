@@ -33,6 +33,13 @@ class StepKind(Enum):
 
 
 class PathStep(NamedTuple):
+    """One step of a walk over a text.
+
+    `offset`: where the scalar, the mapping, the list or the alias begins.
+    `text`: the text of a scalar, or the name of an alias.
+    `anchor`: the name of the anchor of the value, or None.
+    """
+
     kind: StepKind
     offset: int
     text: str = ""

@@ -38,7 +38,7 @@ class HttpResponse(NamedTuple):
 
     @property
     def closes_connection(self) -> bool:
-        """Whether the app asked to close the connection."""
+        """Whether the app requests that the connection is closed."""
         return ("Connection", "close") in self.headers
 
 

@@ -125,7 +125,7 @@ class Ledger:
             self._take_turn(asked)
             now, undecided = self._clock(), asked.state is SequencedState.UNDECIDED
             give_up = started + self._waiting_seconds(asked)
-            if undecided and now < give_up and self._look(self._sequencer.borrowable(asked)):
+            if undecided and now < give_up and self._look(self._sequencer.worth_reading(asked)):
                 continue
             if undecided and now < give_up:
                 if not self._news(judged_on, min(look_at, give_up)) and self._clock() >= look_at:
@@ -141,7 +141,7 @@ class Ledger:
 
     def _waiting_seconds(self, asked: RequestedChange) -> float:
         """How long the change may wait for others. Longer for remembered authors, whose entries may soon not count."""
-        return WASTE_SECONDS if self._sequencer.awaits_waste(asked) else DECIDING_SECONDS / 2
+        return WASTE_SECONDS if self._sequencer.awaits_remembered_author(asked) else DECIDING_SECONDS / 2
 
     def _taken(self, asked: RequestedChange, gone: Sighting | None) -> Sighting | None:
         """Raise AlreadyExists if the name of a new object is taken. Return the cached sighting of the name.

@@ -197,13 +197,13 @@ class Sequencer:
         self._void[request] = self._clock()
         self._abandoned.add(request)
 
-    def borrowable(self, asked: RequestedChange) -> list[LedgerEntry]:
+    def worth_reading(self, asked: RequestedChange) -> list[LedgerEntry]:
         """The entries that need not be waited for if a read shows that their changes are not stored."""
         contents = self._store.newest()
         return [
             each
             for each in asked.others
-            if contents and self._overtime(each, contents, asked) and self._look_at(each)[0] < asked.since
+            if contents and self._may_be_ignored(each, contents, asked) and self._look_at(each)[0] < asked.since
         ]
 
     def too_late(self, asked: RequestedChange) -> bool:
@@ -216,7 +216,7 @@ class Sequencer:
         self._void[entry.request] = self._clock()
         return True
 
-    def awaits_waste(self, asked: RequestedChange) -> bool:
+    def awaits_remembered_author(self, asked: RequestedChange) -> bool:
         """Whether `asked` depends on entries of remembered authors."""
         contents = self._store.newest()
         return contents is not None and any(contents.remembers(each.author) for each in asked.others)
@@ -240,16 +240,16 @@ class Sequencer:
             if outcome is not None and outcome.version is not None:
                 self._times.note(request, self._ages.of(request))
 
-    def _overtime(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+    def _may_be_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
         """Whether others may ignore the entry: its author is remembered, and it is open for longer than usual."""
         own = asked.entry is not None and asked.entry.author == entry.author
         known = contents.remembers(entry.author)
         return known and not own and self._ages.over(entry.request, self._times.usual())
 
-    def _lent(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
+    def _is_ignored(self, entry: LedgerEntry, contents: LedgerContents, asked: RequestedChange) -> bool:
         """Whether `asked` ignores the entry: a read after `asked` arrived showed that the change was not stored."""
         at, unstored = self._look_at(entry)
-        return unstored and at >= asked.since and self._overtime(entry, contents, asked)
+        return unstored and at >= asked.since and self._may_be_ignored(entry, contents, asked)
 
     def _look_at(self, entry: LedgerEntry) -> tuple[float, bool]:
         return self._looked.get(entry.request, (-math.inf, False))
@@ -288,9 +288,9 @@ class Sequencer:
                     self._write(contents, added)
                 return
             except Conflict:
-                self._hesitate(asked, None)
+                self._pause_or_raise(asked, None)
             except (Unreachable, ApiError) as error:
-                self._hesitate(asked, error)
+                self._pause_or_raise(asked, error)
             contents = None
 
     def _fail(self, each: RequestedChange, why: str, kind: type[LedgerUnavailable] = LedgerUnavailable) -> None:
@@ -305,7 +305,7 @@ class Sequencer:
             each.entry is not None and each.state is SequencedState.ALLOWED and each.entry.request in contents.entries
         )
 
-    def _hesitate(self, asked: Sequence[RequestedChange], error: ClusterError | None) -> None:
+    def _pause_or_raise(self, asked: Sequence[RequestedChange], error: ClusterError | None) -> None:
         """Wait before another attempt if a request has time left for one. Raises the error otherwise."""
         if error is not None and isinstance(error, ApiError) and error.status < 500 and error.status != 429:
             raise error
@@ -317,7 +317,7 @@ class Sequencer:
         """Judge each change on top of the allowed ones before it. Return the entries of the allowed ones."""
         self._keep(contents)
         cache = self._snapshot()
-        late = contents.behind(cache.sightings, self._forgiven(contents))
+        late = contents.behind(cache.sightings, self._expired_watermarks(contents))
         view = self._direct_reads.over(cache)
         open_ = [entry for entry in open_entries(contents.entries.values(), view) if entry.request not in self._void]
         added: list[LedgerEntry] = []
@@ -331,7 +331,7 @@ class Sequencer:
                 why = f"your own {own[0]} is not stored yet, like earlier ones; try again in some seconds"
                 each.wait(own, LedgerBusy(why))
             else:
-                counted = [entry for entry in open_ if not self._lent(entry, contents, each)]
+                counted = [entry for entry in open_ if not self._is_ignored(entry, contents, each)]
                 self._judge_one(each, view.forest, [*counted, *added])
                 if each.state is SequencedState.ALLOWED and each.entry is not None:
                     added.append(each.entry)
@@ -348,7 +348,7 @@ class Sequencer:
             if why:
                 each.wait(crowd, LedgerBusy(why))
 
-    def _forgiven(self, contents: LedgerContents) -> list[str]:
+    def _expired_watermarks(self, contents: LedgerContents) -> list[str]:
         return [
             place
             for place, value in contents.watermarks.items()
@@ -362,7 +362,7 @@ class Sequencer:
         expired: Sequence[tuple[LedgerEntry, DirectRead | None]] = (),
     ) -> None:
         """Add entries. Remove the settled and `expired` ones, and those that an added entry repeats."""
-        dropped, watermarks = self._leaving(contents)
+        dropped, watermarks = self._removals(contents)
         wasted = [contents.entries[each] for each in self._abandoned & contents.entries.keys()]
         for entry, found in expired:
             dropped.add(entry.request)
@@ -388,12 +388,12 @@ class Sequencer:
             watermarks.update(dict.fromkeys(beyond(contents.watermarks, ages, found)))
             watermarks.update(found)
 
-    def _leaving(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
+    def _removals(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
         """The requests whose entries are void or settled, and the changes of watermarks that replace the entries."""
         sightings = self._snapshot().sightings
         self._measure(contents, sightings)
         dropped = self._void.keys() & contents.entries.keys()
-        watermarks: dict[str, str | None] = dict.fromkeys(self._forgiven(contents))
+        watermarks: dict[str, str | None] = dict.fromkeys(self._expired_watermarks(contents))
         for request, entry in contents.entries.items():
             outcome = settlement(entry, sightings)
             if outcome is None or request in dropped:
@@ -419,13 +419,13 @@ class Sequencer:
 
         `looked`: the overdue entries, each with its object as it was read. Raises ClusterError, UnreadableEntry.
         """
-        expired = [(entry, found) for entry, found in looked if self._dead(entry, found)]
+        expired = [(entry, found) for entry, found in looked if self._is_obsolete(entry, found)]
         contents = self._store.newest()
-        if contents is None or not (expired or any(self._leaving(contents))):
+        if contents is None or not (expired or any(self._removals(contents))):
             return
         self._write(contents, [], expired)
 
-    def _dead(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
+    def _is_obsolete(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
         """Whether the change was never stored, or the entry is so old that every cache shows the outcome."""
         return _unstored(entry, found) or self._ages.over(entry.request, LINGERING_SECONDS)
 

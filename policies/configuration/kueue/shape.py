@@ -1,4 +1,4 @@
-"""Finds values of the wrong type, with which Kueue cannot read the file at all."""
+"""Finds values of the wrong type. Kueue cannot read a file that has one."""
 
 from __future__ import annotations
 

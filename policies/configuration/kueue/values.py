@@ -95,6 +95,8 @@ class FairSharing:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionFairSharing:
+    """admissionFairSharing: how usage decays, how often it is sampled, and the weight of each resource."""
+
     half_life: int
     sampling_interval: int
     weights: Mapping[str, Fraction]
@@ -110,6 +112,8 @@ class RetentionPolicies:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
+    """leaderElection: the times of the Lease."""
+
     lease_duration: int | None = None
     renew_deadline: int | None = None
     retry_period: int | None = None
@@ -117,7 +121,13 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueValues:
-    """The section multiKueue. `providers`: the execConfig of each access provider, by name."""
+    """The section multiKueue.
+
+    `origin`: the value of the label on copies.
+    `dispatcher`: the name of the dispatcher.
+    `step_size`: how many workers the incremental dispatcher nominates in each round.
+    `providers`: the execConfig of each access provider, by name.
+    """
 
     origin: str | None = None
     worker_lost_timeout: int | None = None

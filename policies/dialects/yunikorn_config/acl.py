@@ -18,7 +18,11 @@ class BadAcl(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """An access control list. `dropped`: the names that YuniKorn ignores without a message."""
+    """An access control list.
+
+    `everybody`: whether it is `*`.
+    `dropped`: the names that YuniKorn ignores without a message.
+    """
 
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()

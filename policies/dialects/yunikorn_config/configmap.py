@@ -186,7 +186,7 @@ def count_queues(objects: Iterable[KubeObject]) -> int:
 
 
 def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
-    """Values of `service.*` keys because of which the shim refuses the whole ConfigMap, with only a log entry."""
+    """Values of `service.*` keys that make the shim refuse the whole ConfigMap, with only a log entry."""
     outcome = "the shim would refuse the whole ConfigMap, with only a log entry"
     for key, setting in config_map.settings.items():
         text = setting.text or ""

@@ -156,6 +156,8 @@ class ConfiguredQueue:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
+    """The filter of a placement rule: whether it allows or denies (`type`) these users and groups."""
+
     type: Text = NONE
     users: tuple[Text, ...] = ()
     groups: tuple[Text, ...] = ()
@@ -163,6 +165,14 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRule:
+    """A placement rule.
+
+    `name`: the kind of rule, such as `tag` or `fixed`.
+    `create`: whether the rule may create the queue.
+    `parent`: the rule that returns the parent of the queue, or None.
+    `value`: the name of a tag or a queue, for some kinds of rules.
+    """
+
     field: str
     line: int
     name: Text = NONE

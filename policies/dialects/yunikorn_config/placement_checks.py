@@ -64,7 +64,7 @@ def rule_filter(condition: Filter) -> Iterator[Problem]:
 
 
 def _unusable(rule: PlacementRule) -> Iterator[Problem]:
-    """Faults because of which the loader refuses all rules. The old rules remain, and after a restart there are
+    """Faults that make the loader refuse all rules. The old rules remain, and after a restart there are
     none."""
     name, value = rule.name.text.strip().lower(), rule.value.text.strip()
     outcome = "YuniKorn's validation accepts it, but the load fails, and after a restart no application is placed"

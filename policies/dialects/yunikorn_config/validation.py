@@ -28,5 +28,5 @@ def problems(config: Config) -> Iterator[Problem]:
 
 
 def refusals(config: Config) -> list[Problem]:
-    """The problems because of which YuniKorn refuses the text. YuniKorn itself reports only the first one."""
+    """The problems that make YuniKorn refuse the text. YuniKorn itself reports only the first one."""
     return [problem for problem in problems(config) if not problem.accepted]

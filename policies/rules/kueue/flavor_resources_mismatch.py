@@ -80,6 +80,8 @@ def _misplaced(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator
 
 
 class _Slip(NamedTuple):
+    """The fix for a misspelt name, and the patch that applies it."""
+
     fix: str
     patch: Patch
 

@@ -28,7 +28,7 @@ _SUSPEND = "suspend the job first, or create a new one"
 
 @rule("job-label-changed", source="Kueue: webhooks of every kind of job", kinds=(*KINDS, POD))
 def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
-    """A label changes that a running job was admitted with.
+    """A label that decided the admission of a running job changes.
 
     Why it is refused: quota was reserved for the job as it was. In another queue it would run without reserved quota,
     and a job with another priority or more time was never admitted. There are two exceptions. An elastic job may name

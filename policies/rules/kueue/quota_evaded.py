@@ -124,6 +124,8 @@ def _queued(job: QueuedJob) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
+    """Judges the change of one job. `before`: None for a new job."""
+
     proposal: Proposal
     before: QueuedJob | None
     job: QueuedJob

@@ -22,9 +22,9 @@ _UNREAD = (*_ONE_BY_ONE, wrapped.APP_WRAPPER)
 """The kinds whose topology Kueue 0.19 does not validate. Kueue 0.20 validates that of a StatefulSet."""
 _MPI_JOB = GroupKind("kubeflow.org", "MPIJob")
 _UNGROUPED = tuple(each.kind for each in kubeflow.FRAMEWORKS if each.kind != _MPI_JOB)
-"""The kinds of which Kueue validates each pod set, but not groups of pod sets."""
+"""Kueue validates single pod sets of these kinds, but not groups of pod sets."""
 _NUMBERED = (_MPI_JOB, LEADER_WORKER_SET)
-"""The kinds of which Kueue 0.20 validates pod-index-offset."""
+"""Kueue 0.20 validates pod-index-offset of these kinds."""
 
 
 @rule(

@@ -49,7 +49,7 @@ def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 class _Short(NamedTuple):
-    """A resource of which a flavor cannot give enough.
+    """A resource that a flavor does not have enough of.
 
     `asked`: the requested amount.
     `reach`: the potential of the queue for it.
@@ -68,6 +68,8 @@ class _Short(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
+    """Compares a submission with its ClusterQueue."""
+
     forest: Forest
     submitted: Submission
     queue: ClusterQueue
@@ -90,7 +92,7 @@ class _Fit:
                 yield self._finding(f"pod set {pod_set.name}", pod_set.field, lacking)
 
     def _short(self, flavor: str, asked: Mapping[str, int]) -> _Short | None:
-        """The first resource of which the flavor could never give enough, or None."""
+        """The first resource that the flavor could never give enough of, or None."""
         over = ((name, amount) for name, amount in asked.items() if amount > self._most(flavor, name).amount)
         return next((self._entry(flavor, name, amount) for name, amount in over), None)
 

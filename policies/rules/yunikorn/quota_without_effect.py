@@ -60,6 +60,8 @@ def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Slip:
+    """A finding about one annotation. `follows`: the field of a finding that may cause this one; empty for none."""
+
     field: str
     message: str
     fix: str
@@ -87,7 +89,7 @@ def _keys(namespace: Namespace) -> Iterator[_Slip]:
                 message = f"{yunikorn.short(key)} is empty, which counts as absent"
                 yield _Slip(yunikorn.field(key), message, f"write a value, or remove {yunikorn.short(key)}")
         elif key.startswith(YUNIKORN) and (fix := _near(yunikorn.short(key))):
-            field = yunikorn.field(key)  # key-misspelt may say so too
+            field = yunikorn.field(key)  # follows a finding of key-misspelt at this field, if there is one
             message = f"YuniKorn does not read {yunikorn.short(key)} on a Namespace"
             yield _Slip(field, message, fix, follows=field)
     first = ""

@@ -71,6 +71,6 @@ def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[tuple[str, ...], str,
 
 
 def _given(namespace: Namespace) -> str:
-    """The annotation because of which YuniKorn manages the namespace, for the message; empty if there is none."""
+    """The annotation that puts the namespace under YuniKorn, for the message; empty if there is none."""
     found = next((key for key in yunikorn.QUOTA_KEYS if namespace.annotations.get(key)), "")
     return yunikorn.short(found or (yunikorn.ENABLE if yunikorn.enabled(namespace) else ""))

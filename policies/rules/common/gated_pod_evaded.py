@@ -30,8 +30,7 @@ _FIX_LATE = "create a new pod that names its PodGroup"
 
 @rule("gated-pod-evaded", source="Quotree: pods run only with quota", kinds=(POD,))
 def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
-    """A Pod with quota of a YuniKorn or Volcano queue, or one that waits for it, loses its gate, a label or an
-    annotation.
+    """A Pod under the quota of YuniKorn or Volcano loses its gate, a label or an annotation.
 
     Why it is refused: the scheduling gate keeps the Pod from starting until it is admitted. Labels and annotations
     decide for which application or PodGroup and in which queue the Pod counts. If they change or are added later, the

@@ -30,7 +30,8 @@ def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
     workloads. Existing variants follow the policy that they were created with. So the policy never changes, whether the
     feature gate is on or off.
     Example: a policy together with two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called
-    `spot`. Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one.
+    `spot`.
+    Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one.
     For another policy create a new ClusterQueue.
     """
     gate = proposal.configuration.kueue.enabled("ConcurrentAdmission")

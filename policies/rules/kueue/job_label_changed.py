@@ -33,7 +33,8 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: quota was reserved for the job as it was. In another queue it would run without reserved quota,
     and a job with another priority or more time was never admitted. There are two exceptions. An elastic job may name
     the next slice that a manager of MultiKueue has created for it. The reconciler may set the queue of a running job
-    that has none. Example: another `kueue.x-k8s.io/queue-name` on a Job with `suspend: false`.
+    that has none.
+    Example: another `kueue.x-k8s.io/queue-name` on a Job with `suspend: false`.
     Fix: suspend the job before you change the label; where the label may never change, create a new job.
     """
     for before, job in proposal.changed(QueuedJob):

@@ -28,7 +28,8 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     sign of a typo is work that never starts. It is a warning, since objects may be applied in any order. Files are
     judged only if they have a LocalQueue, since a repository with only jobs does not describe queues. A manifest in
     files without a namespace may be applied in any namespace, so for it a LocalQueue of this name in any namespace is
-    enough. Example: `kueue.x-k8s.io/queue-name: user-queu` where the LocalQueue is called `user-queue`.
+    enough.
+    Example: `kueue.x-k8s.io/queue-name: user-queu` where the LocalQueue is called `user-queue`.
     Fix: correct the name or the namespace, or create the LocalQueue in the namespace of the job.
     """
     known = NamedQueues(proposal)

@@ -24,7 +24,8 @@ def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: `job-min-parallelism` is the least number of pods that the Job can run with, so it must be below
     parallelism and completions. It is only checked when it changes, since a start with fewer pods lowers parallelism.
     While the Job runs, its size must stay as it was admitted. Completions can follow parallelism only in an Indexed
-    Job. Example: `kueue.x-k8s.io/job-min-parallelism: "8"` on a Job with `parallelism: 4`.
+    Job.
+    Example: `kueue.x-k8s.io/job-min-parallelism: "8"` on a Job with `parallelism: 4`.
     Fix: write a whole number from 1 to one less than parallelism; make the Job Indexed, with `completions` equal to
     `parallelism`.
     """

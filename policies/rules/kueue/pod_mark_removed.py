@@ -30,7 +30,8 @@ def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
     be resized to less, but not to more. The topology gate keeps the Pod from starting until a domain is assigned.
     Otherwise it would take room that is assigned to other Pods. Only the users under `kueue.admittingUsers` may do
     this. The rule applies if `kueue.managePods` is on; for the gates of elastic jobs and topologies, if
-    `kueue.manageJobs` is on. Example: `kubectl label pod train-0 kueue.x-k8s.io/managed-`.
+    `kueue.manageJobs` is on.
+    Example: `kubectl label pod train-0 kueue.x-k8s.io/managed-`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
     """
     settings = proposal.configuration.kueue

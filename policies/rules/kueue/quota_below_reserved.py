@@ -27,7 +27,8 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Why it is reported: Kueue evicts nothing because of this. Running work continues, nothing new fits until enough of
     it has ended, and other queues may reclaim the usage beyond a queue's own quota. It is a warning, since it is
     legitimate to lower quota in a full cluster. Reserved quota is read from `status.flavorsReservation` of the
-    ClusterQueues. Example: ClusterQueue `ml` uses 10 cpu, and its nominalQuota goes from 10 to 4 with borrowingLimit 2.
+    ClusterQueues.
+    Example: ClusterQueue `ml` uses 10 cpu, and its nominalQuota goes from 10 to 4 with borrowingLimit 2.
     Fix: wait until the work has ended, or cut the quota in smaller steps.
     """
     edited = any(change.before is not None and change.ref.group_kind in KINDS for change in proposal.changes)

@@ -23,7 +23,8 @@ def queue_state_unsettable(proposal: Proposal) -> Iterator[Finding]:
     queue. A state that Volcano does not know stops the queue. A queue that already is Closing or Unknown may be edited,
     which Volcano's own webhook refuses. When a queue is created, the API server drops the state, so then it is a
     warning. In a cluster, the rule applies to users who write the status, but not to ServiceAccounts, since Volcano's
-    controller is one. Example: `status: {state: Closing}` is written into a queue that is Open.
+    controller is one.
+    Example: `status: {state: Closing}` is written into a queue that is Open.
     Fix: write `Closed` or `Open`, or use `vcctl queue operate`.
     """
     for before, queue in proposal.changed(Queue):

@@ -24,7 +24,8 @@ def placement_rule_broken(proposal: Proposal) -> Iterator[Finding]:
     unknown rule name, a tag or fixed rule without a value, or a full path with a parent rule. The old rules then remain
     until a restart. After that there are none, and every new application is rejected.
     Example: `name: fixed` with `value: root.batch`, where `root.batch` has children and no flag `parent`: it never
-    matches. Fix: name a leaf, such as `root.batch.nightly`.
+    matches.
+    Fix: name a leaf, such as `root.batch.nightly`.
     """
     yield from findings(proposal, _rules)
 

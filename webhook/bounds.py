@@ -27,11 +27,11 @@ def crowded(manifest: Mapping[str, Any] | None, size: int) -> str:
         value = waiting.pop()
         if isinstance(value, Mapping):
             if len(value) > MAP:
-                return f"a map in it has {len(value)} entries, and {MAP} are the most that can be judged"
+                return f"a map in it has {len(value)} entries; at most {MAP} are judged"
             waiting += _containers(value.values())
         else:
             if len(value) > LIST:
-                return f"a list in it has {len(value)} entries, and {LIST} are the most that can be judged"
+                return f"a list in it has {len(value)} entries; at most {LIST} are judged"
             waiting += _containers(value)
     return ""
 

@@ -140,9 +140,9 @@ class _Building:
                 continue
             held = sum(terms[resource].nominal for terms in self.quota.terms.values())
             promised = resource_amount(resource, held)
-            why = f"no manifest says what the machines have; the tree has the {promised} that is promised"
+            why = f"no manifest gives the capacity of the nodes; the tree has {promised}, the sum of its nominal quotas"
             if not held:
-                why = "no manifest says what the machines have, and no quota promises any of it: nothing is admitted"
+                why = "no manifest gives the capacity of the nodes, and no quota includes it: nothing is admitted"
             yield NotKept(self._called(self.tree.root), resource, why, f"name it: --total {resource}=AMOUNT")
 
     def _about_ways(self, ways: Iterable[QueueMapping]) -> Iterator[NotKept]:

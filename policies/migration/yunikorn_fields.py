@@ -46,8 +46,8 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "preemption.delay": (lambda _: True, *_TIMING),
     "quota.preemption.delay": (
         lambda _: True,
-        "Kueue preempts nobody because a quota shrinks",
-        "stop what is above it by hand, or let a lender reclaim it",
+        "Kueue does not preempt when a quota is lowered",
+        "stop the work above the quota by hand, or let a lender reclaim it",
     ),
 }
 """The properties: a test for values other than the default, why it cannot be migrated, and what to do instead."""
@@ -66,8 +66,8 @@ def lost_of_partition(partition: Partition) -> Iterator[NotKept]:
         why = "Kueue does not place pods on nodes"
         yield NotKept(called, "nodesortpolicy", why, "configure kube-scheduler")
     if partition.quota_preemption:
-        why = "Kueue preempts nobody because a quota shrinks"
-        yield NotKept(called, "preemption.quotapreemptionenabled", why, "stop what is above its quota by hand")
+        why = "Kueue does not preempt when a quota is lowered"
+        yield NotKept(called, "preemption.quotapreemptionenabled", why, "stop the work above the quota by hand")
     if not partition.preempts:
         why = "it is off, so no queue reclaims in Kueue either"
         yield NotKept(called, "preemption.enabled", why, "set reclaimWithinCohort where guarantees count")

@@ -89,7 +89,7 @@ class MigratedPlaces:
         known, first = self._leaves.setdefault(path, (leaf, namespace))
         if known != leaf:
             why = f"its quota for {path} differs from that of Namespace {first}; YuniKorn takes the newer application's"
-            self.lost.append(NotKept(f"Namespace {namespace}", "metadata.annotations", why, "agree on one quota"))
+            self.lost.append(NotKept(f"Namespace {namespace}", "metadata.annotations", why, "give both the same quota"))
         if leaf.max_applications and first == namespace:
             why = "Kueue does not count workloads"
             self.lost.append(NotKept(f"Namespace {namespace}", "namespace.maxApps", why, "limit `pods` in its quota"))

@@ -103,7 +103,7 @@ def _visible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     present = {ref_of(each).name for each in found.of_kind("APIService")}
     missing = [bare(mapping(each)) for name, each in sorted(kept.items()) if name not in present]
     wanted = [*missing, *([] if missing else [noted(manager, SERVICES_BEFORE, None)])]
-    return PlanStep("bring the visibility APIServices back", updates(found, wanted))
+    return PlanStep("restore the visibility APIServices", updates(found, wanted))
 
 
 def _configure(found: FoundCluster, names: ReleaseNames) -> PlanStep:
@@ -120,4 +120,4 @@ def _configure(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     if TAKEN_FROM in notes:
         kept = {key: value for key, value in notes.items() if key != TAKEN_FROM}
         wanted.append(replaced(deployment, "spec.template.metadata.annotations", kept or None))
-    return PlanStep(f"give {names.configuration} back what it had", updates(found, wanted))
+    return PlanStep(f"restore {names.configuration}", updates(found, wanted))

@@ -96,7 +96,9 @@ def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
     steps = giving.steps(found, names)
     if not any(step.writes for step in steps[1:]) and not any(taking.traces(found, names)):
         return TakeoverPlan(notes=("Quotree has not taken over from Kueue here",))
-    return TakeoverPlan(steps, notes=(f"{names.webhook} stays: it guards the trees, and admits nothing.",))
+    return TakeoverPlan(
+        steps, notes=(f"{names.webhook} stays: it checks changes to the trees and admits no workloads.",)
+    )
 
 
 def _forgotten(found: FoundCluster) -> Iterator[str]:

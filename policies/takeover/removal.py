@@ -122,7 +122,7 @@ def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> Takeover
         PlanStep("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
         _stop(found, names),
         PlanStep("remove finalizers, scheduling gates, labels and annotations", updates(found, _released(found, kept))),
-        PlanStep("take off the conditions of Namespaces", tuple(_without_conditions(found))),
+        PlanStep("remove the conditions of Namespaces", tuple(_without_conditions(found))),
         *(
             [PlanStep("start the jobs that wait", updates(found, _resumed(found)))]
             if wishes.resume and not kept

@@ -258,7 +258,7 @@ def _given(asked: RequestedChange) -> Judgement:
 def _pending(judgement: Judgement, others: Sequence[LedgerEntry]) -> Judgement:
     """The refusal, with a note in its fix that it depends on changes that may never be stored."""
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-    note = f"it counts what is not stored yet ({others[0]}{more}): should that fail, try again in a minute"
+    note = f"it depends on changes not stored yet ({others[0]}{more}): if one fails, try again in a minute"
     findings = tuple(
         replace(judged, finding=replace(judged.finding, fix="; ".join(filter(None, (judged.finding.fix, note)))))
         if judged.severity is Severity.ERROR

@@ -85,8 +85,8 @@ class _Excluded(NamedTuple):
             return ""
         source, requirement = self.clash
         if requirement is None:
-            return "the node affinity has empty terms alone, which match no node"
-        return f"the nodeSelector says {requirement}" if source == SELECTOR else f"the node affinity says {requirement}"
+            return "the node affinity has only empty terms, which match no node"
+        return f"the {'nodeSelector' if source == SELECTOR else 'node affinity'} requires {requirement}"
 
     @property
     def cure(self) -> str:

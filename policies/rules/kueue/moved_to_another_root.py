@@ -54,9 +54,9 @@ def _findings(proposal: Proposal, node: KueueNode, old: Ref, new: Ref) -> Iterat
             node.parent_field,
             f"moves from the tree of {old.name} to that of {new.name} and takes {named_amount(pair, pool.lent)} "
             "of flavor "
-            f"{flavor_of(pair)} along that others could use: {old.name} has {amount_text(pair, left)} afterwards, "
+            f"{flavor_of(pair)} with it, which others could use: {old.name} has {amount_text(pair, left)} afterwards, "
             f"{amount_text(pair, had)} before; the workloads of {node.ref.name} hold {amount_text(pair, work)}",
-            fix=f"make sure that {old.name} can do without, or leave part of the quota there",
+            fix=f"make sure that {old.name} does not need it, or leave part of the quota there",
             subject=pair,
             causes=(
                 Cause(old, "spec.resourceGroups", f"has {named_amount(pair, left)} of flavor {flavor_of(pair)} left"),
